@@ -1,0 +1,69 @@
+"""eventide publishes statistics of live event streams with w-event differential privacy.
+
+The public names are resolved on first use, so that importing eventide loads no numpy.
+
+>>> import eventide as ev
+>>> mech = ev.Uniform(epsilon=1.0, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+>>> mech.release([3, 5]).values
+array([3., 5.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Release": "eventide.mechanisms.release",
+    "run": "eventide.mechanisms.run",
+    "load": "eventide.mechanisms.saving",
+    "mechanism": "eventide.mechanisms.registry",
+    "mechanism_names": "eventide.mechanisms.registry",
+    "check_mechanism": "eventide.mechanisms.check",
+    "Uniform": "eventide.mechanisms.uniform",
+    "Sample": "eventide.mechanisms.sample",
+    "Hybrid": "eventide.mechanisms.hybrid",
+    "BudgetDistribution": "eventide.mechanisms.budget_distribution",
+    "BudgetAbsorption": "eventide.mechanisms.budget_absorption",
+}
+_MODULES = {"noise": "eventide.privacy.noise", "filters": "eventide.filters"}
+
+__all__ = [
+    "BudgetAbsorption",
+    "BudgetDistribution",
+    "BudgetExceeded",
+    "EventideError",
+    "Hybrid",
+    "InputError",
+    "Release",
+    "Sample",
+    "StateError",
+    "StoreError",
+    "Uniform",
+    "check_mechanism",
+    "filters",
+    "load",
+    "mechanism",
+    "mechanism_names",
+    "noise",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'eventide' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

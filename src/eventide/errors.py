@@ -1,0 +1,43 @@
+"""What can go wrong, as four kinds a caller may tell apart.
+
+A message says what is wrong and what to do, and never shows a true count.
+This module imports nothing of eventide.
+"""
+
+from __future__ import annotations
+
+
+class EventideError(Exception):
+    """Whatever eventide raises on purpose."""
+
+
+class InputError(EventideError):
+    """Something handed in is not what was asked for; nothing was charged and nothing is lost."""
+
+
+class BudgetExceeded(EventideError):
+    """The ledger refused a charge: some window of steps would go over epsilon. Nothing was charged.
+
+    All three are in epsilon and steps: `asked` of the window's budget, `left` in it, and `window`, its length.
+    """
+
+    def __init__(self, asked: float, left: float, window: int) -> None:
+        super().__init__(
+            f"asked for {asked:g} of epsilon with {left:g} left in the window of {window} steps; "
+            "wait until earlier charges leave the window, or ask for less"
+        )
+        self.asked = asked
+        self.left = left
+        self.window = window
+
+    def __reduce__(self) -> tuple[type[BudgetExceeded], tuple[float, float, int]]:
+        """Keep the three numbers when the error crosses a process boundary."""
+        return (type(self), (self.asked, self.left, self.window))
+
+
+class StateError(EventideError):
+    """A thing was used out of turn (a dead step, a foreign one), or a saved state cannot be read."""
+
+
+class StoreError(EventideError):
+    """A store is busy, damaged, full or of another version; nothing was drawn."""
