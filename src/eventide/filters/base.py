@@ -1,0 +1,59 @@
+"""The shape of a filter, and the plainest one. Imports numpy and `privacy`."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from typing import Any, Self
+
+import numpy as np
+
+from eventide.arrays import Array, Floats
+from eventide.privacy.measured import Measured
+from eventide.privacy.state import Stateful
+
+
+class Filter(Stateful, abc.ABC):
+    """Turns the measurement of each step, or none, into the values to release.
+
+    A filter is given to a mechanism as a plain description and may be given to several: each works on its own
+    `started` copy. The constructor only stores; `begin` builds the state. `low` and `high` are the ends of an interval
+    around the values of the last step, where a filter knows them.
+    """
+
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def over(self, own: Filter) -> Filter:
+        """The filter to use where a mechanism would use `own`: this one takes its place."""
+        return self
+
+    def started(self, replicas: int, size: int, **known: Any) -> Self:
+        """A working copy for `replicas` streams of `size` bins; `known` holds public facts such as the sensitivity."""
+        working = copy.copy(self)
+        working.begin(replicas, size, **known)
+        return working
+
+    def begin(self, replicas: int, size: int, **known: Any) -> None:
+        """Build the state before the first step."""
+
+    @abc.abstractmethod
+    def step(self, measured: Measured | None) -> Array:
+        """The values `(R, d)` to release at this step."""
+
+
+class Repeat(Filter):
+    """Release what was measured last; 0 before the first measurement."""
+
+    state = ("_values",)
+
+    def begin(self, replicas: int, size: int, **known: Any) -> None:
+        """Start from zeros."""
+        self._values: Array = np.zeros((replicas, size))
+
+    def step(self, measured: Measured | None) -> Array:
+        """The last measurement of each bin."""
+        if measured is not None:
+            fresh = measured.fresh
+            self._values = measured.values if fresh.all() else np.where(fresh, measured.values, self._values)
+        return self._values

@@ -1,0 +1,41 @@
+"""Counts are whole and not negative, and so may releases be. Imports numpy and `privacy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array
+from eventide.filters.base import Filter
+from eventide.privacy.measured import Measured
+
+
+class Truncate(Filter):
+    """Round to whole numbers and raise negative ones to 0, after the mechanism's own filter or after `inner`.
+
+    >>> import eventide as ev
+    >>> ev.Sample(epsilon=0.3, window=2, bins=1, noise=ev.noise.Unit(), filter=ev.filters.Truncate()).release([5]).values
+    array([8.])
+    """
+
+    state = ("inner",)
+
+    def __init__(self, inner: Filter | None = None) -> None:
+        self.inner = inner
+
+    def over(self, own: Filter) -> Filter:
+        """Truncate what `own` gives, unless another inner filter was named."""
+        return Truncate(own if self.inner is None else self.inner.over(own))
+
+    def begin(self, replicas: int, size: int, **known: Any) -> None:
+        """Start the inner filter."""
+        if self.inner is not None:
+            self.inner = self.inner.started(replicas, size, **known)
+
+    def step(self, measured: Measured | None) -> Array:
+        """The inner filter's values as counts."""
+        assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
+        values = np.maximum(np.rint(self.inner.step(measured)), 0)
+        self.low, self.high = (None if edge is None else np.maximum(edge, 0) for edge in (self.inner.low, self.inner.high))
+        return values

@@ -1,0 +1,252 @@
+"""The frame of a mechanism: four questions, asked at every step.
+
+    is_sampling_point   look at this step, or not?
+    budget_allocation   how much budget does the look get?
+    perturbation        which measurement is asked of the meter?
+    filtering           what is released, for free, from the measurement or from none?
+
+The frame checks the counts, seals them, asks the four questions and ends the step. All arrays inside have a leading
+axis for replicas: decisions and amounts are columns `(R, 1)`, or `(R, d)` where bins differ; values are `(R, d)`.
+Imports numpy, `filters` and `privacy`.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypedDict, final
+
+import numpy as np
+
+from eventide.arrays import Array, Bools, Ints
+from eventide.errors import InputError, StateError
+from eventide.filters.base import Filter, Repeat
+from eventide.mechanisms.release import Release
+from eventide.privacy.amounts import NANO, Amount, nano
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.ledger import WindowLedger, positive_integer
+from eventide.privacy.measured import Measured
+from eventide.privacy.meter import LARGEST_COUNT, Meter
+from eventide.privacy.noise import Source, source
+from eventide.privacy.sealed import SealedStep
+from eventide.privacy.state import Stateful
+
+LARGEST_SENSITIVITY = 10**6
+
+
+class Common(TypedDict, total=False):
+    """The keywords that every mechanism takes besides epsilon, window and bins."""
+
+    sensitivity: int
+    replicas: int
+    filter: Filter | None
+    noise: str | Source
+    seed: int | None
+
+
+class Mechanism(Stateful, abc.ABC):
+    """Publishes one vector of counts per step under w-event privacy.
+
+    epsilon: budget of every `window` consecutive steps. bins: how many, or their names. sensitivity: the most one
+    person adds to a step over all bins together. replicas: independent copies side by side. filter: what turns
+    measurements into releases, instead of the mechanism's own. noise: "secure", "opendp", or a test source of
+    `eventide.noise`; `seed=7` is short for a seeded one.
+    """
+
+    state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
+    accounts_per_bin: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        epsilon: Amount,
+        window: int,
+        bins: int | Sequence[str],
+        *,
+        sensitivity: int = 1,
+        replicas: int = 1,
+        filter: Filter | None = None,
+        noise: str | Source = "secure",
+        seed: int | None = None,
+    ) -> None:
+        self.total = nano(epsilon)
+        self.window = positive_integer(window, "window")
+        self._names = None if isinstance(bins, int | np.integer) else _names(bins)
+        self.size = positive_integer(bins, "bins") if self._names is None else len(self._names)  # type: ignore[arg-type]
+        self.sensitivity = positive_integer(sensitivity, "sensitivity")
+        if self.sensitivity > LARGEST_SENSITIVITY:
+            raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
+        self.replicas = positive_integer(replicas, "replicas")
+        self.filter = filter
+        self.source = source(noise, seed)
+        self.ledger = WindowLedger(
+            Fraction(self.total, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
+        )
+        self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
+        own = self.own_filter()
+        self._filter = (own if filter is None else filter.over(own)).started(
+            self.replicas, self.size, sensitivity=self.sensitivity, epsilon=self.epsilon, window=self.window
+        )
+        self._released: Array = np.zeros(self.meter.shape)
+        self._scale: Array = np.full((self.replicas, 1), np.inf)
+        self.begin()
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "release" in vars(cls) or "_step" in vars(cls):
+            raise StateError(f"{cls.__name__} replaces the door: a mechanism answers the four questions only")
+
+    def begin(self) -> None:
+        """Build the mechanism's own state before the first step."""
+
+    def own_filter(self) -> Filter:
+        """The filter used when none is given."""
+        return Repeat()
+
+    @abc.abstractmethod
+    def is_sampling_point(self, step: SealedStep) -> Bools:
+        """Look at this step, or not? A column `(R, 1)`, or `(R, d)` where bins differ."""
+
+    @abc.abstractmethod
+    def budget_allocation(self) -> Ints:
+        """How much, in nano-epsilon, does a look at this step get?"""
+
+    def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
+        """Which measurement is asked of the meter? By default all bins, with `amount`."""
+        return self.meter.counts(step, amount)
+
+    def filtering(self, measured: Measured | None) -> Array:
+        """What is released? By default whatever the filter makes of the measurement."""
+        return self._filter.step(measured)
+
+    @final
+    def release(self, counts: Any) -> Release:
+        """Publish the next step, whose counts are `d` whole numbers that are not negative."""
+        full = self._step(self.checked(counts))
+        return full if self.replicas > 1 else full.first()
+
+    def checked(self, counts: Any) -> Ints:
+        """The counts as a copy of shape `(1 or R, d)`, or a refusal that shows none of them."""
+        try:
+            array = np.asarray(counts)
+        except ValueError:
+            array = np.asarray(None)
+        if array.dtype.kind not in "iuf":
+            raise InputError("counts must be numbers, one for each bin")
+        shared = array.ndim == 1
+        if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
+            raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
+        if array.shape[-1] != self.size:
+            raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
+        low, high = array.min(), array.max()
+        if not (low >= 0 and high <= LARGEST_COUNT):
+            raise InputError(f"counts must lie between 0 and 2^53; look at {self._culprit(array)}")
+        whole = array.astype(np.int64)
+        if array.dtype.kind == "f" and (whole != array).any():
+            raise InputError("counts must be whole numbers; round them before publishing")
+        return whole.reshape(-1, self.size)
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of every window."""
+        return self.total / NANO
+
+    @cached_property
+    def bins(self) -> tuple[str, ...]:
+        """The names of the bins."""
+        return tuple(map(str, range(self.size))) if self._names is None else self._names
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this mechanism promises."""
+        private = self.source.private
+        return Guarantee(
+            notion="event-level" if self.window == 1 else "w-event",
+            epsilon=self.epsilon,
+            window=self.window,
+            unit="one person",
+            sensitivity=self.sensitivity,
+            assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
+            not_private=None if private else f"the noise is {self.source.name}, for studies and tests only",
+        )
+
+    def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on, beyond the ledger."""
+        return ("the counts are trusted to keep that bound",)
+
+    def noise_range(self) -> tuple[float, float]:
+        """The smallest and the largest noise scale that a look can have: known before any data is seen."""
+        look = self.sensitivity / self.epsilon
+        return look, look * self.window
+
+    @property
+    def holds_raw(self) -> bool:
+        """Whether a saved state would hold sums or counts of true events that are still open."""
+        return False
+
+    @property
+    def step(self) -> int:
+        """The index of the step that the next release will have."""
+        return self.ledger.step
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}, window={self.window}, bins={self.size})"
+
+    def save(self) -> bytes:
+        """Everything needed to go on from this step, as bytes that `eventide.load` reads."""
+        from eventide.mechanisms.saving import save
+
+        return save(self)
+
+    def _step(self, counts: Ints) -> Release:
+        step = self.meter.seal(counts)
+        try:
+            looks = self.is_sampling_point(step)
+            measured = None
+            if looks.any():
+                measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
+            values = np.array(np.broadcast_to(self.filtering(measured), self.meter.shape), dtype=np.float64)
+            return self._report(step.index, values, measured)
+        except BaseException:
+            self.meter.abandon()
+            raise
+
+    def _report(self, index: int, values: Array, measured: Measured | None) -> Release:
+        """Build the release and end the step."""
+        fresh = np.zeros((self.replicas, 1), dtype=np.bool_) if measured is None else measured.fresh
+        if measured is not None:
+            self._scale = np.where(fresh, measured.scale, self._scale)
+        self._released = values
+        charged = np.asarray(self.ledger.charged()).reshape(self.replicas, -1)
+        release = Release(
+            step=index,
+            values=values.copy(),
+            fresh=fresh.any(axis=1),
+            fresh_bins=np.broadcast_to(fresh, values.shape),
+            scale=np.broadcast_to(self._scale, values.shape),
+            spent=charged.max(axis=1),
+            low=self._filter.low,
+            high=self._filter.high,
+            window_values=self.window_histogram(),
+        )
+        self.meter.advance()
+        return release
+
+    def window_histogram(self) -> Array | None:
+        """The histogram of the sliding window, for mechanisms that give one."""
+        return None
+
+    def _culprit(self, array: Array) -> str:
+        """Which bin holds a value that is no count; its position only."""
+        bad = int(np.argmax(~((array >= 0) & (array <= LARGEST_COUNT)).reshape(-1, self.size).all(axis=0)))
+        return f"bin {self.bins[bad]!r}"
+
+
+def _names(bins: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(bins, str | bytes) or not isinstance(bins, Sequence | np.ndarray) or len(bins) == 0:
+        raise InputError("bins is the number of bins, or a list of their names")
+    names = tuple(str(name) for name in bins)
+    if len(set(names)) < len(names):
+        raise InputError("two bins have the same name; give each its own")
+    return names

@@ -1,0 +1,50 @@
+"""Mechanisms by name, resolved on first use. Imports the frame only when a mechanism is built."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from eventide.mechanisms.base import Mechanism
+
+_HOMES = {
+    "uniform": ("eventide.mechanisms.uniform", "Uniform"),
+    "sample": ("eventide.mechanisms.sample", "Sample"),
+    "hybrid": ("eventide.mechanisms.hybrid", "Hybrid"),
+    "bd": ("eventide.mechanisms.budget_distribution", "BudgetDistribution"),
+    "ba": ("eventide.mechanisms.budget_absorption", "BudgetAbsorption"),
+}
+
+
+def mechanism_names() -> list[str]:
+    """The names a mechanism can be asked for by."""
+    return list(_HOMES)
+
+
+def mechanism_class(name: str) -> type[Mechanism]:
+    """The class registered under `name`."""
+    if name not in _HOMES:
+        raise InputError(f"there is no mechanism {name!r}; choose one of {', '.join(_HOMES)}")
+    module, cls = _HOMES[name]
+    found: type[Mechanism] = getattr(importlib.import_module(module), cls)
+    return found
+
+
+def mechanism(name: str, **parameters: Any) -> Mechanism:
+    """A new mechanism by its registry name, with the parameters of its class.
+
+    >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
+    BudgetAbsorption(epsilon=1, window=120, bins=10)
+    """
+    try:
+        return mechanism_class(name)(**parameters)
+    except TypeError as problem:
+        raise InputError(f"mechanism {name!r}: {problem}") from None
+
+
+def name_of(cls: type[Mechanism]) -> str | None:
+    """The registry name of a class, if it is registered."""
+    return next((name for name, home in _HOMES.items() if home == (cls.__module__, cls.__name__)), None)

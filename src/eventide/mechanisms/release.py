@@ -1,0 +1,32 @@
+"""What a mechanism gives out at each step. Imports numpy types only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from eventide.arrays import Array, Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One step's release: everything in it may leave the house.
+
+    With `replicas=R` every field but `step` has a leading axis R.
+    """
+
+    step: int
+    values: Floats  # (d,): the estimate of this step's counts
+    fresh: Any  # bool: was anything measured at this step?
+    fresh_bins: Array  # bool (d,): which bins were
+    scale: Floats  # (d,): noise scale of the look behind each value, infinite before the first
+    spent: Any  # float: epsilon charged at this step
+    low: Floats | None = None  # (d,): an interval around the values, where a filter knows one
+    high: Floats | None = None
+    window_values: Floats | None = None  # (d,): histogram of the sliding window, where the mechanism gives one
+
+    def first(self) -> Release:
+        """The release of the first replica, without the leading axis."""
+        inner = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: value[0] for name, value in inner.items() if name != "step" and value is not None}
+        return Release(self.step, **plain | {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])})

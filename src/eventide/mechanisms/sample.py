@@ -1,0 +1,45 @@
+"""Sample: look once per window. Imports the frame and `privacy`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Bools, Ints
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.sealed import SealedStep
+
+
+class Sample(Mechanism):
+    """One sharp look every w steps, repeated in between.
+
+    Idea: the first of every w steps gets all of epsilon, the others repeat it; the noise does not depend on w, the
+    staleness does.
+
+    Guarantee: w-event privacy with epsilon. Where epsilon goes: all of it to the counts of every w-th step.
+    Cost: O(d) a step, O(w + d) memory.
+
+    Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
+    PVLDB 7(12), 2014.
+
+    >>> import eventide as ev
+    >>> sample = ev.Sample(epsilon=1.0, window=2, bins=1, noise=ev.noise.Zero())
+    >>> [float(sample.release([count]).values[0]) for count in (5, 6, 7, 8)]
+    [5.0, 5.0, 7.0, 7.0]
+    """
+
+    def is_sampling_point(self, step: SealedStep) -> Bools:
+        """The first step and every w-th after it."""
+        return np.full((self.replicas, 1), step.index % self.window == 0)
+
+    def budget_allocation(self) -> Ints:
+        """The whole window's budget."""
+        return np.array([[self.total]])
+
+    def noise_range(self) -> tuple[float, float]:
+        """Every look has the same scale."""
+        look = self.sensitivity / self.epsilon
+        return look, look
+
+    def error_bound(self, largest_change: float) -> float:
+        """A bound on the mean absolute error, if no count moves further than `largest_change` from its last look."""
+        return largest_change + self.sensitivity / self.epsilon

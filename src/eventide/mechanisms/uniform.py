@@ -1,0 +1,45 @@
+"""Uniform: look at every step. Imports the frame and `privacy`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Bools, Ints
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.amounts import share
+from eventide.privacy.sealed import SealedStep
+
+
+class Uniform(Mechanism):
+    """The same budget at every step.
+
+    Idea: each of the w steps of a window gets the w-th part of epsilon, whatever the data; the error is the same
+    everywhere and grows with w.
+
+    Guarantee: w-event privacy with epsilon. Where epsilon goes: epsilon / w to the counts of each step.
+    Cost: O(d) a step, O(w + d) memory.
+
+    Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
+    PVLDB 7(12), 2014.
+
+    >>> import eventide as ev
+    >>> uniform = ev.Uniform(epsilon=1.0, window=4, bins=2, noise=ev.noise.Unit())
+    >>> uniform.release([10, 20]).values
+    array([14., 24.])
+    """
+
+    def is_sampling_point(self, step: SealedStep) -> Bools:
+        """Every step is one."""
+        return np.ones((self.replicas, 1), dtype=np.bool_)
+
+    def budget_allocation(self) -> Ints:
+        """An equal share of the window."""
+        return share(self.total, 1, self.window).reshape(1, 1)
+
+    def noise_range(self) -> tuple[float, float]:
+        """Every look has the same scale."""
+        return self.error_bound(), self.error_bound()
+
+    def error_bound(self) -> float:
+        """The mean absolute error, whatever the data: the noise scale (exact up to the rounding of discrete noise)."""
+        return self.window * self.sensitivity / self.epsilon

@@ -1,0 +1,33 @@
+"""What is promised, as fields and as one sentence. Imports nothing but the standard library."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A privacy guarantee; `str()` of it is one sentence that may be shown to anybody.
+
+    `notion` is "w-event" or "event-level", `unit` says whose data is protected, `assumptions` what it rests on and
+    what it does not cover. `not_private` names the reason where there is no guarantee at all.
+    """
+
+    notion: str
+    epsilon: float
+    window: int
+    unit: str
+    sensitivity: int
+    assumptions: tuple[str, ...] = ()
+    not_private: str | None = None
+
+    def __str__(self) -> str:
+        reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
+        sentence = (
+            f"the events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
+            f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
+        )
+        sentence = "; ".join([sentence, *self.assumptions]) + "."
+        if self.not_private:
+            return f"NOT PRIVATE ({self.not_private}): with private noise, {sentence}"
+        return sentence[0].upper() + sentence[1:]

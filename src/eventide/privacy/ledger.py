@@ -1,0 +1,171 @@
+"""The ledger refuses: for every window of w steps, what was charged inside it stays within epsilon, exactly.
+
+Entries are points (one step) and spans (from an opening to a close, counted once in every window they touch). A charge
+belongs to the current step, so among the windows that contain it the one ending now holds the most: it contains every
+point and touches every span that a later one does, as far as they exist yet. Keeping that one total within epsilon
+keeps all windows within it, and its largest value so far is the worst window. Imports numpy, `errors` and `arrays`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Bools, Floats, Ints
+from eventide.errors import BudgetExceeded, InputError, StateError
+from eventide.privacy.amounts import NANO, Amount, nano
+from eventide.privacy.state import Stateful
+
+
+class WindowLedger(Stateful):
+    """The budget of every window of `window` steps, for `replicas` independent streams side by side.
+
+    A charge is an integer array of nano-epsilon: a column `(R, 1)` where a query touches all bins alike, `(R, d)` for
+    the budget of each bin. The charge of a step is the maximum over bins of the sum of the budgets of all queries
+    touching the bin, since somebody may be in one bin now and in another later.
+
+    With `bins=d` there is one account per bin instead (`accounting="fixed-bin"`): that protects only event sequences
+    which stay in one bin, and is kept for comparison with published figures.
+
+    A few numpy operations a step; memory O(min(window, steps)) rows.
+
+    >>> ledger = WindowLedger(epsilon=1, window=2)
+    >>> ledger.charge(600_000_000)
+    >>> ledger.advance()
+    >>> ledger.left()
+    0.4
+    >>> ledger.charge(500_000_000)
+    Traceback (most recent call last):
+    eventide.errors.BudgetExceeded: asked for 0.5 of epsilon with 0.4 left in the window of 2 steps; ...
+    """
+
+    state = ("step", "_spent", "_worst", "_rows", "_point", "_bins", "_peak", "_opened", "_closed", "_open")
+
+    def __init__(self, epsilon: Amount, window: int, replicas: int = 1, bins: int = 1) -> None:
+        self.total: int = nano(epsilon)
+        self.window = positive_integer(window, "window")
+        self.replicas = positive_integer(replicas, "replicas")
+        self.accounts = (self.replicas, positive_integer(bins, "bins"))
+        nothing = np.zeros(self.accounts, dtype=np.int64)
+        nothing.flags.writeable = False
+        self._nothing = nothing
+        self.step = 0
+        self._spent: Ints = nothing  # in the window that ends at this step
+        self._worst: Ints = nothing  # the most _spent was at the end of a step
+        self._rows = np.zeros((min(self.window, 16), *self.accounts), dtype=np.int64)  # step t stands in row t % window
+        self._point: Ints = nothing  # charged at this step alike to all bins of an account
+        self._bins: Ints | None = None  # charged at this step on top, bin by bin
+        self._peak: Ints = nothing  # the largest of _bins
+        self._opened: Ints = nothing  # spans opened at this step
+        self._closed: Ints = nothing  # spans closed at this step: they age like points from here
+        self._open: dict[str, Ints] = {}  # open spans, by lane
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of every window."""
+        return self.total / NANO
+
+    def left_nano(self) -> Ints:
+        """What the window that ends at this step still has, in nano-epsilon, shape `(R, 1)` or `(R, d)`."""
+        return self.total - self._spent
+
+    def left(self) -> float | Floats:
+        """What the window that ends at this step still has, in epsilon."""
+        return self._shown(self.left_nano())
+
+    def worst_window(self) -> float | Floats:
+        """The most that any window has held so far, in epsilon; never above epsilon."""
+        return self._shown(np.maximum(self._worst, self._spent))
+
+    def charged(self) -> float | Floats:
+        """What the current step was charged, in epsilon, with the spans that opened at it."""
+        return self._shown(self._point + self._peak + self._opened)
+
+    def charge(self, amount: int | Ints) -> None:
+        """Charge `amount` to the current step, or refuse and change nothing."""
+        asked = self.checked(amount)
+        if asked.shape[1] in (1, self.accounts[1]):
+            self._take(asked)
+            self._point = self._point + asked
+        elif self.accounts[1] > 1:
+            raise StateError(f"{asked.shape[1]} budgets do not fit {self.accounts[1]} accounts")
+        else:
+            bins = asked if self._bins is None else self._bins + asked
+            peak = bins.max(axis=1, keepdims=True)
+            self._take(peak - self._peak)
+            self._bins, self._peak = bins, peak
+
+    def open_span(self, amount: int | Ints, lane: str = "span") -> None:
+        """Charge a run that begins at this step; where the amount is 0 none begins. A lane holds one open span each."""
+        asked = self.checked(amount)
+        if asked.shape[1] not in (1, self.accounts[1]):
+            raise StateError("a span is charged to all bins of an account alike")
+        held = self._open.get(lane, self._nothing)
+        if np.logical_and(held, asked).any():
+            raise StateError(f"a span is open in lane {lane!r}; close it before the next one begins")
+        self._take(asked)
+        self._open[lane] = held + asked
+        self._opened = self._opened + asked
+
+    def close_span(self, where: Bools | None = None, lane: str = "span") -> None:
+        """End the open spans of `lane` at this step, all of them or those of the accounts in `where`."""
+        held = self._open.get(lane, self._nothing)
+        closing = held if where is None else np.where(where, held, 0)
+        self._open[lane] = held - closing
+        self._closed = self._closed + closing
+
+    def open_spans(self, lane: str = "span") -> Ints:
+        """What the open spans of `lane` were charged, 0 where none is open."""
+        return self._open.get(lane, self._nothing)
+
+    def advance(self) -> None:
+        """Seal the current step and begin the next: the oldest step of the window falls out of it."""
+        self._worst = np.maximum(self._worst, self._spent)
+        row = self.step % self.window
+        if row == len(self._rows):
+            grown = min(2 * row, self.window) - row
+            self._rows = np.concatenate([self._rows, np.zeros((grown, *self.accounts), dtype=np.int64)])
+        self._rows[row] = self._point + self._peak + self._closed
+        self.step += 1
+        if self.step >= self.window:
+            self._spent = self._spent - self._rows[self.step % self.window]
+        self._point = self._peak = self._opened = self._closed = self._nothing
+        self._bins = None
+
+    def _take(self, added: Ints) -> None:
+        """Add to the window that ends now, or raise before anything changed."""
+        spent = self._spent + added
+        if spent.max() > self.total:
+            worst = np.unravel_index(int(spent.argmax()), spent.shape)
+            asked = int(np.broadcast_to(added, spent.shape)[worst])
+            left = int(np.broadcast_to(self.left_nano(), spent.shape)[worst])
+            raise BudgetExceeded(asked / NANO, left / NANO, self.window)
+        self._spent = spent
+
+    def checked(self, amount: int | Ints) -> Ints:
+        """`amount` as an int64 column or matrix from 0 to epsilon, or a refusal: no sum of two can overflow."""
+        asked = np.asarray(amount)
+        if asked.dtype != np.int64:
+            raise InputError("a charge is a whole number of nano-epsilon, as a Python int or an int64 array")
+        if asked.ndim != 2:
+            asked = asked.reshape(-1, 1)
+        if asked.shape[0] not in (1, self.replicas):
+            raise InputError(f"{asked.shape[0]} charges do not fit {self.replicas} replicas")
+        if asked.view(np.uint64).max(initial=0) > self.total:  # unsigned, a negative number is larger than any epsilon
+            if asked.min() < 0:
+                raise InputError("a charge cannot be negative")
+            raise BudgetExceeded(int(asked.max()) / NANO, int(self.left_nano().min()) / NANO, self.window)
+        return asked
+
+    def _shown(self, amounts: Ints) -> float | Floats:
+        """Epsilon as users see it: no axis for a single replica, no axis for a single account of each."""
+        shown = amounts / NANO
+        if self.accounts[1] == 1:
+            shown = shown[:, 0]
+        return shown if self.replicas > 1 else shown[0] if shown.ndim > 1 else float(shown[0])
+
+
+def positive_integer(value: int, name: str) -> int:
+    """`value` as a plain int of at least 1, or a refusal that names it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+    return int(value)

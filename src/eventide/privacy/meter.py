@@ -1,0 +1,233 @@
+"""The meter: the only door between true counts and everything else.
+
+It offers a small, closed set of measurements. Each asks the ledger first, draws its noise by a fixed rule from charge
+to scale, and hands out private numbers. Every scale is sensitivity / charge (times the factor of a sparse-vector run),
+where the sensitivity is the most one person adds to a step over all bins together. So a bug in a mechanism can waste
+budget, but can neither overspend nor leak.
+
+All amounts are integer nano-epsilon arrays: a column `(R, 1)` for all bins alike, or one for each bin or group. An
+amount of 0 asks for nothing: that cell is not measured and not charged. Imports numpy, `errors` and `arrays`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from eventide.arrays import Array, Bools, Ints
+from eventide.errors import InputError, StateError
+from eventide.privacy.amounts import NANO
+from eventide.privacy.amplification import amplified
+from eventide.privacy.group_test import GroupTest
+from eventide.privacy.ledger import WindowLedger
+from eventide.privacy.measured import Measured
+from eventide.privacy.noise import Source
+from eventide.privacy.partition import Partition
+from eventide.privacy.sealed import SealedStep, destroy, unseal
+from eventide.privacy.sum_over_steps import SumOverSteps
+from eventide.privacy.threshold_test import ThresholdTest
+
+LARGEST_COUNT = 2**53  # beyond it float64, in which releases are given, is no longer exact
+
+
+class Draw(NamedTuple):
+    """One line of the meter's journal: which measurement drew noise of scale numerator / charges, at which step."""
+
+    kind: str
+    step: int
+    numerator: int
+    charges: Ints
+    shape: tuple[int, ...]
+
+
+class Meter:
+    """Measurements of `size` bins for `replicas` streams, charged to `ledger`, with noise from `source`.
+
+    `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges.
+    """
+
+    def __init__(self, ledger: WindowLedger, source: Source, size: int, sensitivity: int = 1) -> None:
+        self.ledger = ledger
+        self.source = source
+        self.sensitivity = sensitivity
+        self.shape = (ledger.replicas, size)
+        self.journal: list[Draw] | None = None
+        self._current: SealedStep | None = None
+
+    def seal(self, counts: Ints) -> SealedStep:
+        """Seal the counts `(1 or R, d)` of the current step."""
+        if self._current is not None:
+            raise StateError("the current step was sealed already")
+        self._current = SealedStep(self.ledger.step, counts)
+        return self._current
+
+    def advance(self) -> None:
+        """End the current step: its counts are forgotten, the ledger moves on."""
+        self.abandon()
+        self.ledger.advance()
+
+    def abandon(self) -> None:
+        """Forget the counts of the current step; what it was charged stays charged."""
+        if self._current is not None:
+            destroy(self._current)
+            self._current = None
+
+    def counts(self, step: SealedStep, amount: Ints, groups: Partition | None = None) -> Measured:
+        """Noisy counts of the bins, or of the sums of disjoint groups of bins.
+
+        Private because: one person moves all bins together by at most sensitivity, so noise of scale sensitivity /
+        amount costs amount; the budget of a group is charged to each of its bins.
+        """
+        truth, amount = self._open(step), self.ledger.checked(amount)
+        charge = amount
+        if groups is not None:
+            truth, charge = groups.sums(truth), groups.spread(amount)
+        self.ledger.charge(charge)
+        return self._measured("counts", truth, amount, (self.shape[0], truth.shape[1]))
+
+    def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Array:
+        """Noisy L1 distance to a released vector, `(R, 1)`, or for each group `(R, groups)`; 0 where not asked.
+
+        Private because: one person moves the distance by at most sensitivity, whatever the reference; cutting each
+        term at a constant, which keeps the sum of all bins inside 64 bits, never adds to that.
+        """
+        terms, amount = self._differences(step, reference), self.ledger.checked(amount)
+        if groups is None:
+            total, charge = terms.sum(axis=1, keepdims=True), amount
+        else:
+            total, charge = groups.sums(terms), groups.spread(amount)
+        self.ledger.charge(charge)
+        return self._measured("distance", total, amount, (self.shape[0], total.shape[1])).values
+
+    def thinned(self, step: SealedStep, percent: Ints, amount: Ints) -> Measured:
+        """Noisy counts of a random sample that keeps each event with probability percent / 100.
+
+        Private because: one event costs ln(1 + b (exp(e') - 1)) when a sample at rate b is measured with budget e';
+        e' is the largest for which that is at most amount / sensitivity, and a person adds at most sensitivity events.
+        """
+        truth, amount = np.broadcast_to(self._open(step), self.shape), self.ledger.checked(amount)
+        budget = np.broadcast_to(amplified(amount, percent, self.sensitivity), self.shape)
+        self.ledger.charge(np.where(budget > 0, amount, 0))
+        sample = self.source.binomial(truth, np.where(budget > 0, percent, 0))
+        return self._measured("thinned counts", sample, budget, self.shape, sensitivity=1)
+
+    def sum_over_steps(self, amount: Ints) -> SumOverSteps:
+        """A sealed accumulator whose cells are read with budget `amount`; see `SumOverSteps` for why it is private."""
+        return SumOverSteps(self.ledger.checked(amount), self.shape)
+
+    def add(self, step: SealedStep, sums: SumOverSteps, where: Bools | None = None) -> None:
+        """Charge the step and add its counts to the accumulator, in the bins of `where`."""
+        truth = self._open(step)
+        added = sums.amount > 0 if where is None else where & (sums.amount > 0)
+        self.ledger.charge(np.where(added, sums.amount, 0))
+        sums._sums += np.where(added, truth, 0)
+        sums._steps += added
+
+    def read(self, sums: SumOverSteps, where: Bools | None = None) -> Measured:
+        """The noisy sums of the cells in `where` that hold any step, once: they begin anew. Already charged."""
+        reading = sums._steps > 0 if where is None else where & (sums._steps > 0)
+        result = self._measured("sum over steps", sums._sums, np.where(reading, sums.amount, 0), self.shape)
+        self.drop(sums, reading)
+        return result
+
+    def drop(self, sums: SumOverSteps, where: Bools | None = None) -> None:
+        """Erase cells without reading them."""
+        erased = np.broadcast_to(np.True_ if where is None else where, self.shape)
+        sums._sums[erased] = 0
+        sums._steps[erased] = 0
+
+    def threshold_test(self, lane: str = "test") -> ThresholdTest:
+        """A sparse-vector test over distances; no run is open yet. See `ThresholdTest` for why it is private."""
+        return ThresholdTest(lane, self.shape[0])
+
+    def open_test(self, test: ThresholdTest, amount: Ints) -> None:
+        """Begin a run with budget `amount` in the replicas where that is not 0: a span opens in the ledger."""
+        amount = self.ledger.checked(amount)
+        self.ledger.open_span(amount, test.lane)
+        noise = self._draw("test", test.THRESHOLD_FACTOR, amount, (self.shape[0], 1))
+        test._threshold_noise = np.where(amount > 0, noise, test._threshold_noise)
+        test._budget = np.where(amount > 0, amount, test._budget)
+
+    def above(self, test: ThresholdTest, step: SealedStep, reference: Array, threshold: Array) -> Bools:
+        """In which replicas with an open run is the distance to `reference` above `threshold`? Those runs end."""
+        total = self._differences(step, reference).sum(axis=1, keepdims=True)
+        noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
+        positive = (total + noise >= threshold + test._threshold_noise) & test.running
+        self.close_test(test, positive)
+        return positive
+
+    def close_test(self, test: ThresholdTest, where: Bools | None = None) -> None:
+        """End open runs at this step."""
+        ending = test.running if where is None else where & test.running
+        self.ledger.close_span(ending, test.lane)
+        test._budget = np.where(ending, 0, test._budget)
+        test._threshold_noise = np.where(ending, 0, test._threshold_noise)
+
+    def group_test(self, amount: Ints, longest: int) -> GroupTest:
+        """A grouper of steps, bin by bin, with budget `amount` a step. See `GroupTest` for why it is private."""
+        return GroupTest(self.ledger.checked(amount), self.shape, longest)
+
+    def grouped(self, test: GroupTest, step: SealedStep, threshold: Array) -> tuple[Bools, Bools]:
+        """Charge the step and place it: in which bins does it join the open group, in which does it begin one?
+
+        Where it does neither it closed the group that was open and stands alone.
+        """
+        truth = np.broadcast_to(self._open(step), self.shape)
+        self.ledger.charge(test.amount)
+        begins = ~test.open
+        deviation = test.deviation_with(truth)
+        noise = self._draw("test", test.QUERY_FACTOR, test.amount, self.shape)
+        joins = ~begins & (deviation + noise < threshold + test._threshold_noise)
+        full = test._size >= test.longest - 1
+        test.join(truth, joins, deviation)
+        test.close(~begins & (~joins | full))
+        test.begin(truth, begins, self._draw("test", test.THRESHOLD_FACTOR, test.amount, self.shape))
+        return joins, begins
+
+    def _open(self, step: SealedStep) -> Ints:
+        if not isinstance(step, SealedStep):
+            raise StateError("the meter measures sealed steps only")
+        truth = unseal(step)
+        if step is not self._current:
+            raise StateError("this step belongs to another meter")
+        return truth
+
+    def _differences(self, step: SealedStep, reference: Array) -> Ints:
+        """|count - reference| of each bin, cut so that the sum over all bins stays inside 64 bits."""
+        terms = np.abs(self._open(step) - _whole(reference))
+        longest = 2**62 // self.shape[1]
+        return np.minimum(terms, longest) if terms.max() > longest else terms
+
+    def _measured(
+        self, kind: str, truth: Ints, amount: Ints, shape: tuple[int, int], sensitivity: int | None = None
+    ) -> Measured:
+        """Truth plus noise where the amount is not 0, nothing elsewhere."""
+        noise = self._draw(kind, 1, amount, shape, sensitivity)
+        fresh = amount > 0
+        values = truth + noise
+        if fresh.all():
+            return Measured(values, self._numerator(1, sensitivity) / amount, fresh)
+        scale = np.divide(self._numerator(1, sensitivity), amount, out=np.full(amount.shape, np.inf), where=fresh)
+        return Measured(np.where(fresh, values, 0), scale, fresh)
+
+    def _draw(
+        self, kind: str, factor: int, charges: Ints, shape: tuple[int, int], sensitivity: int | None = None
+    ) -> Array:
+        numerator = self._numerator(factor, sensitivity)
+        if self.journal is not None:
+            self.journal.append(Draw(kind, self.ledger.step, numerator, np.array(charges), shape))
+        return self.source.laplace(numerator, charges, shape)
+
+    def _numerator(self, factor: int, sensitivity: int | None) -> int:
+        return factor * (self.sensitivity if sensitivity is None else sensitivity) * NANO
+
+
+def _whole(reference: Array) -> Ints:
+    """A released vector as whole numbers, cut where a difference to a count could leave 64 bits."""
+    reference = np.asarray(reference)
+    if reference.dtype.kind == "f":
+        reference = np.rint(reference)
+        if np.isnan(reference).any():
+            raise InputError("a distance needs a reference without gaps")
+    return np.clip(reference, -(2**60), 2**60).astype(np.int64)

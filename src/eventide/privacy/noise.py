@@ -1,0 +1,229 @@
+"""Where noise comes from: two private sources, and three for studies and tests.
+
+Promises integer noise whose scale is the exact ratio of two integers; `Secure` and `OpenDP` draw it exactly and from a
+cryptographic generator, and nothing else calls itself private. Imports numpy, `eventide.arrays`, `eventide.errors`
+and `eventide.privacy.coins`; the package opendp only when its source is asked for.
+
+>>> Unit().laplace(10**9, np.array([500_000_000]), (1, 3))
+array([[2., 2., 2.]])
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+import ssl
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError, StateError
+from eventide.privacy import coins
+
+LARGEST_SCALE = 10**16  # its draws fit in 60 bits
+
+
+class Source(abc.ABC):
+    """A source of noise."""
+
+    name: ClassVar[str]
+    private: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """Independent discrete Laplace draws of scale numerator / charge in an array of `shape`.
+
+        `charges` (int64, >= 0) broadcasts to `shape`. Where the charge is 0 nothing is drawn and the cell is 0.
+        """
+
+    @abc.abstractmethod
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """How many of `counts` events survive, each kept with probability percent / 100; the arrays broadcast."""
+
+    def snapshot(self) -> dict[str, Any]:
+        """What `restore` needs to go on from here, ready for JSON; empty for a source without state."""
+        return {}
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Go on from where `snapshot` was taken."""
+        if snapshot:
+            raise StateError(f"the {self.name} noise has no state; restore this snapshot into the noise it came from")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Secure(Source):
+    """Exact noise from a cryptographic generator, by default OpenSSL's, which is safe across forks.
+
+    `entropy(n)` returns n fresh uniform bytes. Nothing of them is kept between calls.
+    """
+
+    name = "secure"
+    private = True
+
+    def __init__(self, entropy: Callable[[int], bytes] = ssl.RAND_bytes) -> None:
+        self._entropy = entropy
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
+        """Exact draws; distinct scales are drawn one after the other."""
+        _check_scales(numerator, charges)
+        return _by_charge(lambda charge, count: coins.laplace(numerator, charge, count, self._entropy), charges, shape)
+
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """One exact coin per event."""
+        _check_thinning(counts, percent)
+        return coins.binomial(counts, percent, self._entropy)
+
+
+class OpenDP(Source):
+    """The discrete Laplace sampler of the package opendp, for those who want that one and can wait.
+
+    Its scale is a double, so ours is rounded up to one: the noise is never smaller than what is charged. opendp has no
+    binomial sampler, so thinning uses the exact coins of `Secure`.
+    """
+
+    name = "opendp"
+    private = True
+
+    def __init__(self) -> None:
+        try:
+            import opendp.prelude as opendp
+        except ImportError:
+            raise InputError(
+                "the noise 'opendp' needs the package opendp; install it with: pip install 'eventide[opendp]'"
+            ) from None
+        opendp.enable_features("contrib")
+        self._space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
+        self._make_laplace = opendp.m.make_laplace
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
+        """opendp's measurement of a vector of zeros, once for each distinct scale."""
+        _check_scales(numerator, charges)
+
+        def draw(charge: int, count: int) -> Ints:
+            scale = numerator / charge
+            if Fraction(scale) < Fraction(numerator, charge):
+                scale = math.nextafter(scale, math.inf)
+            return np.array(self._make_laplace(*self._space, scale)([0] * count), np.int64)
+
+        return _by_charge(draw, charges, shape)
+
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """One exact coin per event."""
+        return Secure().binomial(counts, percent)
+
+
+class Seeded(Source):
+    """Repeatable noise for studies, from numpy's generator. NOT PRIVATE: whoever knows the seed knows the noise."""
+
+    name = "seeded"
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"a seed is a whole number of at least 0, not {seed!r}")
+        self._generator = np.random.default_rng(seed)
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
+        """Differences of two geometric numbers, each the floor of a scaled exponential one."""
+        if not _check_scales(numerator, charges):
+            draws = np.zeros(shape, np.int64)
+            cells = np.broadcast_to(charges, shape)
+            charged = cells > 0
+            draws[charged] = self.laplace(numerator, cells[charged], (int(charged.sum()),))
+            return draws
+        pair = self._generator.standard_exponential((2, *shape))
+        pair *= float(numerator) / charges
+        np.floor(pair, out=pair)
+        return np.asarray(pair[0] - pair[1], np.int64)
+
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """By numpy's generator."""
+        _check_thinning(counts, percent)
+        return np.asarray(self._generator.binomial(counts, percent / 100))
+
+    def snapshot(self) -> dict[str, Any]:
+        """The generator's state."""
+        return dict(self._generator.bit_generator.state)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Continue the generator from that state."""
+        try:
+            self._generator.bit_generator.state = snapshot
+        except (KeyError, TypeError, ValueError):
+            raise StateError("this is no snapshot of a seeded noise; restore one that `snapshot` returned") from None
+
+
+class Zero(Source):
+    """No noise at all, to see a mechanism's own error. NOT PRIVATE."""
+
+    name = "zero"
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """0 everywhere."""
+        _check_scales(numerator, charges)
+        return np.zeros(shape, np.int64)
+
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """The expected number, rounded down."""
+        _check_thinning(counts, percent)
+        return counts * percent // 100
+
+
+class Unit(Zero):
+    """Noise equal to its scale, so that a test can read every scale. NOT PRIVATE."""
+
+    name = "unit"
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """The scales, as floats."""
+        _check_scales(numerator, charges)
+        return np.divide(float(numerator), charges, out=np.zeros(shape), where=charges > 0)
+
+
+def source(noise: str | Source, seed: int | None) -> Source:
+    """The source a user asked for: `noise` by name or as an object, or a seeded one where a `seed` is given."""
+    if seed is not None:
+        if noise != "secure":
+            raise InputError(f"give either a seed or noise={noise!r}, not both: a seed makes its own noise")
+        return Seeded(seed)
+    if isinstance(noise, Source):
+        return noise
+    if noise == "secure":
+        return Secure()
+    if noise == "opendp":
+        return OpenDP()
+    raise InputError(f"noise is 'secure', 'opendp' or a source such as eventide.noise.Zero(), not {noise!r}")
+
+
+def _check_scales(numerator: int, charges: Ints) -> bool:
+    """Refuse what no scale can be made of; whether every charge is above 0."""
+    least = charges.min(initial=1)
+    if numerator < 1 or least < 0:
+        raise InputError("a noise scale needs a numerator of at least 1 and charges of at least 0")
+    if numerator > LARGEST_SCALE and numerator > LARGEST_SCALE * int(charges[charges > 0].min(initial=numerator)):
+        raise InputError("a noise scale above 10^16 cannot be drawn; spend more epsilon or bound users more tightly")
+    return bool(least > 0)
+
+
+def _check_thinning(counts: Ints, percent: Ints) -> None:
+    if (counts < 0).any() or (percent < 0).any() or (percent > 100).any():
+        raise InputError("thinning needs counts of at least 0 and a percentage from 0 to 100")
+
+
+def _by_charge(draw: Callable[[int, int], Ints], charges: Ints, shape: tuple[int, ...]) -> Ints:
+    """`draw(charge, count)` for each distinct charge, laid out as the charges are; 0 where the charge is 0."""
+    if charges.size and charges.min() == (charge := int(charges.max())):
+        return draw(charge, math.prod(shape)).reshape(shape) if charge else np.zeros(shape, np.int64)
+    cells = np.broadcast_to(charges, shape).ravel()
+    order = np.argsort(cells, kind="stable")
+    ordered = cells[order]
+    draws = np.zeros(cells.size, np.int64)
+    for begin, end in pairwise([*np.flatnonzero(np.diff(ordered, prepend=-1)), cells.size]):
+        if charge := int(ordered[begin]):
+            draws[order[begin:end]] = draw(charge, int(end - begin))
+    return draws.reshape(shape)

@@ -1,0 +1,38 @@
+"""Disjoint groups of bins, one division for each replica. Imports numpy and `arrays`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Ints
+from eventide.errors import InputError
+
+
+class Partition:
+    """`labels` `(1 or R, d)` name the group 0..groups-1 of every bin; -1 puts a bin in none.
+
+    A bin is in at most one group, so one person in one bin touches at most one group sum.
+    """
+
+    def __init__(self, labels: Ints, groups: int) -> None:
+        self.labels = np.array(np.atleast_2d(labels), dtype=np.int64)
+        self.groups = groups
+        if self.labels.min() < -1 or self.labels.max() >= groups:
+            raise InputError(f"a bin's group must lie between -1 and {groups - 1}")
+
+    def sums(self, values: Ints) -> Ints:
+        """The sum of each group, shape `(R, groups)`."""
+        replicas = max(len(values), len(self.labels))
+        labels, values = np.broadcast_arrays(self.labels, np.broadcast_to(values, (replicas, values.shape[1])))
+        inside = labels >= 0
+        sums = np.zeros((replicas, self.groups), dtype=np.int64)
+        np.add.at(sums, (np.nonzero(inside)[0], labels[inside]), values[inside])
+        return sums
+
+    def spread(self, amounts: Ints) -> Ints:
+        """The amount of each bin's group, 0 for a bin in none, shape `(R, d)`."""
+        amounts = np.broadcast_to(amounts, (len(amounts), self.groups))
+        replicas = max(len(amounts), len(self.labels))
+        labels = np.broadcast_to(self.labels, (replicas, self.labels.shape[1]))
+        amounts = np.broadcast_to(amounts, (replicas, self.groups))
+        return np.where(labels >= 0, np.take_along_axis(amounts, np.maximum(labels, 0), axis=1), 0)

@@ -1,0 +1,44 @@
+"""A sealed step: the true counts of one step, which only the meter can open.
+
+A mechanism gets it, hands it to the meter, and can do nothing else with it: converting, indexing, printing, copying or
+pickling it fails or shows nothing. It dies when its step is over. Imports numpy and `errors`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from eventide.arrays import Ints
+from eventide.errors import StateError
+
+
+class SealedStep:
+    """The counts of step `index`, sealed."""
+
+    __slots__ = ("__counts", "index")
+
+    def __init__(self, index: int, counts: Ints) -> None:
+        self.index = index
+        self.__counts: Ints | None = counts
+
+    def __repr__(self) -> str:
+        return f"<sealed step {self.index}>"
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise StateError("a sealed step cannot be read; ask the meter for a measurement of it")
+
+    __array__ = __iter__ = __len__ = __getitem__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+    __int__ = __float__ = __index__ = __bool__ = _refuse
+
+
+def unseal(step: SealedStep) -> Ints:
+    """The counts `(1 or R, d)`. Only the meter may call this."""
+    counts: Ints | None = step._SealedStep__counts  # type: ignore[attr-defined]
+    if counts is None:
+        raise StateError(f"step {step.index} is over; it can be measured only while it is the current one")
+    return counts
+
+
+def destroy(step: SealedStep) -> None:
+    """Forget the counts. Only the meter may call this."""
+    step._SealedStep__counts = None  # type: ignore[attr-defined]

@@ -1,0 +1,38 @@
+"""The sealed accumulator behind the measurement "sum over steps". Imports numpy, `arrays` and `state`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Ints
+from eventide.privacy.state import Stateful
+
+
+class SumOverSteps(Stateful):
+    """Sums of true counts over several steps, cell by cell, each read once and then begun anew.
+
+    Every step is charged `amount` when it is added and the sum is read with noise of scale sensitivity / amount.
+    Private because: a person moves the sum by at most sensitivity for every added step they are in, and the loss of
+    that, amount for each such step, is what those steps were charged.
+    """
+
+    state = ("_sums", "_steps")
+
+    def __init__(self, amount: Ints, shape: tuple[int, int]) -> None:
+        self.amount = np.array(amount, dtype=np.int64)
+        self.amount.flags.writeable = False
+        self._sums = np.zeros(shape, dtype=np.int64)
+        self._steps = np.zeros(shape, dtype=np.int64)
+
+    @property
+    def steps(self) -> Ints:
+        """How many steps each cell holds (this is public: it follows from the mechanism's decisions)."""
+        return self._steps.copy()
+
+    @property
+    def holds_raw(self) -> bool:
+        """Whether any cell is still open."""
+        return bool(self._steps.any())
+
+    def __repr__(self) -> str:
+        return f"<sealed sums of {self._sums.shape[1]} bins>"

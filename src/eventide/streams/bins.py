@@ -1,0 +1,59 @@
+"""The names of the bins: what the option `--bins` means, and what makes a list of names a good one.
+
+Bins are public: they come from a number, from a list somebody wrote, or from the header of a wide file, never from
+events. Imports nothing of eventide but `errors`.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from eventide.errors import InputError
+
+
+def parse_bins(text: str) -> tuple[str, ...]:
+    """Read `--bins`: a number N for the names "0" to "N-1", or a file with one name a line (or a CSV of one column).
+
+    A first line that reads `bin` is a heading.
+
+    >>> parse_bins("3")
+    ('0', '1', '2')
+    """
+    if text.isdecimal():
+        return checked_names([str(number) for number in range(int(text))], f"--bins {text}", "bin")
+    path = Path(text)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(
+            f"--bins {text} is neither a number nor a text file that can be read; check the path"
+        ) from None
+    names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines
+    if names and names[0].strip().lower() == "bin":
+        names = names[1:]
+    return checked_names(names, path.name, "name")
+
+
+def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...]:
+    """Strip the names of outer blanks; refuse an empty one, one given twice, or none at all, found in `place`."""
+    stripped = tuple(name.strip() for name in names)
+    if not stripped:
+        raise InputError(f"{place} names no {kind}; give at least one")
+    seen = set()
+    for position, name in enumerate(stripped, start=1):
+        if not name:
+            raise InputError(f"{place}: {kind} {position} is empty; give it a name or remove it")
+        if name in seen:
+            raise InputError(f"{place}: {kind} {name!r} appears twice; names must differ")
+        seen.add(name)
+    return stripped
+
+
+def _only_column(path: Path, lines: list[str]) -> list[str]:
+    rows = list(csv.reader(lines))
+    for position, row in enumerate(rows, start=1):
+        if len(row) > 1:
+            raise InputError(f"{path.name}: row {position} has {len(row)} columns; a list of bins has one")
+    return ["".join(row) for row in rows]

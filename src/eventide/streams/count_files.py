@@ -1,0 +1,175 @@
+"""Files of counts: one reader for wide and long, CSV and Parquet, which gives the counts step after step.
+
+Wide: one column a bin, one row a step, and perhaps a first column t or step (0, 1, 2, ...), or time or start (not
+read). Long: columns t or step, bin, and count or value, sorted by step; a cell or step that is absent is 0, and the
+bins must be given. The header says which: a column named bin makes the file long. Memory stays bounded however long
+the file is. May import `errors`, `arrays` and its neighbours in `streams`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError
+from eventide.streams.cells import whole_numbers
+from eventide.streams.tables import Table, open_table
+
+STEP_NAMES = ("t", "step")
+TIME_NAMES = ("time", "start")
+COUNT_NAMES = ("count", "value")
+LONGEST_GAP = 1_000_000  # steps without a row in a long file; more is surely a time where a step number should be
+
+
+@dataclass(frozen=True)
+class CountFile(ABC):
+    """A stream of counts in a file; `steps` may be called any number of times."""
+
+    layout: ClassVar[str]
+    table: Table
+    bins: tuple[str, ...]
+
+    @abstractmethod
+    def steps(self) -> Iterator[Ints]:
+        """Give the counts of each step, `(d,)`; an `InputError` stops at the first row that is wrong."""
+
+    @property
+    def name(self) -> str:
+        """The file's name, as messages show it."""
+        return self.table.path.name
+
+
+def open_counts(path: str | Path, bins: Sequence[str] | None = None) -> CountFile:
+    """Open a file of counts; `bins` may be left out for a wide file, whose header names them."""
+    table = open_table(path)
+    return _open_long(table, bins) if "bin" in map(str.lower, table.columns) else _open_wide(table, bins)
+
+
+@dataclass(frozen=True)
+class WideFile(CountFile):
+    """One column a bin, one row a step."""
+
+    layout: ClassVar[str] = "wide"
+    step_column: str | None
+
+    def steps(self) -> Iterator[Ints]:
+        """Give each row."""
+        columns = self.bins if self.step_column is None else (self.step_column, *self.bins)
+        for first_row, arrays in self.table.batches(columns):
+            numbers = whole_numbers(arrays, columns, first_row, self.name)
+            if self.step_column is not None:
+                self._check_steps(numbers[:, 0], first_row)
+                numbers = numbers[:, 1:]
+            yield from numbers
+
+    def _check_steps(self, steps: Ints, first_row: int) -> None:
+        wrong = np.flatnonzero(steps != np.arange(first_row - 1, first_row - 1 + len(steps)))
+        if wrong.size:
+            raise InputError(
+                f"{self.name}: column {self.step_column!r} in row {first_row + wrong[0]} does not go on from the row "
+                "before; it must count 0, 1, 2, ... without a gap, so sort the rows or add the missing ones"
+            )
+
+
+@dataclass(frozen=True)
+class LongFile(CountFile):
+    """One row a cell that is not zero, sorted by step."""
+
+    layout: ClassVar[str] = "long"
+    columns: tuple[str, str, str]
+
+    def steps(self) -> Iterator[Ints]:
+        """Give the cells of each step as a vector."""
+        step, counts, rows_of_bin = 0, self._zeros(), self._zeros()
+        for first_row, arrays in self.table.batches(self.columns):
+            where, bins, values = self._parsed(arrays, first_row)
+            self._check_order(np.concatenate([[step], where]), first_row)
+            edges = np.flatnonzero(np.diff(where)) + 1
+            for begin, end in zip([0, *edges], [*edges, len(where)], strict=True):
+                while step < where[begin]:
+                    yield counts
+                    step, counts, rows_of_bin = step + 1, self._zeros(), self._zeros()
+                counts[bins[begin:end]] = values[begin:end]
+                np.add.at(rows_of_bin, bins[begin:end], 1)
+                self._check_once(rows_of_bin[bins[begin:end]], first_row + begin)
+        yield counts
+
+    def _zeros(self) -> Ints:
+        return np.zeros(len(self.bins), dtype=np.int64)
+
+    def _parsed(self, arrays: list[Any], first_row: int) -> tuple[Ints, Array, Ints]:
+        steps, names, values = arrays
+        step_column, bin_column, count_column = self.columns
+        numbers = whole_numbers([steps, values], [step_column, count_column], first_row, self.name)
+        try:
+            text = pc.utf8_trim_whitespace(pc.cast(names, pa.string()))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(f"{self.name}: column {bin_column!r} holds no names; write them as text") from None
+        bins = pc.index_in(text, value_set=pa.array(self.bins, pa.string()))
+        if bins.null_count:
+            row = first_row + np.argmax(bins.is_null())
+            raise InputError(
+                f"{self.name}: column {bin_column!r} in row {row} is not one of the {len(self.bins)} bins; "
+                "add it to the list given with --bins, or remove the row"
+            )
+        return numbers[:, 0], bins.to_numpy(), numbers[:, 1]
+
+    def _check_order(self, steps: Ints, first_row: int) -> None:
+        ahead = np.diff(steps)
+        wrong = np.flatnonzero((ahead < 0) | (ahead > LONGEST_GAP))
+        if wrong.size:
+            fault = "goes back to an earlier step; sort the file by it"
+            if ahead[wrong[0]] > 0:
+                fault = f"is more than {LONGEST_GAP:,} steps ahead; number the steps 0, 1, 2, ..."
+            raise InputError(f"{self.name}: column {self.columns[0]!r} in row {first_row + wrong[0]} {fault}")
+
+    def _check_once(self, rows_of_bin: Ints, first_row: int) -> None:
+        repeated = np.flatnonzero(rows_of_bin > 1)
+        if repeated.size:
+            raise InputError(
+                f"{self.name}: row {first_row + repeated[-1]} repeats a bin within its step; join the rows of a cell"
+            )
+
+
+def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
+    first = table.columns[0].lower()
+    header = table.columns[1:] if first in STEP_NAMES + TIME_NAMES else table.columns
+    if not header:
+        raise InputError(f"{table.path.name} has no column of counts; give it one column for each bin")
+    names = header if bins is None else tuple(bins)
+    if wrong := set(names) ^ set(header):
+        name = min(wrong)
+        fault = "is not in the list of --bins; add it there, or remove it"
+        if name in names:
+            fault = "is missing; add it, or correct the list of --bins"
+        raise InputError(f"{table.path.name}: column {name!r} {fault}")
+    return WideFile(table, names, table.columns[0] if first in STEP_NAMES else None)
+
+
+def _open_long(table: Table, bins: Sequence[str] | None) -> LongFile:
+    columns = tuple(_column(table, names) for names in (STEP_NAMES, ("bin",), COUNT_NAMES))
+    if bins is None:
+        raise InputError(
+            f"{table.path.name} is a long file, whose bins are never taken from the data; "
+            "give the list of all bins with --bins FILE"
+        )
+    return LongFile(table, tuple(bins), columns)  # type: ignore[arg-type]
+
+
+def _column(table: Table, names: Sequence[str]) -> str:
+    """Find the column that goes by one of these names."""
+    for column in table.columns:
+        if column.lower() in names:
+            return column
+    raise InputError(
+        f"{table.path.name}: column {' or '.join(names)} is missing; "
+        "a long file has the columns t (or step), bin and count (or value)"
+    )

@@ -1,0 +1,82 @@
+"""Files of releases, which appear only when they are complete.
+
+A file is written under another name in the same folder and takes its own name at `commit`; without that nothing stays
+behind, and a file that was there before stays as it was. May import `errors` and its neighbours in `streams`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from eventide.errors import InputError
+from eventide.streams.release_formats import FORMATS, Csv, JsonLines, Parquet, Released
+
+
+class ReleaseFile:
+    """Takes releases; `commit` makes them appear."""
+
+    def __init__(self, content: JsonLines | Csv | Parquet, unfinished: Path | None, path: Path | None) -> None:
+        self._content = content
+        self._unfinished = unfinished
+        self.path = path
+
+    def write(self, release: Released) -> None:
+        """Take a release."""
+        with _refusals(self.path):
+            self._content.add(release)
+
+    def commit(self) -> None:
+        """Write what is still held back and give the file its name; nothing may be written after."""
+        with _refusals(self.path):
+            self._content.close()
+            self._content.stream.flush()
+            if self.path and self._unfinished:
+                os.fsync(self._content.stream.fileno())
+                self._content.stream.close()
+                self._unfinished.replace(self.path)
+
+
+@contextmanager
+def open_releases(
+    out: str | None, bins: Sequence[str], layout: str | None = None, source: Path | None = None
+) -> Iterator[ReleaseFile]:
+    """Open a `.jsonl`, `.csv` or `.parquet` file for releases; None or "-" is standard output, in JSON lines.
+
+    What cannot be written is refused now rather than after the work; `source`, the file being read, is never replaced.
+    """
+    if out is None or out == "-":
+        yield ReleaseFile(JsonLines(sys.stdout.buffer, bins, layout), None, None)
+        return
+    path = Path(out)
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"--out {out} ends in none of {', '.join(FORMATS)}; choose one of them")
+    if path.is_dir():
+        raise InputError(f"--out {out} is a folder; give the name of a file")
+    if source and path.exists() and path.samefile(source):
+        raise InputError(f"--out {out} is the file that is read; choose another name")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _refusals(path):
+        stream: BinaryIO = unfinished.open("xb")
+    try:
+        with stream:
+            yield ReleaseFile(FORMATS[path.suffix.lower()](stream, bins, layout), unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _refusals(path: Path | None) -> Iterator[None]:
+    """Say in one sentence that a file cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read standard output has enough
+        raise
+    except OSError as error:
+        place = path or "standard output"
+        raise InputError(f"cannot write {place}: {error.strerror}; choose a place that exists and has room") from None

@@ -1,0 +1,182 @@
+"""How a release is written: JSON lines, CSV and Parquet, each a class that takes releases and fills a stream.
+
+JSON lines hold one object a step: step, fresh, values and scale in the order of the bins, and low and high where known.
+Tables are wide (step, then one column a bin) or long (step, bin, value, scale). In text, whole numbers are written as
+such, without ".0"; a scale that is not known (no look yet) is null. May import `errors` and `arrays`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from eventide.arrays import Array, Floats
+from eventide.errors import InputError
+
+LAYOUTS = ("wide", "long")
+WIDEST = 1_000  # bins; above it tables are long unless asked otherwise
+BUFFERED_CELLS = 1 << 20
+
+
+class Released(Protocol):
+    """What is written of a release; its arrays are `(d,)`."""
+
+    @property
+    def step(self) -> int:
+        """Its index, from 0."""
+
+    @property
+    def fresh(self) -> bool:
+        """Whether anything was measured at this step."""
+
+    @property
+    def values(self) -> Floats:
+        """The estimates."""
+
+    @property
+    def scale(self) -> Floats:
+        """The noise scale behind each, infinite where there was no look yet."""
+
+    @property
+    def low(self) -> Floats | None:
+        """Lower ends of intervals around the values, where known."""
+
+    @property
+    def high(self) -> Floats | None:
+        """Upper ends."""
+
+
+class JsonLines:
+    """One JSON object a line, one line a step."""
+
+    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
+        if layout is not None:
+            raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
+        self.stream = stream
+
+    def add(self, release: Released) -> None:
+        """Write a release."""
+        line: dict[str, Any] = {"step": release.step, "fresh": bool(release.fresh)}
+        for name in ("values", "scale", "low", "high"):
+            numbers = getattr(release, name)
+            if numbers is not None:
+                line[name] = _plain(numbers)
+        self.stream.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class Tabular(ABC):
+    """Collects releases and writes them many at a time as a table, wide or long."""
+
+    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
+        self.stream = stream
+        self.layout = layout or ("wide" if len(bins) <= WIDEST else "long")
+        if self.layout not in LAYOUTS:
+            raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
+        if self.layout == "wide" and "step" in bins:
+            raise InputError(
+                "a wide table has a column step of its own, so no bin may be named so; choose --layout long"
+            )
+        self.bins = pa.array(bins, pa.string())
+        self._held: list[Released] = []
+        columns: dict[str, Any] = {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
+        if self.layout == "wide":
+            columns = dict.fromkeys(bins, pa.float64())
+        self.schema = pa.schema({"step": pa.int64(), **columns})
+        self.begin()
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Write what comes before the first row."""
+
+    @abstractmethod
+    def put(self, columns: list[Any]) -> None:
+        """Write rows, given column by column as arrays in the order of the schema."""
+
+    def add(self, release: Released) -> None:
+        """Take a release; it is written when enough have come together."""
+        self._held.append(release)
+        if len(self._held) * len(self.bins) >= BUFFERED_CELLS:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is still held back."""
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        steps = np.array([release.step for release in self._held])
+        values = np.stack([release.values for release in self._held])
+        if self.layout == "wide":
+            self.put([steps, *values.T])
+        else:
+            scales = np.stack([release.scale for release in self._held]).ravel()
+            names = self.bins.take(np.tile(np.arange(len(self.bins)), len(steps)))
+            scales = pa.array(scales, mask=~np.isfinite(scales))
+            self.put([np.repeat(steps, len(self.bins)), names, values.ravel(), scales])
+        self._held.clear()
+
+
+class Csv(Tabular):
+    """Comma-separated values in UTF-8."""
+
+    def begin(self) -> None:
+        """Write the header."""
+        header = io.StringIO()
+        csv.writer(header, lineterminator="\n").writerow(self.schema.names)
+        self.stream.write(header.getvalue().encode())
+
+    def put(self, columns: list[Any]) -> None:
+        """Write lines."""
+        whole = [column.astype(np.int64) if _is_whole(column) else column for column in columns]
+        table = pa.table(whole, names=self.schema.names)
+        pa_csv.write_csv(table, self.stream, pa_csv.WriteOptions(include_header=False))
+
+
+class Parquet(Tabular):
+    """Apache Parquet; values are doubles whether whole or not, so that the schema never depends on them."""
+
+    def begin(self) -> None:
+        """Open the writer."""
+        self._writer = pa_parquet.ParquetWriter(self.stream, self.schema)
+
+    def put(self, columns: list[Any]) -> None:
+        """Write a row group."""
+        self._writer.write_table(pa.table(columns, schema=self.schema))
+
+    def close(self) -> None:
+        """Write the rest and the footer."""
+        super().close()
+        self._writer.close()
+
+
+FORMATS = {".jsonl": JsonLines, ".csv": Csv, ".parquet": Parquet}
+
+
+def _is_whole(numbers: Any) -> bool:
+    return isinstance(numbers, np.ndarray) and bool((numbers == np.rint(numbers)).all())
+
+
+def _plain(numbers: Array) -> list[float | int | None]:
+    """Numbers for JSON: whole ones as integers, those that are not finite as null."""
+    if np.isfinite(numbers).all() and _is_whole(numbers):
+        return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
+    return [_plain_number(number) for number in numbers.tolist()]
+
+
+def _plain_number(number: float) -> float | int | None:
+    if not np.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number

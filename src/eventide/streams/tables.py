@@ -1,0 +1,125 @@
+"""Columns of a CSV or Parquet file, batch after batch: the one place where files of data are opened.
+
+Memory is bounded by one block of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
+with a file becomes an `InputError` that names the file and, where known, the row (the first row of data is row 1),
+never what stands in it. Imports nothing of eventide but `errors` and the rules for names.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from eventide.errors import InputError
+from eventide.streams.bins import checked_names
+
+CSV_BLOCK = 4 << 20  # bytes; also the longest row a CSV file may have
+PARQUET_CELLS = 2 << 20  # of a batch
+CSV_ENDINGS = (".csv", ".csv.gz")
+PARQUET_ENDINGS = (".parquet", ".pq")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A file with named columns and at least one row; may be read any number of times."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
+        """Arrow arrays of these columns, batch after batch, each with the number of its first row.
+
+        CSV cells come as text: what is a number is for the caller to say, not for a guess on the first rows.
+        """
+        read = _csv_batches if _is_csv(self.path) else _parquet_batches
+        first_row = 1
+        try:
+            for batch in read(self.path, self.columns):
+                if batch.num_rows:
+                    yield first_row, batch.select(list(columns)).columns
+                first_row += batch.num_rows
+        except (pa.ArrowException, OSError):
+            raise _damaged(self.path) from None  # the cause would show the row
+
+
+def open_table(path: str | Path) -> Table:
+    """Open a `.csv`, `.csv.gz`, `.parquet` or `.pq` file and read its header."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path} is not a file; check the path")
+    if not path.name.lower().endswith(CSV_ENDINGS + PARQUET_ENDINGS):
+        raise InputError(
+            f"{path.name} ends in none of {', '.join(CSV_ENDINGS + PARQUET_ENDINGS)}; convert or rename it"
+        )
+    try:
+        columns = _csv_columns(path) if _is_csv(path) else _parquet_columns(path)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error):
+        raise _damaged(path) from None
+    return Table(path, checked_names(columns, path.name, "column"))
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().endswith(CSV_ENDINGS)
+
+
+def _csv_columns(path: Path) -> list[str]:
+    with pa.input_stream(str(path)) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        rows = csv.reader(text)
+        header, first = next(rows, None), next(rows, None)
+    if header is None or first is None:
+        raise _empty(path)
+    return header
+
+
+def _csv_batches(path: Path, header: Sequence[str]) -> Iterator[Any]:
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
+    ragged: list[Any] = []
+    try:
+        with pa.input_stream(str(path)) as stream:
+            yield from pa_csv.open_csv(
+                stream,
+                pa_csv.ReadOptions(column_names=header, skip_rows=1, block_size=CSV_BLOCK, use_threads=False),
+                pa_csv.ParseOptions(invalid_row_handler=refuse, ignore_empty_lines=False),
+                pa_csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
+            )
+    except pa.ArrowInvalid:
+        if not ragged:
+            raise
+        row = ragged[0]
+        raise InputError(
+            f"{path.name}: row {row.number - 1} has {row.actual_columns} columns where the header has "
+            f"{row.expected_columns}; correct that row"
+        ) from None
+
+
+def _parquet_columns(path: Path) -> list[str]:
+    with pa_parquet.ParquetFile(path) as file:
+        if file.metadata.num_rows == 0:
+            raise _empty(path)
+        return list(file.schema_arrow.names)
+
+
+def _parquet_batches(path: Path, header: Sequence[str]) -> Iterator[Any]:
+    with pa_parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(max(1, PARQUET_CELLS // len(header)), use_threads=False):
+            yield batch.rename_columns(list(header))
+
+
+def _empty(path: Path) -> InputError:
+    return InputError(f"{path.name} has no rows; give a file with a header and at least one row")
+
+
+def _damaged(path: Path) -> InputError:
+    kind = "a CSV file in UTF-8" if _is_csv(path) else "a Parquet file"
+    return InputError(f"{path.name} cannot be read as {kind}; it is damaged, cut short or locked, so write it again")

@@ -1,0 +1,84 @@
+"""Plans that answer a window with the sum of a chain of slots; its variance is the sum of the slots' variances.
+
+`Layers` takes the slots of one chosen layer, as the simplest published planners do; `Cover` finds the cheapest chain
+among all slots. Only slots that end by the window's end are in a chain, so answers are on time. Imports numpy,
+eventide.arrays, eventide.errors, the slots and the cut at the cycle.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from eventide.arrays import Floats, Ints
+from eventide.errors import InputError
+from eventide.windows.cover_kernels import cheapest_chains
+from eventide.windows.slots import Slots, noise_variance, partition, stacked
+from eventide.windows.workload import cut_at_cycle
+
+
+class Layers:
+    """One partition per chosen step, equal budgets; a query takes the slots of the layer that serves its step."""
+
+    def __init__(self, steps: list[int], serves: dict[int, int], length: int, periodic: bool, budget: int) -> None:
+        self.slots = stacked([partition(step, length) for step in steps], [budget // len(steps)] * len(steps))
+        self.steps, self.serves = steps, serves
+        self.length, self.periodic = length, periodic
+
+    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
+        """The variance of each window's answer, for a query of the given step."""
+        asked, position = np.unique(step, return_inverse=True)
+        layer = np.array([self.serves[int(s)] for s in asked])[position]
+        return (end - begin) // layer * noise_variance(self.slots.budget[:1])
+
+    def chain(self, begin: int, end: int, step: int) -> Ints:
+        """The slots, as positions in `slots`, that add up to an interval of the plan."""
+        level = self.steps.index(self.serves[step])
+        inside = (self.slots.begin >= begin) & (self.slots.end <= end)
+        return np.flatnonzero(inside & (self.slots.level == level))
+
+
+class Cover:
+    """Any slots; every window takes the cheapest chain of them."""
+
+    def __init__(self, slots: Slots, length: int, periodic: bool) -> None:
+        order = np.argsort(slots.begin, kind="stable")
+        self.slots = Slots(slots.level[order], slots.begin[order], slots.end[order], slots.budget[order])
+        self.length, self.periodic = length, periodic
+
+    @cached_property
+    def _graph(self) -> tuple[Ints, Ints, Ints, Floats]:
+        nodes = np.unique(np.concatenate([self.slots.begin, self.slots.end]))
+        first = np.searchsorted(self.slots.begin, np.append(nodes, nodes[-1] + 1))
+        return nodes, first, np.searchsorted(nodes, self.slots.end), noise_variance(self.slots.budget)
+
+    def chains(self, begin: Ints, end: Ints, weight: Floats) -> tuple[Floats, Floats]:
+        """The variance of each interval of the plan, and the weight of the intervals whose chain has each slot."""
+        nodes, first, slot_end, resistance = self._graph
+        order = np.argsort(begin, kind="stable")
+        cost = np.empty(len(begin))
+        cost[order], load = cheapest_chains(
+            first, slot_end, resistance, positions(nodes, begin)[order], positions(nodes, end)[order], weight[order]
+        )
+        return cost, load
+
+    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
+        """The variance of each window's answer, whatever the step of its query."""
+        if not self.periodic:
+            return self.chains(begin, end, np.ones(len(begin)))[0]
+        pieces = cut_at_cycle(begin, end, self.length)
+        cost = self.chains(pieces.begin, pieces.end, np.ones(len(pieces.begin)))[0]
+        return np.bincount(pieces.owner, pieces.count * cost, len(begin))
+
+    def chain(self, begin: int, end: int, step: int) -> Ints:
+        """The slots, as positions in `slots`, that add up to an interval of the plan."""
+        return np.flatnonzero(self.chains(np.array([begin]), np.array([end]), np.ones(1))[1])
+
+
+def positions(nodes: Ints, ticks: Ints) -> Ints:
+    """Where `ticks` stand among `nodes`; a tick that is no boundary of the plan is refused."""
+    found = np.minimum(np.searchsorted(nodes, ticks), len(nodes) - 1)
+    if not np.array_equal(nodes[found], ticks):
+        raise InputError("a window begins or ends where no slot of the plan does; add its query and plan again")
+    return found

@@ -1,0 +1,60 @@
+"""What every test shares: repeatable examples, what a marked test needs, and when a skip is a failure.
+
+Plain `pytest` leaves out the tests marked `slow`, and skips with a sentence what needs a program that is missing.
+With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed, nothing may go untested unnoticed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("eventide")
+
+PROGRAMS = {"browser": "chromium", "engine": "java"}
+MODULES = {"browser": "playwright", "engine": "pyspark"}
+
+
+class SkipsFail:
+    """Turns each skipped test, and each skipped file of tests, into a failed one."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self):
+        return _fail_if_skipped((yield))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self):
+        return _fail_if_skipped((yield))
+
+
+def _fail_if_skipped(report):
+    if report.skipped and not hasattr(report, "wasxfail"):
+        *_, reason = report.longrepr
+        report.outcome, report.longrepr = "failed", f"{reason} (with EVENTIDE_REQUIRE_ALL=1 a skip is a failure)"
+    return report
+
+
+def pytest_configure(config):
+    if os.environ.get("EVENTIDE_REQUIRE_ALL") == "1":
+        config.pluginmanager.register(SkipsFail())
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.option.markexpr:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item not in slow]
+
+
+def pytest_runtest_setup(item):
+    for mark in PROGRAMS.keys() & {mark.name for mark in item.iter_markers()}:
+        if shutil.which(PROGRAMS[mark]) is None:
+            pytest.skip(f"needs {PROGRAMS[mark]}: install it with the system's package manager")
+        if importlib.util.find_spec(MODULES[mark]) is None:
+            pytest.skip(f"needs {MODULES[mark]}: pip install '.[test-all]'")

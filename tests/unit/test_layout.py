@@ -1,0 +1,155 @@
+"""The house rules that a reader relies on, checked on every file: who imports whom, and what is nowhere to be found."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+# Each package may import what stands in a row above its own, and nothing beside it.
+ORDER = [
+    {"errors", "arrays"},
+    {"privacy", "streams"},
+    {"filters"},
+    {"mechanisms"},
+    {"windows"},
+    {"bench", "audit", "live"},
+    {"engines", "service"},
+    {"eventide"},  # the public names themselves, which reach everything above
+    {"cli"},
+    {"__main__"},
+]
+RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
+PICKLES = {"pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib"}
+# Folders of the machine a file was written on.
+MACHINE_PATH = re.compile(r"(?<![\w.:/])/(?:work|home|root|Users|opt|tmp)/\w")
+
+
+def module_name(path: Path) -> str:
+    """Name a source file as Python imports it: eventide.streams for src/eventide/streams/__init__.py."""
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(name: str) -> str:
+    """Give the package a name lives in; a public name such as eventide.Uniform lives in eventide itself."""
+    package = name.removeprefix("eventide.").split(".")[0]
+    return package if package in RANK else "eventide"
+
+
+def imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names)
+
+
+def complaints(module: str, source: str) -> list[str]:
+    """Say what in a module's source breaks the rules."""
+    tree = ast.parse(source)
+    found = []
+    if len((ast.get_docstring(tree) or "").split()) < 4:
+        found.append("has no docstring that says what it is for")
+    for name in imports(tree):
+        found += wrong_import(module, name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and ast.unparse(node.value) != "False":
+            found.append("lets numpy unpickle")
+    return found
+
+
+def wrong_import(module: str, name: str) -> list[str]:
+    own, top = package_of(module), name.split(".")[0]
+    if top in PICKLES:
+        return [f"imports {top}"]
+    if top == "numba" and (own == "privacy" or not module.endswith("_kernels")):
+        return ["imports numba outside a *_kernels module, or inside privacy"]
+    if top == "":
+        return ["imports by a relative name, which hides the package it reaches into"]
+    if top != "eventide":
+        return []
+    target = package_of(name)
+    return [f"imports {target}"] if target != own and RANK[target] >= RANK[own] else []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_name)
+def test_every_module_keeps_the_rules(path):
+    assert complaints(module_name(path), path.read_text(encoding="utf-8")) == []
+
+
+def test_every_package_has_its_place_in_the_order():
+    packages = {path.parent.name for path in SOURCES if path.name == "__init__.py"}
+    assert packages - {"eventide"} <= set(RANK)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("eventide.errors", "import eventide.arrays"),
+        ("eventide.privacy.ledger", "from eventide.streams import files"),
+        ("eventide.streams.city", "from eventide.privacy.ledger import WindowLedger"),
+        ("eventide.filters", "from eventide import mechanisms"),
+        ("eventide.mechanisms.uniform", "import eventide.cli"),
+        ("eventide.mechanisms.uniform", "import eventide as ev"),
+        ("eventide.mechanisms.uniform", "from eventide import Uniform"),
+        ("eventide.bench.runner", "def f():\n    import eventide.live.clock"),
+        ("eventide.mechanisms.uniform", "from . import frame"),
+        ("eventide.engines.spark", "from eventide.service import access"),
+        ("eventide", "import eventide.cli"),
+        ("eventide.mechanisms.uniform", "from numba import njit"),
+        ("eventide.privacy.noise_kernels", "import numba"),
+        ("eventide.live.store", "import pickle"),
+        ("eventide.live.store", "from pickle import loads"),
+        ("eventide.live.store", "numpy.load(file, allow_pickle=True)"),
+    ],
+)
+def test_a_bad_line_is_found(module, line):
+    assert len(complaints(module, f'"""A module that breaks one rule."""\n{line}\n')) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("eventide.privacy.ledger", "from eventide.privacy import amounts\nfrom eventide.errors import InputError"),
+        ("eventide.mechanisms.uniform", "import numpy\nimport eventide.privacy.meter\nfrom eventide import filters"),
+        ("eventide.live.bounding_kernels", "import numba"),
+        ("eventide.cli.demo", "import eventide as ev\nfrom eventide import __version__"),
+        ("eventide.live.store", "numpy.load(file, allow_pickle=False)"),
+    ],
+)
+def test_a_good_line_is_let_through(module, line):
+    assert complaints(module, f'"""A module that keeps every rule."""\n{line}\n') == []
+
+
+def test_a_module_without_a_docstring_is_found():
+    assert complaints("eventide.errors", "import math") == ["has no docstring that says what it is for"]
+    assert complaints("eventide.errors", '"""."""') == ["has no docstring that says what it is for"]
+
+
+def test_no_file_names_a_folder_of_the_machine_it_was_written_on():
+    folders = [ROOT / name for name in (".ci", "src", "tests", "docs", "benchmarks")]
+    files = [*ROOT.glob("*.*"), *(path for folder in folders for path in folder.rglob("*"))]
+    texts = [path for path in files if path.suffix in {"", ".py", ".md", ".toml", ".html"} and path.is_file()]
+    assert len(texts) > len(SOURCES)
+    assert [path.name for path in texts if MACHINE_PATH.search(path.read_text("utf-8"))] == []
+
+
+def test_a_machine_path_is_found_and_an_address_is_not():
+    assert MACHINE_PATH.search("open('" + "/work" + "/main/README.md')")
+    assert MACHINE_PATH.search("cd " + "/home" + "/somebody")
+    assert not MACHINE_PATH.search("https://example.org/home/page and src/eventide/work/x")
+
+
+def test_importing_eventide_loads_no_numpy():
+    code = "import sys, eventide; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", f"import numpy; {code}"]).returncode == 1
