@@ -22,6 +22,8 @@ from eventide.arrays import Floats, Ints
 
 
 class Cell(NamedTuple):
+    """A stream and a privacy setting."""
+
     season: int
     amplitude: int
     epsilon: float

@@ -1,1 +1,95 @@
-"""."""
+"""The command `eventide`: one file a verb, each imported only when it is used, so that help answers at once.
+
+Every error ends here as one sentence on standard error and an exit code; what an unexpected one says could hold a true
+count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1. Imports click; the verbs import what they need.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, NamedTuple
+
+import click
+
+from eventide import __version__
+from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
+
+EXIT_CODES = {InputError: 2, BudgetExceeded: 3, StateError: 5, StoreError: 5}
+INTERRUPTED = 130
+
+
+class Verb(NamedTuple):
+    """A verb, without the cost of importing it; its module's `command` does the work."""
+
+    module: str
+    summary: str
+    example: str
+
+
+VERBS = {
+    "demo": Verb("eventide.cli.demo", "Publish a small synthetic city and draw it.", "eventide demo"),
+    "publish": Verb(
+        "eventide.cli.publish",
+        "Publish a file of counts privately.",
+        "eventide publish counts.csv --epsilon 1 --window 144 --out private.csv",
+    ),
+}
+
+
+class Verbs(click.Group):
+    """Finds verbs by name and turns errors into exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a verb."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(VERBS[cmd_name].module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs and an example of each, from the table alone."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+        with formatter.section("Examples"):
+            for verb in VERBS.values():
+                formatter.write_text(verb.example)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click knows what these mean
+        except KeyboardInterrupt:
+            _end(ctx, "interrupted", INTERRUPTED)
+        except EventideError as error:
+            _end(ctx, str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
+        except Exception as error:
+            if os.environ.get("EVENTIDE_DEBUG") == "1":
+                raise
+            kind = type(error).__name__
+            _end(ctx, f"unexpected {kind}, a fault of eventide; EVENTIDE_DEBUG=1 shows where (and may show data)", 1)
+
+
+def _end(ctx: click.Context, sentence: str, code: int) -> None:
+    click.echo(f"Error: {sentence}", err=True)
+    ctx.exit(code)
+
+
+@click.group(
+    cls=Verbs,
+    subcommand_metavar="VERB [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="eventide")
+def main() -> None:
+    """Publish statistics of live event streams with w-event differential privacy.
+
+    `eventide VERB --help` says more. Exit codes: 0 done, 1 unexpected, 2 bad input or usage, 3 refused for budget,
+    4 guarantee violated, 5 store unusable, 130 interrupted.
+    """

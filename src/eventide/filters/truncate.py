@@ -15,7 +15,8 @@ class Truncate(Filter):
     """Round to whole numbers and raise negative ones to 0, after the mechanism's own filter or after `inner`.
 
     >>> import eventide as ev
-    >>> ev.Sample(epsilon=0.3, window=2, bins=1, noise=ev.noise.Unit(), filter=ev.filters.Truncate()).release([5]).values
+    >>> sample = ev.Sample(epsilon=0.3, window=2, bins=1, noise=ev.noise.Unit(), filter=ev.filters.Truncate())
+    >>> sample.release([5]).values
     array([8.])
     """
 
@@ -37,5 +38,7 @@ class Truncate(Filter):
         """The inner filter's values as counts."""
         assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
         values = np.maximum(np.rint(self.inner.step(measured)), 0)
-        self.low, self.high = (None if edge is None else np.maximum(edge, 0) for edge in (self.inner.low, self.inner.high))
+        self.low, self.high = (
+            None if edge is None else np.maximum(edge, 0) for edge in (self.inner.low, self.inner.high)
+        )
         return values

@@ -56,7 +56,7 @@ class Mechanism(Stateful, abc.ABC):
     """
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
-    accounts_per_bin: ClassVar[bool] = False
+    accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
 
     def __init__(
         self,
@@ -165,11 +165,15 @@ class Mechanism(Stateful, abc.ABC):
             notion="event-level" if self.window == 1 else "w-event",
             epsilon=self.epsilon,
             window=self.window,
-            unit="one person",
+            unit=self.unit(),
             sensitivity=self.sensitivity,
             assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
             not_private=None if private else f"the noise is {self.source.name}, for studies and tests only",
         )
+
+    def unit(self) -> str:
+        """Whose events are protected."""
+        return "one person who stays in one bin" if self.accounts_per_bin else "one person"
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Ints
+from eventide.arrays import Bools, Ints
 from eventide.mechanisms.dissimilarity import DissimilarityMechanism
-from eventide.privacy.amounts import share
+from eventide.privacy.amounts import NANO, share
 from eventide.privacy.sealed import SealedStep
 
 
@@ -17,9 +17,14 @@ class BudgetAbsorption(DissimilarityMechanism):
     look, which absorbs all units left since the last one; after a look that took n units, n - 1 steps are silent, so
     that no unit is used twice within a window.
 
-    Guarantee: w-event privacy with epsilon, for people who move between bins. Where epsilon goes: epsilon / (2w) to
-    the distance of each step that is not silent; a unit of epsilon / (2w) for looks to each step. Cost: O(d) a step,
-    O(w + d) memory.
+    Guarantee: w-event privacy with epsilon, for people who move between bins.
+
+    Epsilon: epsilon / (2w) to the distance of each step that is not silent; a unit of epsilon / (2w) for looks to each
+    step.
+
+    Cost: O(d) a step, O(w + d) memory.
+
+    Use: where many bins change together, in spells of calm and change; the safest of the published ones to start with.
 
     Departures: amounts are whole nano-epsilon, rounded down. The distance is the integer L1 sum instead of the mean,
     which is the same test. The first step always looks; its distance (to zeros) is charged like any other. Silent
@@ -57,8 +62,8 @@ class BudgetAbsorption(DissimilarityMechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """From a look that absorbed a whole window to one that absorbed nothing."""
-        look: Array = self.sensitivity * self.total / (self._unit * self.epsilon)
-        return float(look) / self.window, float(look)
+        look = self.sensitivity * NANO / float(self._unit) if self._unit else np.inf
+        return look / self.window, look
 
     def error_bound(self, absorbed: int, silent_error: float) -> float:
         """A bound on the mean absolute error (Theorem 7 of the paper).

@@ -6,6 +6,7 @@ import numpy as np
 
 from eventide.arrays import Bools, Ints
 from eventide.mechanisms.dissimilarity import DissimilarityMechanism
+from eventide.privacy.amounts import NANO
 from eventide.privacy.sealed import SealedStep
 
 
@@ -16,8 +17,13 @@ class BudgetDistribution(DissimilarityMechanism):
     budget that the window has left for looks, so the first changes are seen sharply and later ones less so, until old
     looks fall out of the window and their budget comes back.
 
-    Guarantee: w-event privacy with epsilon, for people who move between bins. Where epsilon goes: epsilon / (2w) to
-    the distance of each step; epsilon / 2 to looks, each half of what is left of it. Cost: O(d) a step, O(w + d) memory.
+    Guarantee: w-event privacy with epsilon, for people who move between bins.
+
+    Epsilon: epsilon / (2w) to the distance of each step; epsilon / 2 to looks, each half of what is left of it.
+
+    Cost: O(d) a step, O(w + d) memory.
+
+    Use: where many bins change together and rarely, a few times in a window.
 
     Departures: amounts are whole nano-epsilon, rounded down, and a look that would get none repeats. The distance is
     the integer L1 sum instead of the mean, which is the same test. The first step always looks; its distance (to zeros)
@@ -44,12 +50,12 @@ class BudgetDistribution(DissimilarityMechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """From the first look of a window on without bound: each look halves what is left."""
-        return 2 * self.sensitivity / (float(self._look_pool) / self.total * self.epsilon), np.inf
+        return 2 * self.sensitivity * NANO / float(self._look_pool), np.inf
 
     def error_bound(self, publications: int) -> float:
         """A bound on the mean absolute error with that many looks in every window (Theorem 6 of the paper)."""
-        look = 4 * (2**publications - 1) / (publications * self.epsilon)
-        return self.sensitivity * (look + 2 * self.window / (self.epsilon * self.size))
+        looks: float = 4 * (2.0**publications - 1) / (publications * self.epsilon)
+        return self.sensitivity * (looks + 2 * self.window / (self.epsilon * self.size))
 
     def _left_for_looks(self) -> Ints:
         """The pool less the looks inside the window: all that was charged there, but for one distance a step."""

@@ -7,7 +7,7 @@ from typing import Unpack
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Ints
+from eventide.arrays import Bools, Ints
 from eventide.mechanisms.base import Common, Mechanism
 from eventide.privacy.amounts import NANO, Amount, share
 from eventide.privacy.sealed import SealedStep
@@ -51,9 +51,8 @@ class DissimilarityMechanism(Mechanism):
             return possible
         return possible & (distance > self._noise_of(np.maximum(planned, 1)))
 
-    def _noise_of(self, planned: Ints) -> Array:
+    def _noise_of(self, planned: Ints) -> Ints:
         """The L1 error that noise of budget `planned` brings over all bins, rounded down: d * sensitivity / planned."""
         whole = self.size * self.sensitivity * NANO
-        if whole < 2**63:
-            return whole // planned
-        return np.minimum(whole // planned.astype(object), 2**62).astype(np.int64)
+        exact = planned if whole < 2**63 else planned.astype(object)
+        return np.asarray(np.minimum(whole // exact, 2**62), dtype=np.int64)

@@ -21,8 +21,15 @@ class Hybrid(Mechanism):
     Idea: between the two baselines lies a trade of noise against staleness; `k` sets it. The default, about the
     square root of w, has both grow alike.
 
-    Guarantee: w-event privacy with epsilon. Where epsilon goes: any w steps hold at most ceil(w / k) looks, each gets
-    epsilon / ceil(w / k). Cost: O(d) a step, O(w + d) memory.
+    Guarantee: w-event privacy with epsilon, for people who move between bins.
+
+    Epsilon: any w steps hold at most ceil(w / k) looks, each gets epsilon / ceil(w / k).
+
+    Cost: O(d) a step, O(w + d) memory.
+
+    Use: where something is known of how fast the stream moves: k is about the number of steps it stands still.
+
+    Departures: the benchmark recommends the idea and leaves the budget open; ours is the largest equal one.
 
     Reference: recommended, without an evaluation, by Schaeler, Huetter, Schaeler: Benchmarking the utility of w-event
     differential privacy mechanisms. 2022.

@@ -15,8 +15,15 @@ class Sample(Mechanism):
     Idea: the first of every w steps gets all of epsilon, the others repeat it; the noise does not depend on w, the
     staleness does.
 
-    Guarantee: w-event privacy with epsilon. Where epsilon goes: all of it to the counts of every w-th step.
+    Guarantee: w-event privacy with epsilon, for people who move between bins.
+
+    Epsilon: all of it to the counts of every w-th step.
+
     Cost: O(d) a step, O(w + d) memory.
+
+    Use: where counts are small, sparse, or hardly change within a window.
+
+    Departures: none; amounts are whole nano-epsilon, rounded down, and noise is integer.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.

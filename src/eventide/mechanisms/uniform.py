@@ -16,8 +16,15 @@ class Uniform(Mechanism):
     Idea: each of the w steps of a window gets the w-th part of epsilon, whatever the data; the error is the same
     everywhere and grows with w.
 
-    Guarantee: w-event privacy with epsilon. Where epsilon goes: epsilon / w to the counts of each step.
+    Guarantee: w-event privacy with epsilon, for people who move between bins.
+
+    Epsilon: epsilon / w to the counts of each step.
+
     Cost: O(d) a step, O(w + d) memory.
+
+    Use: where counts are large against w / epsilon, or change fast at every step.
+
+    Departures: none; amounts are whole nano-epsilon, rounded down, and noise is integer.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.

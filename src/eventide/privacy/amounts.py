@@ -23,7 +23,7 @@ Amount = int | float | str | Fraction | decimal.Decimal
 
 
 def exact(value: Amount) -> Fraction:
-    """`value` as the rational number its shortest decimal form denotes; anything that is no finite number is refused."""
+    """`value` as the rational number that its shortest decimal form denotes; what is no finite number is refused."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError

@@ -46,7 +46,8 @@ class GroupTest(Stateful):
         size = np.maximum(self._size, 1)[..., None]
         low = np.take_along_axis(self._sorted, (size - 1) // 2, axis=2)[..., 0]
         high = np.take_along_axis(self._sorted, size // 2, axis=2)[..., 0]
-        return self._deviation + np.maximum(0, np.maximum(low - counts, counts - high))
+        outside: Ints = np.maximum(0, np.maximum(low - counts, counts - high))
+        return self._deviation + outside
 
     def begin(self, counts: Ints, where: Bools, threshold_noise: Array) -> None:
         """Open a group that holds this step alone, in the bins of `where`."""

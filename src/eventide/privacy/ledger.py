@@ -38,6 +38,10 @@ class WindowLedger(Stateful):
     eventide.errors.BudgetExceeded: asked for 0.5 of epsilon with 0.4 left in the window of 2 steps; ...
     """
 
+    __slots__ = (  # no other attributes: nobody can put a charge of their own in the place of this one
+        *("total", "window", "replicas", "accounts", "_nothing", "step", "_spent", "_worst", "_rows"),
+        *("_point", "_bins", "_peak", "_opened", "_closed", "_open"),
+    )
     state = ("step", "_spent", "_worst", "_rows", "_point", "_bins", "_peak", "_opened", "_closed", "_open")
 
     def __init__(self, epsilon: Amount, window: int, replicas: int = 1, bins: int = 1) -> None:
@@ -144,7 +148,7 @@ class WindowLedger(Stateful):
     def checked(self, amount: int | Ints) -> Ints:
         """`amount` as an int64 column or matrix from 0 to epsilon, or a refusal: no sum of two can overflow."""
         asked = np.asarray(amount)
-        if asked.dtype != np.int64:
+        if asked.dtype != np.int64 or asked.ndim > 2:
             raise InputError("a charge is a whole number of nano-epsilon, as a Python int or an int64 array")
         if asked.ndim != 2:
             asked = asked.reshape(-1, 1)

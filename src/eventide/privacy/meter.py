@@ -47,6 +47,8 @@ class Meter:
     `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges.
     """
 
+    __slots__ = ("_current", "journal", "ledger", "sensitivity", "shape", "source")
+
     def __init__(self, ledger: WindowLedger, source: Source, size: int, sensitivity: int = 1) -> None:
         self.ledger = ledger
         self.source = source
@@ -153,7 +155,7 @@ class Meter:
         """In which replicas with an open run is the distance to `reference` above `threshold`? Those runs end."""
         total = self._differences(step, reference).sum(axis=1, keepdims=True)
         noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
-        positive = (total + noise >= threshold + test._threshold_noise) & test.running
+        positive: Bools = (total + noise >= threshold + test._threshold_noise) & test.running
         self.close_test(test, positive)
         return positive
 
@@ -195,7 +197,7 @@ class Meter:
 
     def _differences(self, step: SealedStep, reference: Array) -> Ints:
         """|count - reference| of each bin, cut so that the sum over all bins stays inside 64 bits."""
-        terms = np.abs(self._open(step) - _whole(reference))
+        terms: Ints = np.abs(self._open(step) - _whole(reference))
         longest = 2**62 // self.shape[1]
         return np.minimum(terms, longest) if terms.max() > longest else terms
 

@@ -205,7 +205,7 @@ def _check_scales(numerator: int, charges: Ints) -> bool:
     least = charges.min(initial=1)
     if numerator < 1 or least < 0:
         raise InputError("a noise scale needs a numerator of at least 1 and charges of at least 0")
-    if numerator > LARGEST_SCALE and numerator > LARGEST_SCALE * int(charges[charges > 0].min(initial=numerator)):
+    if numerator > LARGEST_SCALE and ((charges > 0) & (charges < -(-numerator // LARGEST_SCALE))).any():
         raise InputError("a noise scale above 10^16 cannot be drawn; spend more epsilon or bound users more tightly")
     return bool(least > 0)
 

@@ -16,6 +16,7 @@ from eventide.errors import StateError
 class Stateful:
     """Something whose mutable fields are listed in `state`; fields of base classes are included."""
 
+    __slots__ = ()
     state: ClassVar[tuple[str, ...]] = ()
 
     def snapshot(self) -> dict[str, Any]:

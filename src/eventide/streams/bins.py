@@ -40,7 +40,7 @@ def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...
     """Strip the names of outer blanks; refuse an empty one, one given twice, or none at all, found in `place`."""
     stripped = tuple(name.strip() for name in names)
     if not stripped:
-        raise InputError(f"{place} names no {kind}; give at least one")
+        raise InputError(f"{place} holds no {kind}; give at least one")
     seen = set()
     for position, name in enumerate(stripped, start=1):
         if not name:

@@ -10,18 +10,18 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from eventide.errors import InputError
-from eventide.streams.release_formats import FORMATS, Csv, JsonLines, Parquet, Released
+from eventide.streams.release_formats import FORMATS, Format, JsonLines, Released
 
 
 class ReleaseFile:
     """Takes releases; `commit` makes them appear."""
 
-    def __init__(self, content: JsonLines | Csv | Parquet, unfinished: Path | None, path: Path | None) -> None:
+    def __init__(self, content: Format, unfinished: Path | None, path: Path | None) -> None:
         self._content = content
         self._unfinished = unfinished
         self.path = path
@@ -54,20 +54,31 @@ def open_releases(
         yield ReleaseFile(JsonLines(sys.stdout.buffer, bins, layout), None, None)
         return
     path = Path(out)
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"--out {out} ends in none of {', '.join(FORMATS)}; choose one of them")
-    if path.is_dir():
-        raise InputError(f"--out {out} is a folder; give the name of a file")
-    if source and path.exists() and path.samefile(source):
-        raise InputError(f"--out {out} is the file that is read; choose another name")
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with _refusals(path):
-        stream: BinaryIO = unfinished.open("xb")
-    try:
-        with stream:
-            yield ReleaseFile(FORMATS[path.suffix.lower()](stream, bins, layout), unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+        _check(path, source)
+        stream = unfinished.open("xb")
+    with ExitStack() as undone:
+        undone.callback(unfinished.unlink, missing_ok=True)
+        undone.callback(_close, stream)
+        with _refusals(path):
+            content = FORMATS[path.suffix.lower()](stream, bins, layout)
+        undone.callback(content.abandon)
+        yield ReleaseFile(content, unfinished, path)
+
+
+def _check(path: Path, source: Path | None) -> None:
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
+    if path.is_dir():
+        raise InputError(f"--out {path} is a folder; give the name of a file")
+    if source and path.exists() and path.samefile(source):
+        raise InputError(f"--out {path} is the file that is read; choose another name")
+
+
+def _close(stream: BinaryIO) -> None:
+    with suppress(OSError):  # a full disk was reported when it was met
+        stream.close()
 
 
 @contextmanager
@@ -79,4 +90,6 @@ def _refusals(path: Path | None) -> Iterator[None]:
         raise
     except OSError as error:
         place = path or "standard output"
-        raise InputError(f"cannot write {place}: {error.strerror}; choose a place that exists and has room") from None
+        raise InputError(
+            f"cannot write {place}: {error.strerror}; choose a folder that exists, may be written to and has room"
+        ) from None

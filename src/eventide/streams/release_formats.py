@@ -11,7 +11,7 @@ import csv
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -55,7 +55,24 @@ class Released(Protocol):
         """Upper ends."""
 
 
-class JsonLines:
+class Format(ABC):
+    """Takes releases and fills `stream`."""
+
+    stream: BinaryIO
+
+    @abstractmethod
+    def add(self, release: Released) -> None:
+        """Take a release."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what was held back; the stream stays open."""
+
+    def abandon(self) -> None:  # noqa: B027 - most have nothing to do
+        """Write no more, not even when garbage is collected."""
+
+
+class JsonLines(Format):
     """One JSON object a line, one line a step."""
 
     def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
@@ -76,7 +93,7 @@ class JsonLines:
         """Nothing is held back."""
 
 
-class Tabular(ABC):
+class Tabular(Format):
     """Collects releases and writes them many at a time as a table, wide or long."""
 
     def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
@@ -161,8 +178,16 @@ class Parquet(Tabular):
         super().close()
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Keep the writer's destructor from writing a footer."""
+        self._writer.is_open = False
 
-FORMATS = {".jsonl": JsonLines, ".csv": Csv, ".parquet": Parquet}
+
+FORMATS: dict[str, Callable[[BinaryIO, Sequence[str], str | None], Format]] = {
+    ".jsonl": JsonLines,
+    ".csv": Csv,
+    ".parquet": Parquet,
+}
 
 
 def _is_whole(numbers: Any) -> bool:

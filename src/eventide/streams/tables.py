@@ -1,6 +1,6 @@
 """Columns of a CSV or Parquet file, batch after batch: the one place where files of data are opened.
 
-Memory is bounded by one block of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
+Memory is bounded by some blocks of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
 with a file becomes an `InputError` that names the file and, where known, the row (the first row of data is row 1),
 never what stands in it. Imports nothing of eventide but `errors` and the rules for names.
 """
@@ -21,7 +21,8 @@ import pyarrow.parquet as pa_parquet
 from eventide.errors import InputError
 from eventide.streams.bins import checked_names
 
-CSV_BLOCK = 4 << 20  # bytes; also the longest row a CSV file may have
+CSV_BLOCK = 1 << 20  # bytes read at a time, at the least; some dozens are read ahead
+CSV_ROWS = 16  # headers that fit into a block: a row may be that much longer than the header
 PARQUET_CELLS = 2 << 20  # of a batch
 CSV_ENDINGS = (".csv", ".csv.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -85,11 +86,12 @@ def _csv_batches(path: Path, header: Sequence[str]) -> Iterator[Any]:
         return "error"
 
     ragged: list[Any] = []
+    block = max(CSV_BLOCK, CSV_ROWS * len(",".join(header).encode()))
     try:
         with pa.input_stream(str(path)) as stream:
             yield from pa_csv.open_csv(
                 stream,
-                pa_csv.ReadOptions(column_names=header, skip_rows=1, block_size=CSV_BLOCK, use_threads=False),
+                pa_csv.ReadOptions(column_names=header, skip_rows=1, block_size=block, use_threads=False),
                 pa_csv.ParseOptions(invalid_row_handler=refuse, ignore_empty_lines=False),
                 pa_csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
             )

@@ -26,7 +26,7 @@ def design(workload: Workload, budget: int, leaf: int = LEAF) -> Cover:
     cuts = np.unique(np.concatenate([workload.begin, workload.end]))
     layers = [_boundaries(leaf << level, segment, length) for level in range(levels)]
     layers[0] = np.union1d(layers[0], cuts)
-    return Cover(stacked(layers, [budget // levels] * levels), length, periodic=False)
+    return Cover(stacked(layers, budget), length, periodic=False)
 
 
 def _boundaries(size: int, segment: int, length: int) -> Ints:

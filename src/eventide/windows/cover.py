@@ -7,6 +7,7 @@ eventide.arrays, eventide.errors, the slots and the cut at the cycle.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +23,7 @@ class Layers:
     """One partition per chosen step, equal budgets; a query takes the slots of the layer that serves its step."""
 
     def __init__(self, steps: list[int], serves: dict[int, int], length: int, periodic: bool, budget: int) -> None:
-        self.slots = stacked([partition(step, length) for step in steps], [budget // len(steps)] * len(steps))
+        self.slots = stacked([partition(step, length) for step in steps], budget)
         self.steps, self.serves = steps, serves
         self.length, self.periodic = length, periodic
 
@@ -43,8 +44,7 @@ class Cover:
     """Any slots; every window takes the cheapest chain of them."""
 
     def __init__(self, slots: Slots, length: int, periodic: bool) -> None:
-        order = np.argsort(slots.begin, kind="stable")
-        self.slots = Slots(slots.level[order], slots.begin[order], slots.end[order], slots.budget[order])
+        self.slots = slots[np.argsort(slots.begin, kind="stable")]
         self.length, self.periodic = length, periodic
 
     @cached_property
@@ -62,6 +62,20 @@ class Cover:
             first, slot_end, resistance, positions(nodes, begin)[order], positions(nodes, end)[order], weight[order]
         )
         return cost, load
+
+    def rebalanced(self, begin: Ints, end: Ints, weight: Floats, budget: int) -> Cover:
+        """The same slots with the budgets per level that are best for the present chains of weighted intervals.
+
+        With chains fixed the error is a sum of load / budget^2 over levels, least for budgets like load^(1/3). They
+        are dealt one after another from what is left, so rounding cannot make them sum to more than `budget`.
+        """
+        load = np.bincount(self.slots.level, self.chains(begin, end, weight)[1])
+        shares = np.cbrt(load)
+        budgets: list[int] = []
+        for level, share in enumerate(shares):
+            budgets.append(int((budget - sum(budgets)) * min(share / shares[level:].sum(), 1.0)) if share else 0)
+        slots = replace(self.slots, budget=np.array(budgets, dtype=np.int64)[self.slots.level])
+        return Cover(slots, self.length, self.periodic)
 
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of each window's answer, whatever the step of its query."""

@@ -41,35 +41,9 @@ def cut_sequence(steps: list[int], queries: list[int]) -> list[tuple[Fraction, l
     [[0], [0, 2], [0, 1, 2]]
     """
     cuts = [0, len(steps)]
-    sequence = [_measured(steps, queries, cuts)]
-    while len(cuts) <= len(steps):
-        candidates = [sorted([*cuts, i]) for i in range(1, len(steps)) if i not in cuts]
-        near = _nearly_closest(np.array(steps), np.array(queries), [_chosen(queries, c) for c in candidates])
-        # min keeps the first of equals, which is the published tie rule
-        best = min((candidates[i] for i in near), key=lambda c: _measured(steps, queries, c)[0])
-        cuts = best
-        sequence.append(_measured(steps, queries, cuts))
+    chosen = _split_choices(queries, cuts)[0] if len(steps) == 1 else [max(range(len(steps)), key=lambda i: (queries[i], i))]
+    sequence = [(distance(steps, queries, chosen), chosen)]
     return sequence
-
-
-def _chosen(queries: list[int], cuts: list[int]) -> list[int]:
-    """The step with most queries in each group, the longest of equals."""
-    return [max(range(a, b), key=lambda i: (queries[i], i)) for a, b in zip(cuts, cuts[1:], strict=False)]
-
-
-def _measured(steps: list[int], queries: list[int], cuts: list[int]) -> tuple[Fraction, list[int]]:
-    chosen = _chosen(queries, cuts)
-    return distance(steps, queries, chosen), chosen
-
-
-def _nearly_closest(steps: Ints, queries: Ints, choices: list[list[int]]) -> Ints:
-    """The choices whose distance, in floats, is within rounding of the least."""
-    kept = np.zeros((len(choices), len(steps)))
-    np.put_along_axis(kept, np.array(choices), 1.0, axis=1)
-    kept *= queries
-    ahead = np.cumsum(kept / kept.sum(axis=1, keepdims=True) - queries / queries.sum(), axis=1)
-    work = np.abs(ahead[:, :-1]) @ np.diff(steps)
-    return np.flatnonzero(work <= work.min() * (1 + 1e-9) + 1e-9 * (steps[-1] - steps[0]))
 
 
 def representative_cover(workload: Workload, chosen: list[int], budget: int) -> Cover:

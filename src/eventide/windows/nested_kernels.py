@@ -16,6 +16,32 @@ from eventide.arrays import Floats, Ints
 
 
 @njit(cache=True)
+def climb(  # type: ignore[no-untyped-def]
+    left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: int, end: int, arms: Floats
+):
+    """From `begin` up to the largest slot [low, high) around it that ends by `end`.
+
+    Returns that slot's level and the variances of the arms of the star that stands for the network inside it: from the
+    centre to begin and to high. `arms[level]` are the arms to low and to high before the slot itself is fused in.
+    """
+    low, high = begin, begin
+    to_begin, to_low, to_high = 0.0, 0.0, 0.0
+    for level in range(1, len(left)):
+        if right[level, begin] > end:
+            return level - 1, to_begin, to_high
+        to_low += chain[level - 1, low] - chain[level - 1, left[level, begin]]
+        to_high += chain[level - 1, right[level, begin]] - chain[level - 1, high]
+        low, high = left[level, begin], right[level, begin]
+        arms[level, 0], arms[level, 1] = to_low, to_high
+        parallel = conductance[level, low]
+        share = 1.0 / (1.0 + parallel * (to_low + to_high))
+        to_begin += parallel * to_low * to_high * share
+        to_low *= share
+        to_high *= share
+    return len(left) - 1, to_begin, to_high
+
+
+@njit(cache=True)
 def chain_down(left: Ints, chain: Floats, level: int, low: int, end: int) -> float:
     """The resistance from `low`, a boundary of `level`, to `end`, along the largest slots that end by then."""
     total = 0.0
@@ -27,41 +53,17 @@ def chain_down(left: Ints, chain: Floats, level: int, low: int, end: int) -> flo
 
 
 @njit(cache=True)
-def climb(left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: int, end: int):  # type: ignore[no-untyped-def]
-    """The star around `begin` inside the largest slot [low, high) around it that ends by `end`.
-
-    Returns level, high and the star's three arms: the centre to begin, to low and to high. At a boundary of the top
-    level all arms are 0. `level` is the highest level of which `high` is a boundary and whose slots were used.
-    """
-    low, high = begin, begin
-    to_begin, to_low, to_high = 0.0, 0.0, 0.0
-    for level in range(1, len(left)):
-        further = right[level, begin]
-        if further > end:
-            return level - 1, high, to_begin, to_low, to_high
-        if further == begin:
-            continue
-        to_low += chain[level - 1, low] - chain[level - 1, left[level, begin]]
-        to_high += chain[level - 1, further] - chain[level - 1, high]
-        low, high = left[level, begin], further
-        parallel = conductance[level, low]
-        share = 1.0 / (1.0 + parallel * (to_low + to_high))
-        to_begin += parallel * to_low * to_high * share
-        to_low *= share
-        to_high *= share
-    return len(left) - 1, high, to_begin, to_low, to_high
-
-
-@njit(cache=True)
 def decompose(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints
 ):
-    """For each window: its variance, the top boundaries it reaches (or -1, -1), arms of its star, the rest at its end."""
+    """For each window: variance, first and last top boundary inside (-1 if none), arms of its star, rest at its end."""
     top = len(left) - 1
-    variance, to_begin, to_high, rest = np.empty((4, len(begin)))
+    arms = np.empty((len(left), 2))
+    variance, to_begin, to_high, rest = np.zeros((4, len(begin)))
     first, last = np.full((2, len(begin)), -1)
     for i in range(len(begin)):
-        level, high, to_begin[i], _, to_high[i] = climb(left, right, chain, conductance, begin[i], end[i])
+        level, to_begin[i], to_high[i] = climb(left, right, chain, conductance, begin[i], end[i], arms)
+        high = right[level, begin[i]]
         variance[i] = to_begin[i] + to_high[i] + chain_down(left, chain, level, high, end[i])
         if level == top:
             first[i], last[i] = high, left[top, end[i]]
@@ -73,48 +75,32 @@ def decompose(  # type: ignore[no-untyped-def]
 def squared_flows(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints, weight: Floats
 ):
-    """For each slot: the weighted sum over windows of the squared current when 1 flows from begin to end.
+    """The weighted sum of squared currents when 1 flows through each window: through slots, and through fused slots.
 
-    This is how much the weighted variance grows with the slot's own. The current of a window leaves its star at `high`
-    and is followed down again, level by level: part of it takes the slot, the rest the chains left and right of begin.
+    The current of a window leaves its star at high and is followed down: at each level one part takes the slot, the
+    rest the fused slots left and right of begin. Fused flows are given as changes from boundary to boundary.
     """
-    levels, nodes = left.shape
-    slot, fused = np.zeros((levels, nodes)), np.zeros((levels, nodes + 1))
-    lows, highs = np.empty(levels + 1, np.int64), np.empty(levels + 1, np.int64)
-    to_lows, to_highs = np.empty(levels), np.empty(levels)
+    slot, fused = np.zeros((2, *left.shape))
+    arms = np.empty((len(left), 2))
     for i in range(len(begin)):
         b, e, w = begin[i], end[i], weight[i]
-        low, high, to_low, to_high, level = b, b, 0.0, 0.0, 0
-        for level in range(levels):
-            lows[level], highs[level] = low, high
-            if level + 1 == levels or right[level + 1, b] > e:
-                break
-            low, high = left[level + 1, b], right[level + 1, b]
-            to_low += chain[level, lows[level]] - chain[level, low]
-            to_high += chain[level, high] - chain[level, highs[level]]
-            to_lows[level + 1], to_highs[level + 1] = to_low, to_high
-            share = 1.0 / (1.0 + conductance[level + 1, low] * (to_low + to_high))
-            to_low *= share
-            to_high *= share
-        low = high
+        level, _, _ = climb(left, right, chain, conductance, b, e, arms)
+        low = right[level, b]
         for below in range(level, -1, -1):
-            high = left[below, e]
             fused[below, low] += w
-            fused[below, high] -= w
-            low = high
+            low = left[below, e]
+            fused[below, low] -= w
         over_low, over_high = 0.0, 1.0
         for upper in range(level, 0, -1):
-            low, high = lows[upper], highs[upper]
-            if low == high:
-                break
+            low, high = left[upper, b], right[upper, b]
             parallel = conductance[upper, low]
-            current = parallel * (to_highs[upper] * over_high - to_lows[upper] * over_low)
-            current /= 1.0 + parallel * (to_lows[upper] + to_highs[upper])
+            current = parallel * (arms[upper, 1] * over_high - arms[upper, 0] * over_low)
+            current /= 1.0 + parallel * (arms[upper, 0] + arms[upper, 1])
             over_low += current
             over_high -= current
             slot[upper, low] += w * current**2
             fused[upper - 1, low] += w * over_low**2
-            fused[upper - 1, lows[upper - 1]] -= w * over_low**2
-            fused[upper - 1, highs[upper - 1]] += w * over_high**2
+            fused[upper - 1, left[upper - 1, b]] -= w * over_low**2
+            fused[upper - 1, right[upper - 1, b]] += w * over_high**2
             fused[upper - 1, high] -= w * over_high**2
     return slot, fused

@@ -7,6 +7,7 @@ and eventide.privacy.amounts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from eventide.privacy.amounts import NANO
 
 @dataclass(frozen=True)
 class Slots:
-    """Slot i is the count of the ticks [begin[i], end[i]), of level `level[i]`, released with `budget[i]` nano-epsilon."""
+    """Slot i counts the ticks [begin[i], end[i]), is of level `level[i]`, and costs `budget[i]` nano-epsilon."""
 
     level: Ints
     begin: Ints
@@ -27,8 +28,11 @@ class Slots:
     def __len__(self) -> int:
         return len(self.begin)
 
+    def __getitem__(self, which: Ints) -> Slots:
+        return Slots(self.level[which], self.begin[which], self.end[which], self.budget[which])
+
     def largest_sum(self) -> int:
-        """The most nano-epsilon that the slots over any one tick spend together."""
+        """The most nano-epsilon that the slots over any one tick cost together."""
         ticks, position = np.unique(np.concatenate([self.begin, self.end]), return_inverse=True)
         change = np.zeros(len(ticks), dtype=np.int64)
         np.add.at(change, position, np.concatenate([self.budget, -self.budget]))
@@ -36,9 +40,9 @@ class Slots:
 
 
 def noise_variance(budget: Ints) -> Floats:
-    """The variance of Laplace noise on a count, 2 / epsilon^2: a bound on that of its discrete form; infinite for no budget."""
+    """2 / epsilon^2, the variance of Laplace noise and a bound for its discrete form; infinite without a budget."""
     with np.errstate(divide="ignore"):
-        return 2.0 / (budget / NANO) ** 2
+        return np.asarray(2.0 / (budget / NANO) ** 2)
 
 
 def partition(step: int, length: int) -> Ints:
@@ -46,12 +50,12 @@ def partition(step: int, length: int) -> Ints:
     return np.append(np.arange(0, length, step, dtype=np.int64), length)
 
 
-def stacked(layers: list[Ints], budgets: list[int]) -> Slots:
-    """The slots of partitions, one level each, every slot of a level with the level's budget."""
+def stacked(layers: Sequence[Ints], budget: int) -> Slots:
+    """The slots of partitions, one level each, that share `budget` equally."""
     sizes = [len(boundaries) - 1 for boundaries in layers]
     return Slots(
         level=np.repeat(np.arange(len(layers)), sizes),
         begin=np.concatenate([boundaries[:-1] for boundaries in layers]),
         end=np.concatenate([boundaries[1:] for boundaries in layers]),
-        budget=np.repeat(np.array(budgets, dtype=np.int64), sizes),
+        budget=np.full(sum(sizes), budget // len(layers), dtype=np.int64),
     )

@@ -21,7 +21,7 @@ from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
 
 LONGEST = 10**12  # ticks: more than thirty years of milliseconds
-MOST_WINDOWS = 4_000_000
+MOST_WINDOWS = 2_000_000
 
 
 def whole(value: object, name: str) -> int:
@@ -130,8 +130,8 @@ class Workload:
                 f"the plan covers {length:,} ticks and even the shortest window has {shortest:,}; give a longer "
                 "horizon, or none if the horizon already spans the steps' least common multiple"
             )
+        _check_size(length, sum(length // step for _, step in kept), horizon)
         windows = [(length if horizon is None else length - window + step) // step for window, step in kept]
-        _check_size(length, sum(windows), horizon)
         kind = {key: i for i, key in enumerate(kept)}
         window, step = np.array(list(kept), dtype=np.int64).T
         owner = np.repeat(np.arange(len(kept)), windows)
@@ -181,10 +181,6 @@ class Workload:
     def pieces(self) -> tuple[Ints, Ints, Floats]:
         """Distinct intervals (begin and end as positions in `nodes`, in ascending order) and what each one weighs."""
         return self._merged[1:]
-
-    def mean_per_query(self, variance: Floats) -> Floats:
-        """The mean of the windows' variances, for each distinct query."""
-        return np.bincount(self.owner, variance) / np.bincount(self.owner)
 
 
 def _check(queries: tuple[Query, ...]) -> None:

@@ -1,0 +1,252 @@
+"""The contract suite: what every mechanism must hold, ours or anybody's.
+
+`check_mechanism(cls)` runs each check below on small streams and raises AssertionError with a sentence at the first one
+that fails. It is an ordinary function, made to be called from anybody's tests. Imports numpy, the frame and `privacy`.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.run import run
+from eventide.mechanisms.saving import load
+from eventide.privacy.amounts import NANO
+from eventide.privacy.noise import Seeded, Source, Unit, Zero
+
+EPSILON, WINDOW, BINS, STEPS = 1.0, 4, 3, 30
+
+Make = Callable[..., Mechanism]
+
+
+def check_mechanism(cls: type[Mechanism], **parameters: Any) -> list[str]:
+    """Raise AssertionError if `cls` breaks the contract; the names of the checks it passed otherwise.
+
+    `parameters` go to the constructor, besides epsilon, window and bins.
+
+    >>> import eventide as ev
+    >>> len(ev.check_mechanism(ev.Uniform))
+    10
+    """
+
+    def make(**more: Any) -> Mechanism:
+        common: dict[str, Any] = {"epsilon": EPSILON, "window": WINDOW, "bins": BINS, "noise": Seeded(11)}
+        return cls(**common | parameters | more)
+
+    for check in CHECKS:
+        check(make)
+    return [check.__name__.removeprefix("check_").replace("_", " ") for check in CHECKS]
+
+
+def check_no_window_is_over_epsilon(make: Make) -> None:
+    """Whatever the stream and the setting, neither the ledger nor the reported charges pass epsilon in a window."""
+    for name, stream in _streams():
+        for setting in ({}, {"window": 1}, {"window": 7, "epsilon": "1/7"}, {"sensitivity": 5}, {"window": 10**6}):
+            mechanism = make(**setting)
+            spent = np.rint(run(mechanism, stream).spent * NANO).astype(np.int64)
+            width = min(mechanism.window, len(spent))
+            windows = np.convolve(spent, np.ones(width, dtype=np.int64))
+            _demand(
+                bool(windows.max() <= mechanism.total and mechanism.ledger.worst_window() <= mechanism.epsilon),
+                f"a window was charged more than epsilon on {name} with {setting}",
+            )
+
+
+def check_releases_are_well_formed(make: Make) -> None:
+    """Finite values for every bin of every step, with shapes as documented and an honest guarantee."""
+    mechanism = make()
+    for index, counts in enumerate(_stream("bursts")):
+        release = mechanism.release(counts)
+        _demand(release.step == index, "steps must be numbered from 0 without gaps")
+        for field in ("values", "fresh_bins", "scale"):
+            _demand(np.shape(getattr(release, field)) == (BINS,), f"{field} must hold one number for each bin")
+        _demand(bool(np.isfinite(release.values).all()), "released values must be finite")
+        _demand(release.fresh == bool(np.any(release.fresh_bins)), "fresh says whether any bin was measured")
+        _demand(not np.any(np.asarray(release.scale)[release.fresh_bins] == np.inf), "a measured bin has a noise scale")
+    _demand(str(mechanism.guarantee).startswith("NOT PRIVATE"), "seeded noise must make the guarantee say NOT PRIVATE")
+    _demand(not str(make(noise="secure").guarantee).startswith("NOT PRIVATE"), "secure noise is private")
+
+
+def check_is_causal(make: Make) -> None:
+    """A later step never changes an earlier release."""
+    stream = _stream("bursts")
+    whole = run(make(), stream).values
+    for changed_from in (1, STEPS // 2, STEPS - 1):
+        other = stream.copy()
+        other[changed_from:] += 1000
+        _demand(
+            np.array_equal(run(make(noise=Seeded(11)), other).values[:changed_from], whole[:changed_from]),
+            f"a change at step {changed_from} changed an earlier release",
+        )
+
+
+def check_does_not_depend_on_chunking(make: Make) -> None:
+    """One long run and the same run piece by piece release the same."""
+    stream = _stream("walk")
+    whole, pieces = run(make(), stream).values, make()
+    cut = [run(pieces, stream[begin : begin + 7]).values for begin in range(0, STEPS, 7)]
+    _demand(np.array_equal(np.concatenate(cut), whole), "a run in pieces differs from the whole run")
+
+
+def check_goes_on_after_save_and_load(make: Make) -> None:
+    """Saved and loaded at any step, it goes on as if nothing had happened."""
+    stream = _stream("bursts")
+    for cut in (0, 1, 5, STEPS // 2):
+        mechanism = make()
+        run(mechanism, stream[:cut])
+        loaded = load(mechanism.save(), type(mechanism), mechanism.filter)
+        expected, found = run(mechanism, stream[cut:]), run(loaded, stream[cut:])
+        same = np.array_equal(expected.values, found.values) and np.array_equal(expected.spent, found.spent)
+        _demand(same, f"saved and loaded at step {cut}, it releases something else")
+        _demand(mechanism.ledger.worst_window() == loaded.ledger.worst_window(), "the ledger was not saved whole")
+
+
+def check_memory_is_bounded(make: Make) -> None:
+    """A long stream needs no more memory than a short one."""
+    mechanism = make()
+    stream = np.tile(_stream("bursts"), (10, 1))
+    run(mechanism, stream)
+    sizes = []
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            for counts in stream:
+                mechanism.release(counts)
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    _demand(sizes[2] - sizes[1] < 20_000, "memory grows with the length of the stream")
+
+
+def check_replicas_are_independent(make: Make) -> None:
+    """Replicas do what single runs do, and draw noise of their own."""
+    streams = np.stack([stream for _, stream in _streams()])
+    together = run(make(replicas=len(streams), noise=Zero()), streams)
+    for index, stream in enumerate(streams):
+        alone = run(make(noise=Zero()), stream)
+        same = np.array_equal(alone.values, together.values[index]) and np.array_equal(
+            alone.spent, together.spent[index]
+        )
+        _demand(same, f"replica {index} of several differs from a run alone")
+    values = run(make(replicas=2), _stream("bursts")).values
+    _demand(not np.array_equal(values[0], values[1]), "two replicas share their noise")
+
+
+def check_inputs_are_left_alone(make: Make) -> None:
+    """Counts handed in are not changed, and neither they nor a release are kept by reference."""
+    stream = _stream("walk")
+    expected, mechanism = run(make(), stream).values, make()
+    for index, counts in enumerate(stream):
+        handed = counts.copy()
+        release = mechanism.release(handed)
+        _demand(np.array_equal(handed, counts), "the counts handed in were changed")
+        _demand(
+            np.array_equal(release.values, expected[index]), "changing counts or a release afterwards changed the next"
+        )
+        handed[:] = 0
+        release.values[:] = -1
+
+
+def check_bad_input_changes_nothing(make: Make) -> None:
+    """What is no vector of counts is refused with InputError; nothing is charged and the next release is the same."""
+    stream = _stream("walk")
+    expected, mechanism = run(make(), stream).values, make()
+    nothing = np.zeros(BINS)
+    bad: list[Any] = [nothing - 1, nothing + 0.5, nothing + np.nan, nothing + np.inf, nothing[1:], np.zeros(BINS + 1)]
+    bad += [["a"] * BINS, None, 3, np.zeros((2, BINS)), nothing + 2.0**60, [[1], [2, 3]], nothing > 0]
+    for index, counts in enumerate(stream):
+        left = mechanism.ledger.left()
+        try:
+            mechanism.release(bad[index % len(bad)])
+        except InputError:
+            _demand(mechanism.ledger.left() == left, "refused input was charged")
+        except Exception as problem:
+            raise AssertionError(f"bad input raised {type(problem).__name__} instead of InputError") from problem
+        else:
+            raise AssertionError("bad input was released")
+        _demand(
+            np.array_equal(mechanism.release(counts).values, expected[index]), "refused input changed the next release"
+        )
+
+
+def check_every_draw_is_charged(make: Make) -> None:
+    """Every draw comes from a measurement of the meter, has the scale its rule gives, and was paid for."""
+    for inner in (Seeded(5), Unit()):
+        recorder = Recorder(inner)
+        mechanism = make(noise=recorder, sensitivity=2)
+        mechanism.meter.journal = []
+        for counts in _stream("bursts"):
+            recorder.drawn, mechanism.meter.journal = [], []
+            release = mechanism.release(counts)
+            journal = mechanism.meter.journal
+            _demand(
+                [(draw.numerator, draw.charges.tolist()) for draw in journal] == recorder.drawn,
+                "noise was drawn that no measurement of the meter asked for",
+            )
+            paid = round(release.spent * NANO)
+            now = [draw.charges for draw in journal if draw.kind in ("counts", "distance")]
+            whole = sum(int(charges.max()) for charges in now if charges.shape[1] == 1)
+            parts = max((int(charges.max()) for charges in now if charges.shape[1] > 1), default=0)
+            _demand(whole + parts <= paid, "a measurement was not charged to its step")
+            factors = {draw.numerator // NANO for draw in journal}
+            _demand(factors <= {1, 2, 4, 8}, "a draw has a scale that no measurement's rule gives")
+
+
+CHECKS = (
+    check_no_window_is_over_epsilon,
+    check_releases_are_well_formed,
+    check_is_causal,
+    check_does_not_depend_on_chunking,
+    check_goes_on_after_save_and_load,
+    check_memory_is_bounded,
+    check_replicas_are_independent,
+    check_inputs_are_left_alone,
+    check_bad_input_changes_nothing,
+    check_every_draw_is_charged,
+)
+
+
+class Recorder(Source):
+    """Passes another source's noise on and remembers what was asked."""
+
+    name = "recorded"
+
+    def __init__(self, inner: Source) -> None:
+        self.inner = inner
+        self.drawn: list[tuple[int, list[Any]]] = []
+
+    def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """The inner source's draws."""
+        self.drawn.append((numerator, np.asarray(charges).tolist()))
+        return self.inner.laplace(numerator, charges, shape)
+
+    def binomial(self, counts: Ints, percent: Ints) -> Ints:
+        """The inner source's sample."""
+        return self.inner.binomial(counts, percent)
+
+
+def _streams() -> Iterator[tuple[str, Ints]]:
+    """Small streams that make mechanisms behave differently, by name."""
+    generator = np.random.default_rng(3)
+    shape = (STEPS, BINS)
+    yield "zeros", np.zeros(shape, dtype=np.int64)
+    yield "constant", np.full(shape, 500)
+    yield "walk", 1000 + np.cumsum(generator.integers(-9, 10, shape), axis=0)
+    yield "bursts", generator.poisson(3, shape) + 400 * (generator.random(shape) < 0.2)
+
+
+def _stream(name: str) -> Ints:
+    return dict(_streams())[name]
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)

@@ -1,0 +1,123 @@
+"""Nested plans: levels of slots, each level a coarser partition of the one below, and answers that fuse all of them.
+
+The best linear unbiased on-time answer of a window uses every slot that ends by the window's end. Drawn as resistors,
+slots make a network whose effective resistance is that answer's variance; because boundaries of a level are boundaries
+of all levels below, resistances fuse in closed form and a window costs O(levels). Imports numpy, eventide.arrays and
+the slots.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from eventide.arrays import Floats, Ints
+from eventide.windows.cover import positions
+from eventide.windows.nested_kernels import decompose, squared_flows
+from eventide.windows.slots import Slots, noise_variance
+from eventide.windows.workload import cut_at_cycle
+
+
+class Level(NamedTuple):
+    """A partition: `bounds` are positions of nodes, and each slot spends `fraction` of what the slots above it leave."""
+
+    bounds: Ints
+    fraction: Floats
+
+
+class Tables(NamedTuple):
+    """The network of a plan, as arrays [level, node]; nested_kernels says what they mean."""
+
+    left: Ints
+    right: Ints
+    chain: Floats
+    conductance: Floats
+
+
+class Nested:
+    """Levels from the atoms (level 0, where everything left is spent) to the coarsest, over the ticks `nodes`.
+
+    Budgets are dealt from the top down in whole nano-epsilon, so for every tick they sum to `budget` exactly.
+    """
+
+    def __init__(self, nodes: Ints, levels: list[Level], budget: int, periodic: bool) -> None:
+        self.nodes, self.levels, self.budget, self.periodic = nodes, levels, budget, periodic
+        self.length = int(nodes[-1])
+
+    @cached_property
+    def budgets(self) -> list[Ints]:
+        """The nano-epsilon of every slot, level by level; a slot with none is not released."""
+        left = np.full(len(self.nodes) - 1, self.budget)
+        budgets = []
+        for bounds, fraction in reversed(self.levels):
+            spent = np.floor(left[bounds[:-1]] * fraction).astype(np.int64)
+            left = left - np.repeat(spent, np.diff(bounds))
+            budgets.append(spent)
+        return budgets[::-1]
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The network, for the kernels."""
+        shape = (len(self.levels), len(self.nodes))
+        left, right = np.empty((2, *shape), dtype=np.int64)
+        chain, conductance = np.zeros((2, *shape))
+        for level, ((bounds, _), budget) in enumerate(zip(self.levels, self.budgets, strict=True)):
+            left[level] = np.append(np.repeat(bounds[:-1], np.diff(bounds)), bounds[-1])
+            right[level] = np.append(bounds[0], np.repeat(bounds[1:], np.diff(bounds)))
+            conductance[level, bounds[:-1]] = 1 / noise_variance(budget)
+            below = np.diff(chain[level - 1, bounds])
+            fused = below / (1 + conductance[level, bounds[:-1]] * below) if level else noise_variance(budget)
+            chain[level, bounds[1:]] = np.cumsum(fused)
+        return Tables(left, right, chain, conductance)
+
+    @cached_property
+    def slots(self) -> Slots:
+        """What is released, in order of level and begin."""
+        level = np.repeat(np.arange(len(self.levels)), [len(budget) for budget in self.budgets])
+        begin = np.concatenate([self.nodes[bounds[:-1]] for bounds, _ in self.levels])
+        end = np.concatenate([self.nodes[bounds[1:]] for bounds, _ in self.levels])
+        budget = np.concatenate(self.budgets)
+        released = budget > 0
+        return Slots(level[released], begin[released], end[released], budget[released])
+
+    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
+        """The variance of each window's answer, whatever the step of its query."""
+        pieces = cut_at_cycle(begin, end, self.length)
+        parts = decompose(*self.tables, positions(self.nodes, pieces.begin), positions(self.nodes, pieces.end))
+        return np.bincount(pieces.owner, pieces.count * parts[0], len(begin))
+
+    def with_best_fractions(self, begin: Ints, end: Ints, weight: Floats) -> Nested:
+        """The same slots with the budgets that are best for the present flows; the weighted variance never grows.
+
+        With flows fixed the error is a sum of load / budget^2 over slots. A slot over slots with best total A' / x^2,
+        x being what it leaves, makes A / x^2 in all with A^(1/3) = load^(1/3) + A'^(1/3), and spends in this ratio.
+        """
+        loads = self._loads(begin, end, weight)
+        below = loads[0]
+        fractions = [np.ones(len(below))]
+        for level in range(1, len(self.levels)):
+            inside = np.searchsorted(self.levels[level - 1].bounds, self.levels[level].bounds[:-1])
+            own, others = np.cbrt(loads[level]), np.cbrt(np.add.reduceat(below, inside))
+            below = (own + others) ** 3
+            fractions.append(np.divide(own, own + others, out=np.zeros_like(own), where=own > 0))
+        levels = [Level(bounds, fraction) for (bounds, _), fraction in zip(self.levels, fractions, strict=True)]
+        return Nested(self.nodes, levels, self.budget, self.periodic)
+
+    def _loads(self, begin: Ints, end: Ints, weight: Floats) -> list[Floats]:
+        """How fast the weighted variance of the windows (positions of nodes) grows with the variance of each slot."""
+        slot, changes = squared_flows(*self.tables, begin, end, weight)
+        loads = []
+        passed: Floats = np.zeros(len(self.nodes) - 1)
+        for level in range(len(self.levels) - 1, -1, -1):
+            starts = self.levels[level].bounds[:-1]
+            fused = passed[starts] + np.cumsum(changes[level])[starts]
+            if level == 0:
+                loads.append(fused)
+                break
+            below = np.diff(self.tables.chain[level - 1, self.levels[level].bounds])
+            share = 1 / (1 + self.tables.conductance[level, starts] * below)
+            loads.append(slot[level, starts] + fused * (1 - share) ** 2)
+            passed = np.repeat(fused * share**2, np.diff(self.levels[level].bounds))
+        return loads[::-1]

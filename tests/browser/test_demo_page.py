@@ -1,0 +1,110 @@
+"""The demo's page in a real browser: everything is drawn, everything reacts, and nothing is asked of the network."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from eventide.cli.demo_page import build_page
+from eventide.cli.demo_run import publish_city
+from eventide.streams.city import build_city
+
+pytestmark = pytest.mark.browser
+
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+DESKTOP = {"viewport": {"width": 1280, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", *QUIET]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    town = build_city(people=2000, days=2, steps_per_day=48)
+    published = [publish_city(town, name, epsilon=1.0, window=48) for name in ("ba", "uniform", "sample")]
+    file = tmp_path_factory.mktemp("page") / "city.html"
+    file.write_text(build_page(town, published, epsilon=1.0, window=48), encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the page on some screen, and on closing require that it was quiet: no complaint, no request."""
+    contexts, requests, complaints = [], [], []
+
+    def open_page(**screen):
+        contexts.append(browser.new_context(**screen))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        page.locator("#budget .scatterlayer path.js-line").first.wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert requests == [address] * len(contexts)
+    assert complaints == []
+
+
+def background(page):
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_chart_is_drawn_and_fits_the_screen(opened, screen, scheme, tmp_path):
+    page = opened(color_scheme=scheme, **screen)
+    assert page.locator("#series .scatterlayer path.js-line").count() == 2
+    assert page.locator("#heat-true .heatmaplayer image").count() == 1
+    assert page.locator("#heat-private .heatmaplayer image").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= screen["viewport"]["width"]
+    page.screenshot(path=tmp_path / "page.png", full_page=True)
+    assert (tmp_path / "page.png").stat().st_size > 20_000
+
+
+def test_choosing_a_place_or_a_mechanism_draws_other_lines(opened):
+    page = opened(**DESKTOP)
+    private_line = page.locator("#series .scatterlayer path.js-line").nth(1)
+    first = private_line.get_attribute("d")
+    page.get_by_role("button", name="Uniform").click()
+    second = private_line.get_attribute("d")
+    page.get_by_label("Place").select_option("The whole city")
+    third = private_line.get_attribute("d")
+    assert len({first, second, third}) == 3
+    assert page.locator("#series-title").inner_text() == "The whole city, true and private"
+    assert "spent by uniform" in page.locator("#budget-text").inner_text()
+
+
+def test_the_page_follows_a_change_of_colour_scheme(opened):
+    page = opened(color_scheme="light", **DESKTOP)
+    light = background(page), page.locator("#heat-true image").get_attribute("href")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "old => document.querySelector('#heat-true image').getAttribute('href') !== old", arg=light[1]
+    )
+    assert background(page) != light[0]
+
+
+def test_what_is_outside_would_be_noticed_and_refused(browser, address):
+    page = browser.new_context().new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(address)
+    page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://example.org/pixel.png'}))")
+    page.wait_for_timeout(200)
+    page.context.close()
+    assert any("Content Security Policy" in complaint for complaint in complaints)

@@ -1,0 +1,157 @@
+"""Every registered mechanism passes the contract suite; cheats do not get past the kernel or the suite."""
+
+import numpy as np
+import pytest
+
+import eventide as ev
+from eventide.errors import BudgetExceeded, StateError
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.registry import mechanism_class
+from eventide.privacy.amounts import NANO
+
+VARIANTS = [(name, {}) for name in ev.mechanism_names()]
+VARIANTS += [("hybrid", {"k": 3}), ("bd", {"shift_budget": True, "window": 1}), ("ba", {"shift_budget": True})]
+VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "bd", "ba")]
+
+
+@pytest.mark.parametrize(("name", "parameters"), VARIANTS)
+def test_contract(name, parameters):
+    assert len(ev.check_mechanism(mechanism_class(name), **parameters)) == 10
+
+
+class Honest(Mechanism):
+    """Everything to the first step of a window."""
+
+    def is_sampling_point(self, step):
+        return np.full((self.replicas, 1), step.index % self.window == 0)
+
+    def budget_allocation(self):
+        return np.array([[self.total]])
+
+
+def test_a_third_partys_mechanism_passes():
+    assert ev.check_mechanism(Honest)
+
+
+class Keeper(Honest):
+    """Measures the step before once more."""
+
+    def begin(self):
+        self.kept = None
+
+    def perturbation(self, step, amount):
+        kept, self.kept = self.kept, step
+        return self.meter.counts(kept or step, amount)
+
+
+class Reader(Honest):
+    """Reads the counts."""
+
+    def perturbation(self, step, amount):
+        return np.asarray(step)
+
+
+class Overspender(Honest):
+    """Looks at every step with all of epsilon."""
+
+    def is_sampling_point(self, step):
+        return np.ones((self.replicas, 1), dtype=bool)
+
+
+class TwoForOne(Honest):
+    """Asks twice for one budget."""
+
+    def perturbation(self, step, amount):
+        self.meter.counts(step, amount)
+        return self.meter.counts(step, amount)
+
+
+class Underpayer(Honest):
+    """Takes the charge back."""
+
+    def perturbation(self, step, amount):
+        self.ledger.charge = lambda amount: None
+        return self.meter.counts(step, amount)
+
+
+class NegativePayer(Honest):
+    """Buys budget with a negative charge."""
+
+    def perturbation(self, step, amount):
+        self.ledger.charge(-amount)
+        return self.meter.counts(step, amount)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "stopped_by"),
+    [
+        (Keeper, StateError),
+        (Reader, StateError),
+        (Overspender, BudgetExceeded),
+        (TwoForOne, BudgetExceeded),
+        (Underpayer, AttributeError),
+        (NegativePayer, ev.InputError),
+    ],
+)
+def test_the_kernel_stops_cheats(cheat, stopped_by):
+    mechanism = cheat(epsilon=1, window=1 if cheat is Keeper else 3, bins=2, seed=1)
+    with pytest.raises(stopped_by):
+        ev.run(mechanism, [[1, 2]] * 3)
+
+
+def test_the_door_cannot_be_replaced():
+    with pytest.raises(StateError):
+        type("Door", (Honest,), {"release": lambda self, counts: counts})
+
+
+class Uncharged(Honest):
+    """Draws noise of its own and calls it a measurement."""
+
+    def perturbation(self, step, amount):
+        self.source.laplace(NANO, amount, self.meter.shape)
+        return super().perturbation(step, amount)
+
+
+class Forgetful(Honest):
+    """Keeps state that it does not declare, so it is not saved."""
+
+    def begin(self):
+        self.looks = 0
+
+    def filtering(self, measured):
+        self.looks += 1
+        return super().filtering(measured) + self.looks
+
+
+class Hoarder(Honest):
+    """Remembers everything it ever released."""
+
+    def begin(self):
+        self.past = []
+
+    def filtering(self, measured):
+        self.past.append(super().filtering(measured).copy())
+        return self.past[-1]
+
+
+class SharedNoise(Honest):
+    """Gives all replicas the same measurement."""
+
+    def perturbation(self, step, amount):
+        measured = super().perturbation(step, amount)
+        values = np.broadcast_to(measured.values[:1], measured.values.shape)
+        return type(measured)(values, measured.scale, measured.fresh)
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (Uncharged, "no measurement"),
+        (Forgetful, "saved and loaded"),
+        (Hoarder, "memory grows"),
+        (SharedNoise, "replica"),
+    ],
+)
+def test_the_contract_finds_what_is_broken(broken, says):
+    with pytest.raises(AssertionError, match=says):
+        ev.check_mechanism(broken)

@@ -1,0 +1,203 @@
+"""Coins: certified against oracles of high precision, and their rare paths by scripted bytes."""
+
+import math
+import random
+import ssl
+import sys
+import tracemalloc
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from eventide.privacy import coins
+
+# scale = numerator / charge: 10^-9, 0.1, 1, 3.7, 120, 7.1... of two primes, 10^6, 10^16
+SCALES = [(1, 10**9), (1, 10), (1, 1), (37, 10), (120, 1), (999_999_937, 140_737_481), (10**6, 1), (10**16, 1)]
+
+
+class Script:
+    """An entropy source that plays back its lines and checks that each is as long as the bytes asked for."""
+
+    def __init__(self, *lines):
+        self.lines = list(lines)
+
+    def __call__(self, count):
+        line = self.lines.pop(0)
+        assert len(line) == count
+        return line
+
+
+def no_entropy(count):
+    raise AssertionError("nothing should be drawn here")
+
+
+def word(number):
+    return number.to_bytes(8, sys.byteorder)
+
+
+def decimal_expansions(numerator, charge, bits):
+    """The expansions by decimal arithmetic to 200 digits."""
+    context = Context(prec=200, Emin=-(10**12), Emax=10**12)
+    ratio = context.divide(Decimal(charge), Decimal(numerator))
+
+    def prefix(power, extra):
+        exponential = context.exp(context.multiply(Decimal(-(2**power)), ratio))
+        probability = context.divide(exponential, context.add(Decimal(extra), exponential)) if extra else exponential
+        return math.floor(context.multiply(probability, Decimal(2**bits)))
+
+    digits = []
+    while (digit := prefix(len(digits), 1)) >= 2 ** (bits - 64):
+        digits.append(digit)
+    return [*digits, prefix(len(digits), 0)]
+
+
+@pytest.mark.parametrize("bits", [64, 72, 136, 400])
+@pytest.mark.parametrize(("numerator", "charge"), SCALES)
+def test_expansions_are_those_of_decimal_arithmetic(numerator, charge, bits):
+    assert coins.digit_expansions(numerator, charge, bits) == decimal_expansions(numerator, charge, bits)
+
+
+def test_expansions_of_many_scales_are_those_of_decimal_arithmetic():
+    pick = random.Random(20)
+    for _ in range(300):
+        numerator, charge = pick.randint(1, 10 ** pick.randint(1, 16)), pick.randint(1, 10 ** pick.randint(1, 15))
+        assert coins.digit_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
+
+
+@pytest.mark.parametrize(("numerator", "charge"), [(1, 1), (37, 10), (3, 7)])
+def test_expansions_lie_within_rational_bounds(numerator, charge):
+    """Partial sums of e^x in exact fractions enclose each probability, with no rounding anywhere."""
+    expansions = coins.digit_expansions(numerator, charge, 136)
+    for digit, expansion in enumerate(expansions[:-1]):
+        x = Fraction(charge * 2**digit, numerator)
+        term, below = Fraction(1), Fraction(0)
+        for order in range(1, 400):
+            below += term
+            term *= x / order
+        low, high = 1 / (1 + below + 2 * term), 1 / (1 + below)
+        assert math.floor(low * 2**136) == expansion == math.floor(high * 2**136)
+
+
+@pytest.mark.parametrize(("numerator", "charge"), [(4340805565708, 5), (4210876099, 79873113)])
+def test_an_undecided_prefix_is_settled_with_more_precision(numerator, charge):
+    assert coins._certified(numerator, charge, 72, guard=8) is None
+    assert coins.digit_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
+
+
+@pytest.mark.parametrize(("scale", "digits"), [((1, 10**9), 0), ((1, 1), 6), ((120, 1), 13), ((10**16, 1), 59)])
+def test_digits_end_where_the_probability_falls_below_two_to_the_minus_64(scale, digits):
+    assert len(coins.digit_expansions(*scale, 72)) == digits + 1
+
+
+def test_digit_probabilities_make_a_geometric_number():
+    """The product over the digits of g is (1 - q) q^g, for every g below the far digits."""
+    *digits, far = (expansion / 2**200 for expansion in coins.digit_expansions(37, 10, 200))
+    q = math.exp(-10 / 37)
+    for g in range(2 ** len(digits)):
+        product = math.prod(p if g >> k & 1 else 1 - p for k, p in enumerate(digits))
+        assert (1 - far) * product == pytest.approx((1 - q) * q**g, rel=1e-12)
+
+
+def test_a_coin_compares_a_byte_then_a_word_then_further_words():
+    prefix = coins.digit_expansions(1, 1, 136)[0]
+    byte, middle, deep = prefix >> 128, (prefix >> 64) % 2**64, prefix % 2**64
+    coin = coins.Coins(lambda bits: coins.digit_expansions(1, 1, bits)[:1])
+
+    assert coin.toss(256, Script(bytes(range(256)), word(middle - 1)))[0].tolist() == [i <= byte for i in range(256)]
+    assert coin.toss(256, Script(bytes(range(256)), word(middle + 1)))[0].tolist() == [i < byte for i in range(256)]
+    for step, heads in ((-1, True), (1, False)):
+        script = Script(bytes([byte]), word(middle), (deep + step).to_bytes(8, "big"))
+        assert coin.toss(1, script)[0, 0] == heads
+        assert not script.lines
+
+
+def test_each_tie_is_settled_for_its_own_coin_and_toss():
+    column = coins.Coins(lambda bits: coins.digit_expansions(10, 1, bits))
+    ties = np.full((len(column), 3), 255, np.uint8)
+    ties[2, 1], ties[3, 0], ties[3, 2] = column.first_byte[2, 0], column.first_byte[3, 0], column.first_byte[3, 0]
+    next_two, next_three = int(column.next_word[2]), int(column.next_word[3])
+    heads = column.toss(3, Script(ties.tobytes(), word(next_two - 1) + word(next_three + 1) + word(next_three - 1)))
+    assert np.argwhere(heads).tolist() == [[2, 1], [3, 2]]
+
+
+def test_far_digits_are_tossed_until_the_first_tail():
+    """At scale 1 the digits from 2^6 on share the coin exp(-64), about 2^-92: zeros below it are its rare heads."""
+    drawn = np.full((7, 2), 255, np.uint8)
+    drawn[6, 0] = 0
+    zeros, tails = bytes(8), b"\xff" * 8
+    head_after_a_byte, one_more_head, then_tails = [zeros, zeros], [zeros, zeros], [tails]
+    script = Script(drawn.tobytes(), *head_after_a_byte, *one_more_head, *then_tails)
+    assert coins.laplace(1, 1, 1, script).tolist() == [2 * 64]
+    assert not script.lines
+
+
+def test_numbers_are_joined_from_digits_as_by_powers_of_two():
+    generator = np.random.default_rng(3)
+    for rows in range(1, 61):
+        digits = generator.integers(0, 2, (rows, 5), np.uint8)
+        obvious = [sum(int(digit) << k for k, digit in enumerate(column)) for column in digits.T]
+        assert coins._from_digits(digits.copy()).tolist() == obvious
+
+
+def test_the_cache_is_bounded_and_knows_a_scale_by_its_lowest_terms():
+    coins._digit_coins.cache_clear()
+    coins.laplace(10, 4, 1, ssl.RAND_bytes)
+    coins.laplace(5 * 10**9, 2 * 10**9, 1, ssl.RAND_bytes)
+    assert coins._digit_coins.cache_info().currsize == 1
+    for charge in range(1, 2 * coins.SCALES_KEPT):
+        coins.laplace(10**9 + 7, charge, 1, ssl.RAND_bytes)
+    assert coins._digit_coins.cache_info().currsize == coins.SCALES_KEPT
+
+
+def test_draws_ask_for_a_bounded_number_of_bytes_at_a_time():
+    asked = []
+    coins.laplace(10**16, 1, 20_000, lambda count: asked.append(count) or ssl.RAND_bytes(count))
+    assert max(asked) <= coins.BLOCK
+    assert sum(asked) >= 2 * 60 * 20_000
+
+
+def test_no_coin_is_tossed_at_0_and_100_percent():
+    counts = np.array([[0, 7, 10**12]])
+    kept = coins.binomial(counts, np.array([[0], [100]]), no_entropy)
+    assert kept.tolist() == [[0, 0, 0], [0, 7, 10**12]]
+
+
+def test_survivors_are_the_heads_of_each_cells_own_events(monkeypatch):
+    """Blocks of 64 events cut through the cells; bytes of 128, ties at 50 %, are avoided, so one byte is one event."""
+    monkeypatch.setattr(coins, "BLOCK", 64)
+    generator = np.random.default_rng(4)
+    counts = generator.integers(0, 90, (6, 5))
+    counts[0, 0] = counts[2, 3] = counts[-1, -1] = 0
+    counts[1, 1] = 300
+    stream = bytearray()
+
+    def entropy(count):
+        line = generator.choice(np.delete(np.arange(256, dtype=np.uint8), 128), count).tobytes()
+        stream.extend(line)
+        return line
+
+    kept = coins.binomial(counts, np.array(50), entropy)
+    cells = np.split(np.frombuffer(stream, np.uint8), np.cumsum(counts)[:-1])
+    assert kept.ravel().tolist() == [int((cell < 128).sum()) for cell in cells]
+    assert len(stream) == counts.sum()
+
+
+def test_shares_that_end_in_binary_stay_exact_on_ties():
+    """50 % is 0.1000...: a byte of 128 is never below it, whatever follows."""
+    assert coins.binomial(np.array([2]), np.array([50]), Script(bytes([128, 127]), word(1))).tolist() == [1]
+
+
+def test_a_hundred_million_events_are_thinned_in_little_memory():
+    tracemalloc.start()
+    kept = coins.binomial(np.array([10**8]), np.array([37]), ssl.RAND_bytes)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6
+    assert abs(kept[0] - 37 * 10**6) < 20 * math.sqrt(10**8 * 0.37 * 0.63)
+
+
+def test_nothing_to_thin_is_nothing_drawn():
+    assert coins.binomial(np.zeros(0, np.int64), np.array([50]), no_entropy).shape == (0,)
+    assert coins.binomial(np.zeros(3, np.int64), np.array([50]), no_entropy).tolist() == [0, 0, 0]
