@@ -27,19 +27,17 @@ def best(*contenders: Callable[[], object], repetitions: int = REPETITIONS, call
     return [min(times) for times in zip(*rounds, strict=True)]
 
 
-def vectors() -> None:
+def vector(scale: int) -> str:
     secure, seeded, opendp, generator = noise.Secure(), noise.Seeded(1), noise.OpenDP(), np.random.default_rng(1)
-    print(f"{BINS:,} draws   secure  seeded   numpy    opendp   secure/numpy (target 2.5)   opendp/secure")
-    for scale in SCALES:
-        charge = np.array([NANO // scale])
-        ours, studies, floats = best(
-            lambda charge=charge: secure.laplace(NANO, charge, (BINS,)),
-            lambda charge=charge: seeded.laplace(NANO, charge, (BINS,)),
-            lambda scale=scale: generator.laplace(0, scale, BINS),
-        )
-        (theirs,) = best(lambda charge=charge: opendp.laplace(NANO, charge, (BINS,)), repetitions=2)
-        milliseconds = "".join(f"{1e3 * seconds:6.2f}ms" for seconds in (ours, studies, floats))
-        print(f"scale {scale:>6} {milliseconds}{1e3 * theirs:8.1f}ms{ours / floats:15.2f}{theirs / ours:28.0f}")
+    charge, shape = np.array([NANO // scale]), (BINS,)
+    ours, studies, floats = best(
+        lambda: secure.laplace(NANO, charge, shape),
+        lambda: seeded.laplace(NANO, charge, shape),
+        lambda: generator.laplace(0, scale, shape),
+    )
+    (theirs,) = best(lambda: opendp.laplace(NANO, charge, shape), repetitions=2)
+    times = "".join(f"{1e3 * seconds:6.2f}ms" for seconds in (ours, studies, floats))
+    return f"scale {scale:>6} {times}{1e3 * theirs:8.1f}ms{ours / floats:15.2f}{theirs / ours:28.0f}"
 
 
 def small_calls() -> None:
@@ -58,5 +56,7 @@ def small_calls() -> None:
 
 
 if __name__ == "__main__":
-    vectors()
+    print(f"{BINS:,} draws   secure  seeded   numpy    opendp   secure/numpy (target 2.5)   opendp/secure")
+    for scale in SCALES:
+        print(vector(scale))
     small_calls()

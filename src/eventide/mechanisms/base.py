@@ -210,7 +210,7 @@ class Mechanism(Stateful, abc.ABC):
             measured = None
             if looks.any():
                 measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
-            values = np.array(np.broadcast_to(self.filtering(measured), self.meter.shape), dtype=np.float64)
+            values = np.array(spread(self.filtering(measured), self.meter.shape), dtype=np.float64)
             return self._report(step.index, values, measured)
         except BaseException:
             self.meter.abandon()
@@ -227,8 +227,8 @@ class Mechanism(Stateful, abc.ABC):
             step=index,
             values=values.copy(),
             fresh=fresh.any(axis=1),
-            fresh_bins=np.broadcast_to(fresh, values.shape),
-            scale=np.broadcast_to(self._scale, values.shape),
+            fresh_bins=spread(fresh, values.shape),
+            scale=spread(self._scale, values.shape),
             spent=charged.max(axis=1),
             low=self._filter.low,
             high=self._filter.high,
@@ -245,6 +245,11 @@ class Mechanism(Stateful, abc.ABC):
         """Which bin holds a value that is no count; its position only."""
         bad = int(np.argmax(~((array >= 0) & (array <= LARGEST_COUNT)).reshape(-1, self.size).all(axis=0)))
         return f"bin {self.bins[bad]!r}"
+
+
+def spread(array: Array, shape: tuple[int, ...]) -> Array:
+    """`array` in a shape it broadcasts to; at no cost where it has it already, which is most of the time."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _names(bins: Sequence[str]) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def _geometric(coins: Coins, count: int, entropy: Entropy) -> Array:
     heads = coins.toss(count, entropy)
     beyond = np.flatnonzero(heads[-1])
     numbers = _from_digits(heads.view(np.uint8))
-    if beyond.size:  # with probability below 2^-64 a draw
+    if beyond.size:  # hardly ever: the coin is about 2^-64 or less
         numbers = numbers.astype(np.int64)
         far = len(coins) - 1
         for index in beyond:

@@ -24,7 +24,7 @@ from eventide.arrays import Array, Ints
 from eventide.errors import InputError, StateError
 from eventide.privacy import coins
 
-LARGEST_SCALE = 10**16  # its draws fit in 60 bits
+LARGEST_SCALE = 10**16  # its digits end below 2^59; past int64 lie only 16 heads in a row of a coin of 2^-64
 
 
 class Source(abc.ABC):
@@ -97,7 +97,7 @@ class OpenDP(Source):
             raise InputError(
                 "the noise 'opendp' needs the package opendp; install it with: pip install 'eventide[opendp]'"
             ) from None
-        opendp.enable_features("contrib")
+        opendp.enable_features("contrib")  # make_laplace refuses without; it holds for the whole process
         self._space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
         self._make_laplace = opendp.m.make_laplace
 
