@@ -56,15 +56,13 @@ def test_without_charge_nothing_is_drawn():
     secure = noise.Secure(no_entropy)
     assert secure.laplace(NANO, charges(0), (3,)).tolist() == [0, 0, 0]
     assert secure.laplace(NANO, charges(0, 0, 0)[:, None], (3, 2)).tolist() == [[0, 0]] * 3
-    seeded = noise.Seeded(1)
-    before = seeded.snapshot()
-    assert not seeded.laplace(NANO, charges(0, 0), (2,)).any()
-    assert seeded.snapshot() == before
+    assert not noise.Seeded(1).laplace(NANO, charges(0, 0), (2,)).any()
 
 
-def test_seeded_draws_are_the_same_with_uncharged_cells_between():
+def test_seeded_draws_do_not_depend_on_what_other_cells_are_charged():
     some = noise.Seeded(1).laplace(NANO, charges(0, 7, 0, 7, 7), (5,))
-    assert some[[1, 3, 4]].tolist() == noise.Seeded(1).laplace(NANO, charges(7), (3,)).tolist()
+    every = noise.Seeded(1).laplace(NANO, charges(7), (5,))
+    assert some.tolist() == [0, every[1], 0, every[3], every[4]]
 
 
 @pytest.mark.parametrize("make", DRAWING)

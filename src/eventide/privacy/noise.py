@@ -129,15 +129,16 @@ class Seeded(Source):
         self._generator = np.random.default_rng(seed)
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
-        """Differences of two geometric numbers, each the floor of a scaled exponential one."""
-        if not _check_scales(numerator, charges):
-            draws = np.zeros(shape, np.int64)
-            cells = np.broadcast_to(charges, shape)
-            charged = cells > 0
-            draws[charged] = self.laplace(numerator, cells[charged], (int(charged.sum()),))
-            return draws
+        """Differences of two geometric numbers, each the floor of a scaled exponential one.
+
+        The generator moves on for every cell, charged or not: what one replica does never changes another's noise.
+        """
+        if _check_scales(numerator, charges):
+            scale = float(numerator) / charges
+        else:
+            scale = np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
         pair = self._generator.standard_exponential((2, *shape))
-        pair *= float(numerator) / charges
+        pair *= scale
         np.floor(pair, out=pair)
         return np.asarray(pair[0] - pair[1], np.int64)
 
