@@ -1,4 +1,4 @@
-"""Names of the array types that signatures use; imports numpy and nothing of eventide."""
+"""Names of the array types that signatures use, and the largest count; imports numpy and nothing of eventide."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+LARGEST_COUNT = 2**53  # beyond it float64, in which releases are given, is no longer exact
 
 Array = NDArray[Any]
 Ints = NDArray[np.int64]

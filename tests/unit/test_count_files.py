@@ -280,13 +280,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, ending):
     else:
         pq.write_table(table, path, row_group_size=1000)
     del table
-    steps = open_counts(path).steps()
-    next(steps)
-    before, peak = pa.total_allocated_bytes(), 0
+    before, peak, seen = pa.total_allocated_bytes(), 0, 0
     tracemalloc.start()
     try:
-        seen = 1
-        for _ in steps:
+        for _ in open_counts(path).steps():
             seen += 1
             peak = max(peak, pa.total_allocated_bytes() - before)
         peak += tracemalloc.get_traced_memory()[1]

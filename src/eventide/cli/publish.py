@@ -6,6 +6,7 @@ written. Imports click; everything heavy is imported when the verb runs.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -19,6 +20,7 @@ from eventide.errors import InputError
 if TYPE_CHECKING:
     from eventide.arrays import Ints
     from eventide.mechanisms.base import Mechanism
+    from eventide.privacy.guarantees import Guarantee
     from eventide.streams.release_files import ReleaseFile
 
 
@@ -93,7 +95,7 @@ def command(
             "epsilon": mech.epsilon,
             "window": mech.window,
             "sensitivity": mech.sensitivity,
-            "guarantee": str(mech.guarantee),
+            "guarantee": str(_promised(mech)),
         }
         if dry_run:
             report |= _predicted(mech)
@@ -117,6 +119,11 @@ def _mechanism(
         )
     chosen = None if filter_name == "none" else by_name(filter_name)
     return mechanism(name, epsilon=epsilon, window=int(window), bins=bins, sensitivity=sensitivity, filter=chosen)
+
+
+def _promised(mech: Mechanism) -> Guarantee:
+    taken = "the first and the last step are those of the file, which is taken to be no secret"
+    return dataclasses.replace(mech.guarantee, assumptions=(*mech.guarantee.assumptions, taken))
 
 
 def _published(mech: Mechanism, steps: Iterable[Ints], releases: ReleaseFile) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypedDict, final
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Ints
+from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.mechanisms.release import Release
@@ -28,7 +28,7 @@ from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.measured import Measured
-from eventide.privacy.meter import LARGEST_COUNT, Meter
+from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, source
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful

@@ -28,8 +28,6 @@ from eventide.privacy.sealed import SealedStep, destroy, unseal
 from eventide.privacy.sum_over_steps import SumOverSteps
 from eventide.privacy.threshold_test import ThresholdTest
 
-LARGEST_COUNT = 2**53  # beyond it float64, in which releases are given, is no longer exact
-
 
 class Draw(NamedTuple):
     """One line of the meter's journal: which measurement drew noise of scale numerator / charges, at which step."""

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventide.arrays import Floats, Ints
+from eventide.arrays import LARGEST_COUNT, Floats, Ints
 from eventide.errors import InputError
 
-LARGEST = 2**53  # beyond it float64, in which releases are given, is no longer exact
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
@@ -25,7 +24,7 @@ def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int,
     if len({array.type for array in arrays}) == 1:
         arrays = [pa.concat_arrays(arrays)]  # one conversion for all columns, of which there may be very many
     numbers = np.concatenate([_floats(array) for array in arrays]).reshape(len(columns), -1).T
-    good = (numbers >= 0) & (numbers <= LARGEST) & (numbers == np.floor(numbers))
+    good = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (numbers == np.floor(numbers))
     if not good.all():
         row, column = np.argwhere(~good)[0]
         raise InputError(
@@ -36,7 +35,7 @@ def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int,
 
 
 def _floats(array: Any) -> Floats:
-    """NaN where there is no number; a whole number that float64 cannot hold stays above LARGEST."""
+    """NaN where there is no number; a whole number that float64 cannot hold stays above LARGEST_COUNT."""
     try:
         numbers = pc.cast(array, pa.float64())
     except pa.ArrowNotImplementedError:  # dates, lists and the like
@@ -53,4 +52,4 @@ def _fault(number: float) -> str:
         return "is empty or not a number"
     if number < 0:
         return "is negative"
-    return "is too large" if number > LARGEST else "is not a whole number"
+    return "is too large" if number > LARGEST_COUNT else "is not a whole number"

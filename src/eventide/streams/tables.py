@@ -113,7 +113,7 @@ def _parquet_columns(path: Path) -> list[str]:
 
 
 def _parquet_batches(path: Path, header: Sequence[str]) -> Iterator[Any]:
-    with pa_parquet.ParquetFile(path) as file:
+    with pa_parquet.ParquetFile(path, pre_buffer=False) as file:  # a buffer would come to hold the whole file
         for batch in file.iter_batches(max(1, PARQUET_CELLS // len(header)), use_threads=False):
             yield batch.rename_columns(list(header))
 

@@ -1,1 +1,48 @@
-"""."""
+"""Sliding-window count queries: plan which slots of time to release, and know the errors before anything is spent.
+
+Names are resolved on first use, so importing this package loads no numpy. It may import what stands to its left in
+errors, arrays, privacy, streams, filters, mechanisms, windows.
+
+>>> import eventide.windows as windows
+>>> plan = windows.plan([windows.Query(15, 5), windows.Query(20, 10), windows.Query(350, 350)], epsilon=1.0)
+>>> round(plan.workload_error, 1)
+48.5
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eventide.privacy.amounts import Amount
+    from eventide.windows.plans import Plan
+    from eventide.windows.workload import Query
+
+_HOMES = {"Plan": "eventide.windows.plans", "Query": "eventide.windows.workload"}
+
+__all__ = ["Plan", "Query", "plan"]
+
+
+def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best", horizon: int | None = None) -> Plan:
+    """Plan how to answer `queries`, all asked from tick 0 on, with event-level privacy `epsilon`.
+
+    Planners are base, binary, sample-dp (steps that divide each other), emd and best. Without a horizon the plan
+    repeats with the cycle of the steps; with one it covers [0, min(horizon, cycle)) and drops windows that end later.
+    """
+    from eventide.windows.plans import Plan
+    from eventide.windows.workload import Workload
+
+    return Plan(Workload.of(queries, horizon), epsilon, planner)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'eventide.windows' has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

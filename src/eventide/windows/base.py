@@ -12,5 +12,5 @@ from eventide.windows.workload import Workload
 
 def design(workload: Workload, budget: int) -> Layers:
     """The plan of all steps, within `budget` nano-epsilon."""
-    steps = workload.steps[0]
+    steps = workload.steps.sizes
     return Layers(steps, {step: step for step in steps}, workload.length, workload.periodic, budget)

@@ -3,62 +3,118 @@
 A level is put on top of a plan by the exact program of level_kernels, level after level while the error falls by more
 than a thousandth. Going up greedily would give the first level too much when a second one will carry the long windows,
 so the first is built several times with their weight damped. Where a step spans more slots than the program may merge,
-its slots without budget serve as scaffold. The winner's budgets are then refined slot by slot, and the least error of
-it, the nested form of `sample-dp` and `emd` with equal and with refined budgets is returned: at equal budgets a nested
-plan never errs more than chains of its slots, and `emd` never more than `base`.
+its slots serve as a scaffold without budget. The winner's budgets are then refined slot by slot. Returned is the least
+error of that plan, of the steps of `sample-dp` as a nested plan, and of `emd` with equal and with refined budgets: at
+equal budgets a nested plan never errs more than chains of its slots, and `emd` never more than `base`.
 
-Time O(slots * REACH * fractions + windows * levels), some twenty times. Imports numpy, the workload, nested plans and
-the planners it competes with.
+Time O(slots * REACH * fractions + windows * levels), some thirty times. Imports numpy, eventide.privacy.amounts, the
+workload, nested plans and the planners it competes with.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from eventide.arrays import Floats, Ints
 from eventide.privacy.amounts import NANO
 from eventide.windows import emd, sample_dp
 from eventide.windows.cover import Cover
 from eventide.windows.level_kernels import Parts, best_level
-from eventide.windows.nested import Level, Nested
-from eventide.windows.nested_kernels import decompose
-from eventide.windows.slots import Slots
-from eventide.windows.workload import Workload
+from eventide.windows.nested import Level, Nested, View
+from eventide.windows.scheme import workload_error
+from eventide.windows.workload import Workload, sums
 
 FRACTIONS = np.arange(10, 87, 4) / 100
 DAMPINGS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 SCAFFOLD_DAMPINGS = (1.0, 0.12)
 SCAFFOLDS = 6
 REACH = 48
-ENOUGH = 0.999  # a further level or round must bring the error below this part of it
+ROUNDS = 10
 
 
 def design(workload: Workload, budget: int) -> Nested | Cover:
-    """The plan with the least error that is known, within `budget` nano-epsilon."""
-    nested = [refined(workload, grown(workload))]
-    steps, _, slots = workload.steps
+    """The plan with the least error of all candidates, within `budget` nano-epsilon."""
+    plans = [grown(workload)]
+    steps, slots = workload.steps.sizes, workload.steps.slots
     if sample_dp.is_nested(steps):
-        nested.append(refined(workload, on_steps(workload, sample_dp.chosen_steps(steps, slots))))
+        chosen = sample_dp.chosen_steps(steps, slots)[1:]
+        plans.append(nested_steps(workload, {step: 1 / (level + 2) for level, step in enumerate(chosen)}))
     cover = emd.design(workload, budget)
-    plans = [*(plan.with_budget(budget) for plan in nested), cover, rebalanced(workload, cover, budget)]
-    return min(plans, key=lambda plan: error(workload, plan))
+    candidates: list[Nested | Cover] = [refined(workload, plan).with_budget(budget) for plan in plans]
+    candidates += [cover, rebalanced(workload, cover, budget)]
+    return min(candidates, key=lambda plan: workload_error(workload, plan))
 
 
-def error(workload: Workload, plan: Nested | Cover) -> float:
-    """The sum of the queries' mean variances under `plan`."""
-    begin, end, weight = workload.pieces
-    nodes = workload.nodes
-    return float(weight @ plan.variance(nodes[begin], nodes[end], begin))
+def nested_steps(workload: Workload, fractions: dict[int, float]) -> Nested:
+    """The atoms, and above them a level for each step, of which each slot takes the given fraction of what is left."""
+    last = len(workload.nodes) - 1
+    levels = [Level(np.arange(last + 1), np.ones(last))]
+    for step, fraction in fractions.items():
+        bounds = np.union1d(np.flatnonzero(workload.nodes % step == 0), last)
+        levels.append(Level(bounds, np.full(len(bounds) - 1, fraction)))
+    return Nested(workload.nodes, levels, NANO, workload.periodic)
 
 
 def grown(workload: Workload) -> Nested:
-    """The best plan that the dynamic program builds from the atoms and from scaffolds."""
-    atoms = on_steps(workload, [])
-    scaffolds = [
-        plan for step in workload.steps[0]
-        if np.diff((plan := on_steps(workload, [step])).levels[-1].bounds).max() > REACH
-    ]
+    """The best plan that the dynamic program builds on the atoms alone and on scaffolds."""
+    scaffolds = [nested_steps(workload, {step: 0.0}) for step in workload.steps.sizes]
+    scaffolds = [plan for plan in scaffolds if np.diff(plan.levels[1].bounds).max() > REACH]
     spread = np.linspace(0, len(scaffolds) - 1, min(SCAFFOLDS, len(scaffolds))).astype(int)
-    starts = [(atoms, damping) for damping in DAMPINGS]
+    starts = [(nested_steps(workload, {}), damping) for damping in DAMPINGS]
     starts += [(scaffolds[i], damping) for i in spread for damping in SCAFFOLD_DAMPINGS]
-    return min((_grow(workload, *start) for start in starts))[1]
+    plans = [_grow(workload, plan, damping) for plan, damping in starts]
+    return min(plans, key=lambda found: found[0])[1]
+
+
+def _grow(workload: Workload, plan: Nested, damping: float) -> tuple[float, Nested]:
+    """One level built with damping, then more while they pay; the plan's error comes first."""
+    begin, end, weight = workload.pieces
+    plan = _with_level(workload, plan, plan.view(begin, end), damping)
+    view = plan.view(begin, end)
+    while True:
+        higher = _with_level(workload, plan, view, 1.0)
+        error, view = float(weight @ view.variance), higher.view(begin, end)
+        if weight @ view.variance > 0.999 * error:
+            return error, plan
+        plan = higher
+
+
+def _with_level(workload: Workload, plan: Nested, view: View, damping: float) -> Nested:
+    """The plan with the best level on top, given how its top level sees the windows."""
+    begin, _, weight = workload.pieces
+    bounds = plan.levels[-1].bounds
+    slot_of = np.searchsorted(bounds, np.arange(len(plan.nodes)))
+    reaches = view.first >= 0
+    inner = sums(slot_of[begin[~reaches]], (weight * view.variance)[~reaches], len(bounds))
+    first = slot_of[view.first[reaches]]
+    parts = Parts(
+        group=np.append(0, np.cumsum(np.bincount(first, minlength=len(bounds)))),
+        last=slot_of[view.last[reaches]],
+        weight=weight[reaches],
+        to_begin=view.to_begin[reaches],
+        to_high=view.to_high[reaches],
+        rest=view.rest[reaches],
+    )
+    single = len(plan.levels) > 1  # on an atom the level below could as well have kept the budget
+    until, fraction = best_level(
+        plan.tables.chain[-1, bounds], np.cumsum(inner), parts, FRACTIONS, damping, REACH, single
+    )
+    cuts = [0]
+    while cuts[-1] < len(until):
+        cuts.append(int(until[cuts[-1]]))
+    return Nested(plan.nodes, [*plan.levels, Level(bounds[cuts], fraction[cuts[:-1]])], NANO, plan.periodic)
+
+
+def refined(workload: Workload, plan: Nested) -> Nested:
+    """The plan without idle levels and with better budgets."""
+    plan = plan.simplified()
+    for _ in range(ROUNDS):
+        plan = plan.with_best_fractions(*workload.pieces)
+    return plan
+
+
+def rebalanced(workload: Workload, cover: Cover, budget: int) -> Cover:
+    """The cover with better budgets per level."""
+    begin, end, weight = workload.pieces
+    for _ in range(ROUNDS if cover.slots.level.any() else 0):
+        cover = cover.rebalanced(workload.nodes[begin], workload.nodes[end], weight, budget)
+    return cover

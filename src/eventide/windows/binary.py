@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from eventide.arrays import Ints
+from eventide.errors import InputError
 from eventide.windows.cover import Cover
 from eventide.windows.slots import stacked
-from eventide.windows.workload import Workload
+from eventide.windows.workload import MOST_WINDOWS, Workload
 
 LEAF = 10
 
@@ -22,6 +23,8 @@ def design(workload: Workload, budget: int, leaf: int = LEAF) -> Cover:
     """The plan of all levels of the tree, within `budget` nano-epsilon."""
     segment = int(workload.window.max())
     length = -(-int(workload.end.max()) // segment) * segment
+    if length // leaf > MOST_WINDOWS:
+        raise InputError(f"planner 'binary' would need more than {MOST_WINDOWS:,} leaves of {leaf} ticks; use 'best'")
     levels = max(0, (-(-segment // leaf) - 1).bit_length()) + 1
     cuts = np.unique(np.concatenate([workload.begin, workload.end]))
     layers = [_boundaries(leaf << level, segment, length) for level in range(levels)]

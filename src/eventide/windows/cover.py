@@ -2,7 +2,7 @@
 
 `Layers` takes the slots of one chosen layer, as the simplest published planners do; `Cover` finds the cheapest chain
 among all slots. Only slots that end by the window's end are in a chain, so answers are on time. Imports numpy,
-eventide.arrays, eventide.errors, the slots and the cut at the cycle.
+eventide.arrays, schemes and the slots.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.errors import InputError
 from eventide.windows.cover_kernels import cheapest_chains
+from eventide.windows.scheme import Cyclic, positions
 from eventide.windows.slots import Slots, noise_variance, partition, stacked
-from eventide.windows.workload import cut_at_cycle
 
 
 class Layers:
@@ -31,7 +30,7 @@ class Layers:
         """The variance of each window's answer, for a query of the given step."""
         asked, position = np.unique(step, return_inverse=True)
         layer = np.array([self.serves[int(s)] for s in asked])[position]
-        return (end - begin) // layer * noise_variance(self.slots.budget[:1])
+        return np.asarray((end - begin) // layer * noise_variance(self.slots.budget[:1]))
 
     def chain(self, begin: int, end: int, step: int) -> Ints:
         """The slots, as positions in `slots`, that add up to an interval of the plan."""
@@ -40,7 +39,7 @@ class Layers:
         return np.flatnonzero(inside & (self.slots.level == level))
 
 
-class Cover:
+class Cover(Cyclic):
     """Any slots; every window takes the cheapest chain of them."""
 
     def __init__(self, slots: Slots, length: int, periodic: bool) -> None:
@@ -77,22 +76,10 @@ class Cover:
         slots = replace(self.slots, budget=np.array(budgets, dtype=np.int64)[self.slots.level])
         return Cover(slots, self.length, self.periodic)
 
-    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
-        """The variance of each window's answer, whatever the step of its query."""
-        if not self.periodic:
-            return self.chains(begin, end, np.ones(len(begin)))[0]
-        pieces = cut_at_cycle(begin, end, self.length)
-        cost = self.chains(pieces.begin, pieces.end, np.ones(len(pieces.begin)))[0]
-        return np.bincount(pieces.owner, pieces.count * cost, len(begin))
+    def variance_within(self, begin: Ints, end: Ints) -> Floats:
+        """The variance of intervals of [0, length)."""
+        return self.chains(begin, end, np.ones(len(begin)))[0]
 
     def chain(self, begin: int, end: int, step: int) -> Ints:
         """The slots, as positions in `slots`, that add up to an interval of the plan."""
         return np.flatnonzero(self.chains(np.array([begin]), np.array([end]), np.ones(1))[1])
-
-
-def positions(nodes: Ints, ticks: Ints) -> Ints:
-    """Where `ticks` stand among `nodes`; a tick that is no boundary of the plan is refused."""
-    found = np.minimum(np.searchsorted(nodes, ticks), len(nodes) - 1)
-    if not np.array_equal(nodes[found], ticks):
-        raise InputError("a window begins or ends where no slot of the plan does; add its query and plan again")
-    return found

@@ -1,19 +1,21 @@
 """The planner `emd`: a few representative steps, chosen by earth mover's distance (Cao et al., EDBT 2013).
 
-The sorted steps are cut into groups, one cut at a time, the cut whose representatives' queries are distributed most
-like all queries. Representatives get a layer each with equal budgets; the shortest one is also split at the boundaries
-of all other steps, so that every window has a chain, and takes the cheapest. Ten thresholds of the distance are tried.
-Distances are compared exactly. Imports numpy, the cover and the workload.
+The sorted steps are cut into groups, one cut at a time, always the cut whose representatives' queries are distributed
+most like all queries. Representatives get a layer each with equal budgets; the shortest one is also split at the
+boundaries of all other steps, so that every window has a chain of slots, and takes the cheapest. Ten thresholds of the
+distance are tried, and distances are compared exactly. Imports numpy, eventide.arrays, the cover and the workload.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from eventide.arrays import Ints
 from eventide.windows.cover import Cover
+from eventide.windows.scheme import workload_error
 from eventide.windows.slots import partition, stacked
 from eventide.windows.workload import Workload
 
@@ -26,12 +28,13 @@ def distance(steps: list[int], queries: list[int], chosen: list[int]) -> Fractio
     >>> distance([3, 4, 6], [2, 1, 1], [0, 2])
     Fraction(1, 9)
     """
-    total, kept = sum(queries), sum(queries[i] for i in chosen)
-    work, ahead = 0, 0
-    for i in range(len(steps) - 1):
-        ahead += (total if i in chosen else 0) * queries[i] - kept * queries[i]
-        work += (steps[i + 1] - steps[i]) * abs(ahead)
-    return Fraction(work, total * kept * max(steps[-1] - steps[0], 1))
+    kept = [0] * len(steps)
+    for i in chosen:
+        kept[i] = queries[i]
+    total, part = sum(queries), sum(kept)
+    ahead = accumulate(total * k - part * q for k, q in zip(kept, queries, strict=True))
+    work = sum((long - short) * abs(a) for (short, long), a in zip(pairwise(steps), ahead, strict=False))
+    return Fraction(work, total * part * max(steps[-1] - steps[0], 1))
 
 
 def cut_sequence(steps: list[int], queries: list[int]) -> list[tuple[Fraction, list[int]]]:
@@ -40,27 +43,56 @@ def cut_sequence(steps: list[int], queries: list[int]) -> list[tuple[Fraction, l
     >>> [representatives for _, representatives in cut_sequence([3, 4, 6], [2, 1, 1])]
     [[0], [0, 2], [0, 1, 2]]
     """
-    cuts = [0, len(steps)]
-    chosen = _split_choices(queries, cuts)[0] if len(steps) == 1 else [max(range(len(steps)), key=lambda i: (queries[i], i))]
+    cuts, chosen = [0, len(steps)], [max(range(len(steps)), key=lambda i: (queries[i], i))]
     sequence = [(distance(steps, queries, chosen), chosen)]
+    while len(chosen) < len(steps):
+        choices = _choices_with_one_more_cut(queries, cuts, chosen)
+        near = _nearly_closest(np.array(steps), np.array(queries), list(choices.values()))
+        measured = [(distance(steps, queries, choices[cut]), cut) for cut in np.array(list(choices))[near].tolist()]
+        nearest, cut = min(measured)  # of equals the first position, as published
+        cuts, chosen = sorted([*cuts, cut]), choices[cut]
+        sequence.append((nearest, chosen))
     return sequence
+
+
+def _choices_with_one_more_cut(queries: list[int], cuts: list[int], chosen: list[int]) -> dict[int, list[int]]:
+    """The representatives for every place of one more cut: the busiest step of each group, the longest of equals."""
+
+    def busier(i: int, j: int) -> int:
+        return max(i, j, key=lambda position: (queries[position], position))
+
+    choices = {}
+    for group, (start, stop) in enumerate(pairwise(cuts)):
+        heads = list(accumulate(range(start, stop), busier))
+        tails = list(accumulate(range(stop - 1, start - 1, -1), busier))[::-1]
+        for cut in range(start + 1, stop):
+            two = [heads[cut - 1 - start], tails[cut - start]]
+            choices[cut] = chosen[:group] + two + chosen[group + 1 :]
+    return choices
+
+
+def _nearly_closest(steps: Ints, queries: Ints, choices: list[list[int]]) -> Ints:
+    """Which choices have, up to the rounding of floats, the least distance."""
+    kept = np.zeros((len(choices), len(steps)))
+    np.put_along_axis(kept, np.array(choices), 1.0, axis=1)
+    kept *= queries
+    ahead = np.cumsum(kept / kept.sum(axis=1, keepdims=True) - queries / queries.sum(), axis=1)
+    work = np.abs(ahead[:, :-1]) @ (np.diff(steps) / (steps[-1] - steps[0]))
+    return np.flatnonzero(work <= work.min() + 1e-9)
 
 
 def representative_cover(workload: Workload, chosen: list[int], budget: int) -> Cover:
     """The layers of the chosen steps, the shortest of them split at the boundaries of all others."""
-    steps, length = workload.steps[0], workload.length
+    steps, length = workload.steps.sizes, workload.length
     layers = [partition(steps[i], length) for i in chosen]
     others = [partition(step, length) for i, step in enumerate(steps) if i not in chosen]
     layers[0] = np.unique(np.concatenate([layers[0], *others]))
-    return Cover(stacked(layers, [budget // len(layers)] * len(layers)), length, workload.periodic)
+    return Cover(stacked(layers, budget), length, workload.periodic)
 
 
 def design(workload: Workload, budget: int) -> Cover:
     """The best plan over all thresholds, within `budget` nano-epsilon."""
-    steps, queries, _ = workload.steps
-    sequence = cut_sequence(steps, queries)
-    choices = [next(chosen for found, chosen in sequence if found <= threshold) for threshold in THRESHOLDS]
-    covers = [representative_cover(workload, list(chosen), budget) for chosen in dict.fromkeys(map(tuple, choices))]
-    begin, end, weight = workload.pieces
-    nodes = workload.nodes
-    return min(covers, key=lambda cover: float(weight @ cover.chains(nodes[begin], nodes[end], weight)[0]))
+    sequence = cut_sequence(workload.steps.sizes, workload.steps.queries)
+    choices = [next(tuple(chosen) for found, chosen in sequence if found <= threshold) for threshold in THRESHOLDS]
+    covers = [representative_cover(workload, list(chosen), budget) for chosen in dict.fromkeys(choices)]
+    return min(covers, key=lambda cover: workload_error(workload, cover))

@@ -25,7 +25,7 @@ from eventide.arrays import Floats, Ints
 
 
 class Parts(NamedTuple):
-    """Windows seen from the top level, in order of their first boundary; those of boundary k are group[k] to group[k+1]."""
+    """Windows as the top level sees them, in order of first boundary: that of group[k] to group[k + 1] is k."""
 
     group: Ints
     last: Ints

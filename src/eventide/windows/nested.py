@@ -2,8 +2,8 @@
 
 The best linear unbiased on-time answer of a window uses every slot that ends by the window's end. Drawn as resistors,
 slots make a network whose effective resistance is that answer's variance; because boundaries of a level are boundaries
-of all levels below, resistances fuse in closed form and a window costs O(levels). Imports numpy, eventide.arrays and
-the slots.
+of all levels below, resistances fuse in closed form and a window costs O(levels). Imports numpy, eventide.arrays,
+schemes and the slots.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.windows.cover import positions
 from eventide.windows.nested_kernels import decompose, squared_flows
+from eventide.windows.scheme import Cyclic, positions
 from eventide.windows.slots import Slots, noise_variance
-from eventide.windows.workload import cut_at_cycle
 
 
 class Level(NamedTuple):
-    """A partition: `bounds` are positions of nodes, and each slot spends `fraction` of what the slots above it leave."""
+    """A partition: `bounds` are positions of nodes, and a slot spends `fraction` of what the slots above it leave."""
 
     bounds: Ints
     fraction: Floats
@@ -36,7 +35,22 @@ class Tables(NamedTuple):
     conductance: Floats
 
 
-class Nested:
+class View(NamedTuple):
+    """How the top level sees each window: variance, first and last of its boundaries inside, the arms of the window's
+    star from the centre to begin and to the first boundary, and the variance from the last boundary to the end.
+
+    A window without such a boundary has -1 for both, and nothing but its variance counts.
+    """
+
+    variance: Floats
+    first: Ints
+    last: Ints
+    to_begin: Floats
+    to_high: Floats
+    rest: Floats
+
+
+class Nested(Cyclic):
     """Levels from the atoms (level 0, where everything left is spent) to the coarsest, over the ticks `nodes`.
 
     Budgets are dealt from the top down in whole nano-epsilon, so for every tick they sum to `budget` exactly.
@@ -67,8 +81,11 @@ class Nested:
             left[level] = np.append(np.repeat(bounds[:-1], np.diff(bounds)), bounds[-1])
             right[level] = np.append(bounds[0], np.repeat(bounds[1:], np.diff(bounds)))
             conductance[level, bounds[:-1]] = 1 / noise_variance(budget)
-            below = np.diff(chain[level - 1, bounds])
-            fused = below / (1 + conductance[level, bounds[:-1]] * below) if level else noise_variance(budget)
+            if level:
+                below = np.diff(chain[level - 1, bounds])
+                fused = below / (1 + conductance[level, bounds[:-1]] * below)
+            else:
+                fused = noise_variance(budget)
             chain[level, bounds[1:]] = np.cumsum(fused)
         return Tables(left, right, chain, conductance)
 
@@ -82,19 +99,42 @@ class Nested:
         released = budget > 0
         return Slots(level[released], begin[released], end[released], budget[released])
 
-    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
-        """The variance of each window's answer, whatever the step of its query."""
-        pieces = cut_at_cycle(begin, end, self.length)
-        parts = decompose(*self.tables, positions(self.nodes, pieces.begin), positions(self.nodes, pieces.end))
-        return np.bincount(pieces.owner, pieces.count * parts[0], len(begin))
+    def variance_within(self, begin: Ints, end: Ints) -> Floats:
+        """The variance of intervals of [0, length)."""
+        return self.view(positions(self.nodes, begin), positions(self.nodes, end)).variance
+
+    def view(self, begin: Ints, end: Ints) -> View:
+        """How the top level sees windows that are given as positions of nodes."""
+        return View(*decompose(*self.tables, begin, end))
+
+    def with_budget(self, budget: int) -> Nested:
+        """The same plan for another budget."""
+        return Nested(self.nodes, self.levels, budget, self.periodic)
+
+    def simplified(self) -> Nested:
+        """The same plan without idle levels; of two slots over the same ticks the lower one gets both budgets.
+
+        One release with budget x + y is more precise than the two with x and y together, so no variance grows.
+        """
+        fractions = [level.fraction.copy() for level in self.levels]
+        for level in range(len(self.levels) - 1, 0, -1):
+            bounds = self.levels[level].bounds
+            child = np.searchsorted(self.levels[level - 1].bounds, bounds)
+            twin = np.flatnonzero(np.diff(child) == 1)
+            both = 1 - (1 - fractions[level][twin]) * (1 - fractions[level - 1][child[twin]])
+            fractions[level - 1][child[twin]], fractions[level][twin] = both, 0.0
+        levels = [Level(bounds, fraction) for (bounds, _), fraction in zip(self.levels, fractions, strict=True)]
+        used = [level for level in levels if level.fraction.any()]
+        return Nested(self.nodes, used, self.budget, self.periodic)
 
     def with_best_fractions(self, begin: Ints, end: Ints, weight: Floats) -> Nested:
         """The same slots with the budgets that are best for the present flows; the weighted variance never grows.
 
+        Meant for a simplified plan: a slot over a single atom would end up with all of the atom's budget.
         With flows fixed the error is a sum of load / budget^2 over slots. A slot over slots with best total A' / x^2,
         x being what it leaves, makes A / x^2 in all with A^(1/3) = load^(1/3) + A'^(1/3), and spends in this ratio.
         """
-        loads = self._loads(begin, end, weight)
+        loads = self.loads(begin, end, weight)
         below = loads[0]
         fractions = [np.ones(len(below))]
         for level in range(1, len(self.levels)):
@@ -105,7 +145,7 @@ class Nested:
         levels = [Level(bounds, fraction) for (bounds, _), fraction in zip(self.levels, fractions, strict=True)]
         return Nested(self.nodes, levels, self.budget, self.periodic)
 
-    def _loads(self, begin: Ints, end: Ints, weight: Floats) -> list[Floats]:
+    def loads(self, begin: Ints, end: Ints, weight: Floats) -> list[Floats]:
         """How fast the weighted variance of the windows (positions of nodes) grows with the variance of each slot."""
         slot, changes = squared_flows(*self.tables, begin, end, weight)
         loads = []

@@ -8,7 +8,7 @@ factor k^2 is enough. Time O(L^3) for L steps. Imports eventide.errors, the laye
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from eventide.errors import InputError
 from eventide.windows.cover import Layers
@@ -26,25 +26,26 @@ def chosen_steps(steps: list[int], slots: list[int]) -> list[int]:
     >>> chosen_steps([5, 10, 350], [3, 2, 1])
     [5, 350]
     """
-    total = len(steps)
-    ticks = [0]
-    for step, needed in zip(steps, slots, strict=True):
-        ticks.append(ticks[-1] + step * needed)
-    # least[j]: the cheapest cut of the first j steps into the present number of runs, and where these begin
-    least: dict[int, tuple[Fraction, list[int]]] = {0: (Fraction(0), [])}
+    ticks = list(accumulate((step * needed for step, needed in zip(steps, slots, strict=True)), initial=0))
+
+    def longer(cut: tuple[Fraction, list[int]], start: int, stop: int) -> tuple[Fraction, list[int]]:
+        return cut[0] + Fraction(ticks[stop] - ticks[start], steps[start]), [*cut[1], start]
+
     plans = []
-    for runs in range(1, total + 1):
-        least = {
-            j: min((cost + Fraction(ticks[j] - ticks[i], steps[i]), [*begins, i]) for i, (cost, begins) in least.items() if i < j)
-            for j in range(runs, total + 1)
+    cheapest: dict[int, tuple[Fraction, list[int]]] = {0: (Fraction(0), [])}  # by the number of steps cut into runs
+    for runs in range(1, len(steps) + 1):
+        cheapest = {
+            stop: min(longer(cut, start, stop) for start, cut in cheapest.items() if start < stop)
+            for stop in range(runs, len(steps) + 1)
         }
-        plans.append((runs**2 * least[total][0], least[total][1]))
+        cost, starts = cheapest[len(steps)]
+        plans.append((runs**2 * cost, starts))
     return [steps[i] for i in min(plans)[1]]
 
 
 def design(workload: Workload, budget: int) -> Layers:
     """The plan of the chosen steps, within `budget` nano-epsilon."""
-    steps, _, slots = workload.steps
+    steps, slots = workload.steps.sizes, workload.steps.slots
     if not is_nested(steps):
         raise InputError("planner 'sample-dp' needs steps that divide each other; use 'best' or 'emd'")
     chosen = chosen_steps(steps, slots)

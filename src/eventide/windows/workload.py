@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,6 +79,15 @@ class Pieces:
     owner: Ints
     count: Ints
 
+    def add_up(self, variance: Floats, windows: int) -> Floats:
+        """The variance of each of the windows, given that of the intervals."""
+        return sums(self.owner, self.count * variance, windows)
+
+
+def sums(group: Ints, values: Floats, groups: int) -> Floats:
+    """The sum of the values of each group."""
+    return np.bincount(group, values, groups).astype(np.float64, copy=False)
+
 
 def cut_at_cycle(begin: Ints, end: Ints, cycle: int) -> Pieces:
     """Each window as the rest of its first cycle, whole cycles, and the start of its last."""
@@ -94,6 +104,14 @@ def cut_at_cycle(begin: Ints, end: Ints, cycle: int) -> Pieces:
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     used = columns[3] > 0
     return Pieces(*(column[used] for column in columns))
+
+
+class Steps(NamedTuple):
+    """The distinct steps, ascending; how many queries have each; and how many slots of their own step these need."""
+
+    sizes: list[int]
+    queries: list[int]
+    slots: list[int]
 
 
 @dataclass(frozen=True)
@@ -155,12 +173,14 @@ class Workload:
         return tuple(query for query, kind in zip(self.queries, self.kind, strict=True) if kind < 0)
 
     @cached_property
-    def steps(self) -> tuple[list[int], list[int], list[int]]:
-        """The distinct steps in ascending order, how many queries have each, and the sum of window / step over them."""
-        steps, position = np.unique(self.step, return_inverse=True)
-        queries = np.bincount(position, self.count)
-        slots = np.bincount(position, self.count * (self.window // self.step))
-        return steps.tolist(), [int(q) for q in queries], [int(s) for s in slots]
+    def steps(self) -> Steps:
+        """The steps of the queries, equal ones together."""
+        steps = Steps(np.unique(self.step).tolist(), [], [])
+        for step in steps.sizes:
+            count, window = self.count[self.step == step], self.window[self.step == step]
+            steps.queries.append(int(count.sum()))
+            steps.slots.append(int(count @ (window // step)))
+        return steps
 
     @cached_property
     def _merged(self) -> tuple[Ints, Ints, Ints, Floats]:
@@ -169,8 +189,8 @@ class Workload:
         begin, end = np.searchsorted(nodes, pieces.begin), np.searchsorted(nodes, pieces.end)
         keys, position = np.unique(begin * len(nodes) + end, return_inverse=True)
         each = self.count / np.bincount(self.owner)
-        weight = np.bincount(position, pieces.count * each[self.owner[pieces.owner]])
-        return nodes, *np.divmod(keys, len(nodes)), weight
+        weight = sums(position, pieces.count * each[self.owner[pieces.owner]], len(keys))
+        return nodes, keys // len(nodes), keys % len(nodes), weight
 
     @property
     def nodes(self) -> Ints:

@@ -1,0 +1,45 @@
+"""The standard audit of a mechanism: pairs made for its noise levels, every attack. Imports `mechanisms` and `audit`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from eventide.audit.auditor import Verdict, audit
+from eventide.audit.pairs import neighbouring_pairs
+from eventide.audit.subjects import MechanismSubject
+from eventide.privacy.noise import Secure, Seeded
+
+
+def audit_mechanism(
+    cls: Callable[..., Any],
+    epsilon: float,
+    window: int,
+    bins: int,
+    *,
+    sensitivity: int = 1,
+    secure: bool = False,
+    parameters: dict[str, Any] | None = None,
+    **options: Any,
+) -> Verdict:
+    """Attack a class that is built with epsilon, window, bins and `parameters`; `options` go to `audit`.
+
+    With `secure` the noise is the real one, otherwise seeded, which is faster and can be repeated.
+    """
+    given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
+    if sensitivity != 1:
+        given["sensitivity"] = sensitivity
+    make = functools.partial(cls, **given)
+    subject = MechanismSubject(make, (lambda seed: Secure()) if secure else Seeded)
+    pairs = neighbouring_pairs(window, bins, sensitivity, _jumps(make, bins))
+    return audit(subject, pairs, epsilon, **options)
+
+
+def _jumps(make: Callable[..., Any], bins: int) -> tuple[int, ...]:
+    """Jumps at which a decision to look hangs in the balance: about the noise of a look, in each bin."""
+    try:
+        low, high = make().noise_range()
+    except (AttributeError, TypeError):
+        return (10,)
+    return tuple(sorted({round(low), round(min(high, 8 * low))}))

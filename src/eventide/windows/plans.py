@@ -1,0 +1,76 @@
+"""A plan: which slots are released with which budget, and how precisely each query will be answered.
+
+Nothing is spent by planning, and errors are computed, not simulated: they bound the variance of discrete Laplace noise.
+`plan.scheme` says how a window is answered: a `Nested` by least squares over all slots that end in time, a `Layers` or
+`Cover` by adding up `scheme.chain(begin, end, step)`. Imports numpy, eventide.errors, eventide.arrays,
+eventide.privacy.amounts, the registry of planners and the workload.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from eventide.arrays import Floats
+from eventide.errors import BudgetExceeded, InputError
+from eventide.privacy.amounts import NANO, Amount, nano
+from eventide.windows.explain import explain
+from eventide.windows.registry import PLANNERS, design
+from eventide.windows.scheme import Scheme, query_errors, workload_error
+from eventide.windows.slots import Slots
+from eventide.windows.workload import Query, Workload
+
+
+class Plan:
+    """Slots for a workload, made by the named planner.
+
+    For every tick the budgets of the slots over it sum to at most `budget`, which is epsilon in whole nano-epsilon.
+    """
+
+    def __init__(self, workload: Workload, epsilon: Amount, planner: str) -> None:
+        self.workload, self.planner, self.budget = workload, planner, nano(epsilon)
+        self.scheme: Scheme = design(planner, workload, self.budget)
+        most = self.slots.largest_sum()
+        if most > self.budget:
+            raise BudgetExceeded(most / NANO, self.budget / NANO, 1)
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of one tick."""
+        return self.budget / NANO
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries in the order given."""
+        return self.workload.queries
+
+    @property
+    def slots(self) -> Slots:
+        """What is released over the ticks [0, scheme.length), and then again if the scheme is periodic."""
+        return self.scheme.slots
+
+    @cached_property
+    def query_errors(self) -> Floats:
+        """The mean variance of each query's answers, in the order given; nan for a query beyond the horizon."""
+        return np.append(query_errors(self.workload, self.scheme), np.nan)[self.workload.kind]
+
+    @property
+    def workload_error(self) -> float:
+        """The sum of the errors of all queries within the horizon."""
+        return float(np.nansum(self.query_errors))
+
+    def compare(self) -> dict[str, float]:
+        """The workload error of every planner that can plan this workload."""
+        errors = {}
+        for planner in PLANNERS:
+            try:
+                scheme = self.scheme if planner == self.planner else design(planner, self.workload, self.budget)
+            except InputError:
+                continue
+            errors[planner] = workload_error(self.workload, scheme)
+        return errors
+
+    def explain(self) -> str:
+        """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""
+        return explain(self)
