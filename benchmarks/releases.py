@@ -42,7 +42,8 @@ def wide_releases() -> None:
     print(f"one exact noise vector of {BINS:,} draws at scale 120: {noise * 1e3:.2f} ms")
     for name, limit in names.items():
         mechanism = mechanisms[name]
-        looks, quiet = [], []
+        looks: list[float] = []
+        quiet: list[float] = []
         for step in range(40):
             jumped = counts + 2000 * (step % 2)  # far enough to make BD and BA look
             begin = time.perf_counter()

@@ -42,7 +42,8 @@ def timing(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
 
     def pattern(seen: Transcript) -> Array:
         assert seen.fresh is not None
-        return np.asarray(seen.fresh.any(axis=2)[:, -last:] @ weights)
+        looked: Array = np.asarray(np.any(seen.fresh, axis=2))[:, -last:]
+        return np.asarray(looked @ weights)
 
     ours, theirs = pattern(one), pattern(other)
     known = np.unique(np.concatenate([ours, theirs]))
@@ -93,7 +94,7 @@ def shared_noise(pair: Pair, one: Transcript, other: Transcript) -> Score | None
 
 
 def grid(pair: Pair, one: Transcript, other: Transcript) -> Score:
-    """How fine is the grid of doubles that the changed cells lie on? Noise added in floating point gives itself away."""
+    """How fine is the grid of doubles under the changed cells? Noise added in floating point gives itself away."""
     steps, bins = pair.changed
 
     def score(seen: Transcript) -> Floats:

@@ -99,13 +99,14 @@ def audit(
 def _explore(
     subject: Subject, pair: Pair, attacks: dict[str, Attack], runs: int, alpha: float, seeds: Iterator[int]
 ) -> list[tuple[float, Pair, str]]:
-    """How promising each attack looks on this pair, from few runs; trained and judged on the same ones."""
-    one, other = (subject.observe(stream, runs, next(seeds)) for stream in (pair.stream, pair.neighbour))
+    """How promising each attack looks on this pair, trained and judged on either half of a few runs."""
+    seen = [subject.observe(stream, runs, next(seeds)) for stream in (pair.stream, pair.neighbour)]
+    learn, judge = ([side.part(half) for side in seen] for half in (slice(runs // 2), slice(runs // 2, runs)))
     ranked = []
     for name, attack in attacks.items():
-        score = attack(pair, one, other)
+        score = attack(pair, *learn)
         if score is not None:
-            ranked.append((_choose_event(score, score(one), score(other), runs, alpha)[0], pair, name))
+            ranked.append((_choose_event(score, score(judge[0]), score(judge[1]), runs, alpha)[0], pair, name))
     return ranked
 
 
@@ -124,7 +125,9 @@ def _train(
 
 def _choose_event(score: Score, one: Floats, other: Floats, later: int, alpha: float) -> tuple[float, _Event]:
     """The threshold and direction that promise the largest bound when measured with `later` runs."""
-    cuts = np.unique(np.quantile(np.concatenate([one, other]), np.linspace(0, 1, 201), method="nearest"))
+    tail = np.geomspace(1e-4, 0.005, 12)
+    shares_of_runs = np.concatenate([tail, np.linspace(0, 1, 201), 1 - tail])
+    cuts = np.unique(np.quantile(np.concatenate([one, other]), shares_of_runs, method="nearest"))
     best, event = -1.0, _Event(score, float(cuts[0]), True, True)
     deviations = np.sqrt(-2 * np.log(alpha / 2))
     for upward in (True, False):

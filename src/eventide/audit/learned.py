@@ -18,7 +18,7 @@ def linear_scorer(one: Floats, other: Floats) -> Scorer:
     spread = np.maximum(np.median(np.abs(both - centre), axis=0), 1e-9)
 
     def standard(columns: Floats) -> Floats:
-        return np.clip((columns - centre) / spread, -8, 8)
+        return np.asarray(np.clip((columns - centre) / spread, -8, 8))
 
     a, b = standard(one), standard(other)
     within = np.cov(a, rowvar=False) + np.cov(b, rowvar=False)

@@ -39,13 +39,14 @@ class Pair:
 def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[Pair]:
     """Pairs worth trying against any mechanism.
 
-    Backgrounds: changes at the very first steps; after a long quiet time; and where the stream jumps by one of `jumps`
+    Backgrounds: empty; changes at the very first steps; after a long quiet time; and where the stream jumps by one of `jumps`
     (public noise levels of the mechanism) just when the changes begin, so that decisions hang in the balance.
     Changes: every pattern of additions and removals for windows up to 4 steps, a few telling ones above; all in one
     bin, or hopping to the next bin at each step.
     """
     for background, stream, begin in _backgrounds(window, bins, sensitivity, jumps):
-        for signs in _sign_patterns(window):
+        patterns = _sign_patterns(window) if stream[begin].min() else [(1,) * window]  # nobody to remove from nothing
+        for signs in patterns:
             for place in ("in one bin", "hopping") if bins > 1 else ("in one bin",):
                 neighbour = stream.copy()
                 steps = np.arange(begin, begin + window)
@@ -58,6 +59,7 @@ def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[in
 def _backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[tuple[str, Ints, int]]:
     level = 4 * sensitivity
     tail = 2
+    yield "from nothing", np.zeros((window + tail, bins), dtype=np.int64), 0
     yield "at the start", np.full((window + tail, bins), level), 0
     quiet = np.full((3 * window + tail, bins), level)
     yield "after a quiet time", quiet, 2 * window

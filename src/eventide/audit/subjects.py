@@ -25,12 +25,17 @@ class Transcript:
     scale: Array | None = None
     extra: Array | None = None
 
+    def part(self, which: slice) -> Transcript:
+        """Some of the runs."""
+        fields = (self.values, self.fresh, self.scale, self.extra)
+        return Transcript(*(None if field is None else field[which] for field in fields))  # type: ignore[arg-type]
+
     def columns(self, begin: int) -> Array:
         """Everything that was seen from step `begin` on, one row for each run."""
         runs = len(self.values)
         parts = [self.values[:, begin:].reshape(runs, -1)]
         if self.fresh is not None:
-            parts.append(self.fresh[:, begin:].any(axis=2))
+            parts.append(np.asarray(np.any(self.fresh[:, begin:], axis=2)))
         if self.extra is not None:
             parts.append(self.extra)
         return np.concatenate(parts, axis=1).astype(np.float64)

@@ -1,7 +1,7 @@
-"""The smoother of mechanisms that group steps in time: what a group's measurements say together.
+"""Smoothers for mechanisms that group steps in time: what the measurements of one group say together.
 
-Every group is smoothed bin by bin, over the measurements from its first step to the current one. Imports numpy and
-`privacy`.
+Each releases, bin by bin, one number from the measurements between the first step of the group and the current one;
+mechanisms choose by the names in `SMOOTHERS`. Imports numpy, `errors` and `privacy`.
 """
 
 from __future__ import annotations
@@ -12,66 +12,78 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
-from eventide.errors import InputError, StateError
+from eventide.errors import StateError
 from eventide.filters.base import Filter
 from eventide.privacy.measured import Measured
 from eventide.privacy.sorted_groups import SortedGroups
 
-SMOOTHERS = ("median", "average", "james-stein")
-
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Measured):
-    """A measurement that says in which bins its step joins the group of the step before; elsewhere it begins one."""
+    """A measurement that says in which bins, `(R, d)`, its step joins the group of the step before."""
 
     joins: Bools
 
 
-class GroupSmoother(Filter):
-    """Release the median of the measurements of the group that this step is in, bin by bin.
+class GroupMedian(Filter):
+    """Release the median of the group's measurements.
 
-    smoother: "median"; "average"; or "james-stein", the average drawn towards this step's measurement, the more the
-    shorter the group.
-
-    >>> from eventide.privacy.measured import Measured
-    >>> group = GroupSmoother().started(replicas=1, size=1)
-    >>> scale, fresh = np.ones((1, 1)), np.ones((1, 1), dtype=bool)
-    >>> joining = zip((4, 9, 5, 80), (False, True, True, False))
-    >>> [float(group.step(Grouped(value * scale, scale, fresh, joins & fresh))[0, 0]) for value, joins in joining]
+    >>> median, one, yes = GroupMedian().started(replicas=1, size=1), np.ones((1, 1)), np.full((1, 1), True)
+    >>> steps = ((4, False), (9, True), (5, True), (80, False))
+    >>> [median.step(Grouped(value * one, one, yes, joins & yes)).item() for value, joins in steps]
     [4.0, 6.5, 5.0, 80.0]
     """
 
-    state = ("_values", "_sizes", "_sums")
-
-    def __init__(self, smoother: str = "median") -> None:
-        if smoother not in SMOOTHERS:
-            raise InputError(f"there is no smoother {smoother!r}; choose one of {', '.join(SMOOTHERS)}")
-        self.smoother = smoother
+    state = ("_values",)
 
     def begin(self, replicas: int, size: int, **known: Any) -> None:
-        """Every group is empty."""
-        shape = (replicas, size)
-        self._values = SortedGroups(shape, np.float64(np.inf))
-        self._sizes: Ints = np.zeros(shape, dtype=np.int64)
-        self._sums: Array = np.zeros(shape)
+        """All groups are empty."""
+        self._values = SortedGroups((replicas, size))
 
     def step(self, measured: Measured | None) -> Array:
-        """The smoothed measurements of the groups that this step is in."""
-        if not isinstance(measured, Grouped):
-            raise StateError("a group smoother needs a mechanism that groups its steps")
-        if self.smoother == "median":
-            return self._median(measured)
-        return self._average(measured)
-
-    def _median(self, measured: Grouped) -> Array:
-        self._values.erase(~measured.joins)
-        self._values.insert(measured.values, np.True_)
+        """The medians of the groups that this step is in."""
+        grouped = _grouped(measured)
+        self._values.erase(~grouped.joins)
+        self._values.insert(grouped.values, np.ones_like(grouped.joins))
         low, high = self._values.middle()
         return (low + high) / 2
 
-    def _average(self, measured: Grouped) -> Array:
-        joins, values = measured.joins, measured.values
-        self._sizes = np.where(joins, self._sizes, 0) + 1
-        self._sums = np.where(joins, self._sums, 0) + values
-        average = self._sums / self._sizes
-        return average if self.smoother == "average" else average + (values - average) / self._sizes
+
+class GroupAverage(Filter):
+    """Release the average of the group's measurements."""
+
+    state = ("_sizes", "_sums")
+
+    def begin(self, replicas: int, size: int, **known: Any) -> None:
+        """All groups are empty."""
+        self._sizes: Ints = np.zeros((replicas, size), dtype=np.int64)
+        self._sums: Array = np.zeros((replicas, size))
+
+    def step(self, measured: Measured | None) -> Array:
+        """The averages of the groups that this step is in."""
+        grouped = _grouped(measured)
+        self._sizes = np.where(grouped.joins, self._sizes, 0) + 1
+        self._sums = np.where(grouped.joins, self._sums, 0) + grouped.values
+        return self._sums / self._sizes
+
+
+class GroupJamesStein(GroupAverage):
+    """Release the group's average, drawn towards this step's measurement, the more the shorter the group."""
+
+    def step(self, measured: Measured | None) -> Array:
+        """The averages, moved to this step's measurements by one part in the group's size."""
+        average = super().step(measured)
+        return average + (_grouped(measured).values - average) / self._sizes
+
+
+SMOOTHERS: dict[str, type[Filter]] = {
+    "median": GroupMedian,
+    "average": GroupAverage,
+    "james-stein": GroupJamesStein,
+}
+
+
+def _grouped(measured: Measured | None) -> Grouped:
+    if not isinstance(measured, Grouped):
+        raise StateError("this filter smooths groups of steps; use it with a mechanism that groups them, as PeGaSus")
+    return measured

@@ -91,6 +91,7 @@ class Mechanism(Stateful, abc.ABC):
         self._released: Array = np.zeros(self.meter.shape)
         self._scale: Array = np.full((self.replicas, 1), np.inf)
         self.begin()
+        self.prepare()
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -99,6 +100,9 @@ class Mechanism(Stateful, abc.ABC):
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""
+
+    def prepare(self) -> None:
+        """Get ready for the next step, of which nothing is known yet; asked as soon as the one before has ended."""
 
     def own_filter(self) -> Filter:
         """The filter used when none is given."""
@@ -235,6 +239,7 @@ class Mechanism(Stateful, abc.ABC):
             window_values=self.window_histogram(),
         )
         self.meter.advance()
+        self.prepare()
         return release
 
     def window_histogram(self) -> Array | None:

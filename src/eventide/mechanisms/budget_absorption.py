@@ -6,8 +6,7 @@ import numpy as np
 
 from eventide.arrays import Bools, Ints
 from eventide.mechanisms.dissimilarity import DissimilarityMechanism
-from eventide.privacy.amounts import NANO, share
-from eventide.privacy.sealed import SealedStep
+from eventide.privacy.amounts import share
 
 
 class BudgetAbsorption(DissimilarityMechanism):
@@ -17,10 +16,12 @@ class BudgetAbsorption(DissimilarityMechanism):
     look, which absorbs all units left since the last one; after a look that took n units, n - 1 steps are silent, so
     that no unit is used twice within a window.
 
-    Guarantee: w-event privacy with epsilon, for people who move between bins.
+    Guarantee: w-event privacy with epsilon, for people who move between bins; with groups and accounting="fixed-bin",
+    only for those who stay in one. With pan_private also against those who see the memory between two events: once and
+    unannounced ("single"), or whenever it is announced ("announced").
 
     Epsilon: epsilon / (2w) to the distance of each step that is not silent; a unit of epsilon / (2w) for looks to each
-    step.
+    step. With pan_private="single" a unit is epsilon / (4w) and epsilon / 4 is kept free for the intrusion.
 
     Cost: O(d) a step, O(w + d) memory.
 
@@ -29,10 +30,18 @@ class BudgetAbsorption(DissimilarityMechanism):
     Departures: amounts are whole nano-epsilon, rounded down. The distance is the integer L1 sum instead of the mean,
     which is the same test. The first step always looks; its distance (to zeros) is charged like any other. Silent
     steps draw nothing, and what their distances do not use is never given to looks. Behind a filter the distance is
-    taken to the last release, rounded.
+    taken to the last release, rounded. With
+    groups and accounting="moving" one clock serves all groups, since budgets of their own overspend on people who move
+    between them; a change in a few bins is then still not averaged away by many calm ones, and calm groups are still
+    spared the new noise. Pan-privacy as published gives away the exact number of events after an intrusion;
+    `DissimilarityMechanism` has the repair.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.
+
+    shift_budget: distances get epsilon / (bins of a group) a step where that is less, looks the rest. groups: how many
+    groups of bins decide for themselves, or "auto", one for 500 bins. accounting: "moving" or "fixed-bin".
+    pan_private: "single" or "announced", then events can be given one by one to `add`, and `close` ends a step.
 
     >>> import eventide as ev
     >>> ba = ev.BudgetAbsorption(epsilon=1.0, window=4, bins=1, noise=ev.noise.Zero())
@@ -40,29 +49,29 @@ class BudgetAbsorption(DissimilarityMechanism):
     [5.0, 5.0, 40.0, 40.0]
     """
 
-    state = ("_silent_until",)
+    state = ("_silent_until", "_units")
+    left_by_one_intrusion = (1, 2)  # a look takes all units of a window at most: the half that is kept free
 
     def begin(self) -> None:
         """One unit a step, none used yet."""
         super().begin()
         self._unit = share(self._look_pool, 1, self.window)
-        self._silent_until: Ints = np.full((self.replicas, 1), -1, dtype=np.int64)
+        self._silent_until: Ints = np.full(self.ledger.accounts, -1, dtype=np.int64)
+        self._units = self._silent_until
 
-    def is_sampling_point(self, step: SealedStep) -> Bools:
-        """Has the stream moved further than the absorbed units would blur it? Silent steps do not ask."""
-        free = self._silent_until < step.index
-        self._units = np.clip(step.index - self._silent_until, 0, self.window)
-        looks = self.worth_looking(step, self._units * self._unit, free)
-        self._silent_until = np.where(looks, step.index + self._units - 1, self._silent_until)
-        return looks
+    def plan(self) -> tuple[Ints, Bools]:
+        """All units left since the last look. Silent steps do not ask."""
+        self._units = self.of_groups(np.clip(self.step - self._silent_until, 0, self.window))
+        return self._units * self._unit, self._units > 0
 
-    def budget_allocation(self) -> Ints:
-        """All units left since the last look."""
-        return self._units * self._unit
+    def looked(self, accounts: Bools) -> None:
+        """After a look that took n units, n - 1 steps are silent."""
+        silent_until = self.step + self.of_bins(self._units) - 1
+        self._silent_until = np.where(accounts, silent_until, self._silent_until)
 
     def noise_range(self) -> tuple[float, float]:
         """From a look that absorbed a whole window to one that absorbed nothing."""
-        look = self.sensitivity * NANO / float(self._unit) if self._unit else np.inf
+        look = self.look_scale(float(self._unit))
         return look / self.window, look
 
     def error_bound(self, absorbed: int, silent_error: float) -> float:

@@ -6,8 +6,6 @@ import numpy as np
 
 from eventide.arrays import Bools, Ints
 from eventide.mechanisms.dissimilarity import DissimilarityMechanism
-from eventide.privacy.amounts import NANO
-from eventide.privacy.sealed import SealedStep
 
 
 class BudgetDistribution(DissimilarityMechanism):
@@ -17,9 +15,12 @@ class BudgetDistribution(DissimilarityMechanism):
     budget that the window has left for looks, so the first changes are seen sharply and later ones less so, until old
     looks fall out of the window and their budget comes back.
 
-    Guarantee: w-event privacy with epsilon, for people who move between bins.
+    Guarantee: w-event privacy with epsilon, for people who move between bins; with groups and accounting="fixed-bin",
+    only for those who stay in one. With pan_private also against those who see the memory between two events: once and
+    unannounced ("single"), or whenever it is announced ("announced").
 
     Epsilon: epsilon / (2w) to the distance of each step; epsilon / 2 to looks, each half of what is left of it.
+    With pan_private="single", epsilon / 3 to looks and epsilon / 6 kept free for the intrusion.
 
     Cost: O(d) a step, O(w + d) memory.
 
@@ -27,10 +28,18 @@ class BudgetDistribution(DissimilarityMechanism):
 
     Departures: amounts are whole nano-epsilon, rounded down, and a look that would get none repeats. The distance is
     the integer L1 sum instead of the mean, which is the same test. The first step always looks; its distance (to zeros)
-    is charged like any other. Behind a filter the distance is taken to the last release, rounded.
+    is charged like any other. Behind a filter the distance is taken to the last release, rounded. With
+    groups and accounting="moving" one clock serves all groups, since budgets of their own overspend on people who move
+    between them; a change in a few bins is then still not averaged away by many calm ones, and calm groups are still
+    spared the new noise. Pan-privacy as published comes to 7/6 of epsilon and gives away the exact number of events
+    after an intrusion; `DissimilarityMechanism` has both repairs.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.
+
+    shift_budget: distances get epsilon / (bins of a group) a step where that is less, looks the rest. groups: how many
+    groups of bins decide for themselves, or "auto", one for 500 bins. accounting: "moving" or "fixed-bin".
+    pan_private: "single" or "announced", then events can be given one by one to `add`, and `close` ends a step.
 
     >>> import eventide as ev
     >>> bd = ev.BudgetDistribution(epsilon=1.0, window=4, bins=1, noise=ev.noise.Zero())
@@ -38,19 +47,16 @@ class BudgetDistribution(DissimilarityMechanism):
     [5.0, 5.0, 40.0, 40.0]
     """
 
-    def is_sampling_point(self, step: SealedStep) -> Bools:
-        """Has the stream moved further than half of the remaining budget would blur it?"""
-        asked = np.ones((self.replicas, 1), dtype=np.bool_)
-        self._planned = self._left_for_looks() // 2
-        return self.worth_looking(step, self._planned, asked)
+    left_by_one_intrusion = (2, 3)  # a look gets half of it at most: the third that is kept free
 
-    def budget_allocation(self) -> Ints:
-        """Half of what the window has left for looks."""
-        return self._planned
+    def plan(self) -> tuple[Ints, Bools]:
+        """Half of what the window has left for looks; everybody asks."""
+        planned = self.of_groups(self._left_for_looks()) // 2
+        return planned, np.ones(planned.shape, dtype=np.bool_)
 
     def noise_range(self) -> tuple[float, float]:
         """From the first look of a window on without bound: each look halves what is left."""
-        return 2 * self.sensitivity * NANO / float(self._look_pool), np.inf
+        return self.look_scale(float(self._look_pool) / 2), np.inf
 
     def error_bound(self, publications: int) -> float:
         """A bound on the mean absolute error with that many looks in every window (Theorem 6 of the paper)."""
@@ -60,5 +66,6 @@ class BudgetDistribution(DissimilarityMechanism):
     def _left_for_looks(self) -> Ints:
         """The pool less the looks inside the window: all that was charged there, but for one distance a step."""
         past = min(self.ledger.step, self.window - 1)
-        looks = self.total - self.ledger.left_nano() - past * self._distance_share
+        spent = self.total - self.ledger.left_nano() - self.ledger.open_spans("intrusion")
+        looks = spent - past * self._distance_share
         return np.maximum(self._look_pool - looks, 0)

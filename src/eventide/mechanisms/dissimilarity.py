@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
-from typing import Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
-from eventide.arrays import Bools, Ints
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.arrays import Array, Bools, Ints
+from eventide.errors import InputError
+from eventide.mechanisms.accounting import per_bin
+from eventide.mechanisms.base import Common
+from eventide.mechanisms.column_groups import ColumnGroups, group_count
+from eventide.mechanisms.pan_private import SINGLE, PanPrivateMechanism
 from eventide.privacy.amounts import NANO, Amount, share
+from eventide.privacy.pan_private import NoisyCells, without_memory
 from eventide.privacy.sealed import SealedStep
 
 
-class DissimilarityMechanism(Mechanism):
+class DissimilarityMechanism(PanPrivateMechanism):
     """Looks when the last release is further from the truth than the noise of a look would be.
 
     Half of epsilon pays for the distances, an equal part at every step, the other half for looks. With `shift_budget`
-    and at least twice as many bins as steps in a window the distances get only epsilon / d a step: their noise, spread
-    over d bins, is then still small, and looks gain what they leave.
+    and groups of at least twice as many bins as steps in a window the distances get only epsilon / bins of a group a
+    step: their noise, spread over so many bins, is then still small, and looks gain what they leave.
+
+    Groups. With `groups` the bins are divided, and each group compares its own distance, which one person moves by at
+    most sensitivity as well, with the noise of a look over its bins. With `accounting="fixed-bin"`, as published, every
+    bin has its own account, also when it is regrouped, and a group can use what all of its bins have left. With
+    "moving" there is one account, since a step costs what its dearest bin costs: a look at one group uses up the same
+    budget for all, and all have one clock. What groups still bring then: a change in a few bins is not averaged away by
+    many calm ones, and only groups that changed take new noise. The others could be measured for nothing, but by their
+    own test repeating is better.
+
+    Pan-privacy. As published, cells start with noise and get none later, so that whoever sees them during a step
+    subtracts them from the release and has the exact number of later events; and the distance cannot be kept event by
+    event without the true counts. Here noise is drawn again when a step is closed, and the distance comes from cells of
+    its own. Each step is charged epsilon / (2w) for its distance when it begins, and its look if it takes one, with a
+    budget fixed before the first event. An intrusion at a step without a look adds that look's budget, once. So with
+    `pan_private="single"` the largest budget of a look stays free in every window, as a span of the ledger that never
+    ends, and no window is over epsilon: BD has epsilon / 2 for distances, less than epsilon / 3 for looks (half of what
+    is left each time) and epsilon / 6 for the intrusion; BA epsilon / 2, epsilon / 4 and epsilon / 4. As published, BD
+    takes thirds of what is left of epsilon / 2: that leaves nothing free, and an intrusion adds up to epsilon / 6. With
+    "announced" the step must take its look, and nothing is added.
     """
+
+    state: ClassVar[tuple[str, ...]] = ("_groups",)
+    left_by_one_intrusion: ClassVar[tuple[int, int]]  # the part of the budget for looks that looks may still use
 
     def __init__(
         self,
@@ -28,31 +56,98 @@ class DissimilarityMechanism(Mechanism):
         bins: int | Sequence[str],
         *,
         shift_budget: bool = False,
+        groups: int | str | None = None,
+        accounting: str = "moving",
+        pan_private: str | None = None,
         **common: Unpack[Common],
     ) -> None:
-        self.shift_budget = shift_budget
+        if pan_private is not None:
+            if groups is not None:
+                raise InputError("pan_private and groups do not go together; leave one of them out")
+            common["noise"] = without_memory(common.get("noise", "secure"), common.pop("seed", None))
+        self.shift_budget, self.pan_private = shift_budget, pan_private
+        self.groups, self.accounting = groups, accounting
         super().__init__(epsilon, window, bins, **common)
 
+    @property
+    def accounts_per_bin(self) -> bool:  # type: ignore[override]
+        """Whether every bin has an account of its own; with one group all would be alike."""
+        return per_bin(self.accounting) and group_count(self.groups, self.size) > 1
+
     def begin(self) -> None:
-        """Fix the two parts of epsilon."""
-        shifted = self.shift_budget and self.size >= 2 * self.window
-        self._distance_share = share(self.total, 1, self.size if shifted else 2 * self.window).reshape(1, 1)
-        self._look_pool = share(self.total, self.size - self.window, self.size) if shifted else share(self.total, 1, 2)
+        """Form the groups and fix the parts of epsilon."""
+        super().begin()
+        groups = group_count(self.groups, self.size)
+        self._groups = ColumnGroups(groups, self.meter.shape) if groups > 1 else None
+        sizes = np.array([self.size]) if self._groups is None else self._groups.sizes
+        self._noise_of_a_nano = _noise_of_a_nano(sizes, self.sensitivity)
+        size = int(sizes.min())
+        shifted = self.shift_budget and size >= 2 * self.window
+        self._distance_share = share(self.total, 1, size if shifted else 2 * self.window).reshape(1, 1)
+        self._look_pool = share(self.total, size - self.window, size) if shifted else share(self.total, 1, 2)
+        if self.pan_private == SINGLE:
+            looks = share(self._look_pool, *self.left_by_one_intrusion)
+            self.ledger.open_span(self._look_pool - looks, "intrusion")
+            self._look_pool = looks
 
-    def worth_looking(self, step: SealedStep, planned: Ints, asked: Bools) -> Bools:
-        """Whether the noisy distance to the last release exceeds the noise that `planned` would bring.
+    def prepare(self) -> None:
+        """Regroup by what was released; open the noisy cells of the next step with the budgets it will have."""
+        if self._groups is not None and self.step > 0:
+            self._groups.observe(self._released, self.step)
+        if self._cells is not None:
+            planned, asked = self.plan()
+            self._cells.open(self.meter, np.where(asked, self._distance_share, 0), planned)
 
-        The distance is charged and drawn where `asked`; at the first step its outcome is ignored and every replica
-        with budget looks. A plan of 0 never looks.
+    @abc.abstractmethod
+    def plan(self) -> tuple[Ints, Bools]:
+        """What a look at this step would get, and who asks for a distance: columns, or for each group."""
+
+    def is_sampling_point(self, step: SealedStep) -> Bools:
+        """Is the noisy distance to the last release larger than the noise of a look?
+
+        At the first step the outcome is ignored and everything is looked at. A plan of 0 never looks.
         """
-        distance = self.meter.distance(step, self._released, np.where(asked, self._distance_share, 0))
-        possible = asked & (planned > 0)
-        if step.index == 0:
-            return possible
-        return possible & (distance > self._noise_of(np.maximum(planned, 1)))
+        self._planned, distance = self._asked(step) if self._cells is None else self._held(step, self._cells)
+        wanted = self._planned > 0
+        if step.index > 0 and not (self._cells and self._cells.intruded):
+            wanted = wanted & (distance > self._noise_of(self._planned))
+        looks: Bools = self.of_bins(wanted)
+        self.looked(looks if self.accounts_per_bin else np.any(looks, axis=1, keepdims=True))
+        return looks
+
+    def budget_allocation(self) -> Ints:
+        """As planned."""
+        return self.of_bins(self._planned)
+
+    def looked(self, accounts: Bools) -> None:
+        """Remember which accounts a look was charged to."""
+
+    def of_groups(self, accounts: Ints) -> Ints:
+        """What each group can count on: the least that any of its bins has in its account."""
+        return self._groups.least(accounts) if self._groups and self.accounts_per_bin else accounts
+
+    def of_bins(self, values: Array) -> Array:
+        """The value of each bin's group; a column stays one."""
+        return self._groups.spread(values) if self._groups and values.shape[1] > 1 else values
+
+    def _asked(self, step: SealedStep) -> tuple[Ints, Array]:
+        """The plan, and the distances that the meter gives."""
+        planned, asked = self.plan()
+        partition = None if self._groups is None else self._groups.partition
+        amount = np.where(asked, self._distance_share, 0)
+        return planned, self.meter.distance(step, self._released, amount, partition)
+
+    def _held(self, step: SealedStep, cells: NoisyCells) -> tuple[Ints, Array]:
+        """The plan the noisy cells were opened with, and their distance once the last events are in."""
+        cells.pour(self.meter, step)
+        return cells.look_budget, cells.distance(self.meter, self._released)
 
     def _noise_of(self, planned: Ints) -> Ints:
-        """The L1 error that noise of budget `planned` brings over all bins, rounded down: d * sensitivity / planned."""
-        whole = self.size * self.sensitivity * NANO
-        exact = planned if whole < 2**63 else planned.astype(object)
-        return np.asarray(np.minimum(whole // exact, 2**62), dtype=np.int64)
+        """The L1 error that noise of budget `planned` brings over the bins of each group, rounded down."""
+        return np.asarray(np.minimum(self._noise_of_a_nano // np.maximum(planned, 1), 2**62), dtype=np.int64)
+
+
+def _noise_of_a_nano(sizes: Ints, sensitivity: int) -> Array:
+    """The L1 error that noise of the smallest budget brings over groups of these sizes: sizes * sensitivity / 10^-9."""
+    fits = int(sizes.max()) * sensitivity * NANO < 2**63
+    return sizes.astype(np.int64 if fits else object) * (sensitivity * NANO)

@@ -9,7 +9,6 @@ from eventide.privacy.sorted_groups import SortedGroups
 from eventide.privacy.state import Stateful
 
 LARGEST_GROUP = 512  # so that no deviation of counts up to 2^53 leaves 62 bits
-_NO_COUNT = np.int64(2**62)
 
 
 class GroupTest(Stateful):
@@ -31,7 +30,7 @@ class GroupTest(Stateful):
         self.amount = np.array(amount, dtype=np.int64)
         self.amount.flags.writeable = False
         self.longest = longest
-        self._counts = SortedGroups(shape, _NO_COUNT)
+        self._counts = SortedGroups(shape)
         self._deviation: Ints = np.zeros(shape, dtype=np.int64)
         self._threshold_noise: Array = np.zeros(shape, dtype=np.int64)
 

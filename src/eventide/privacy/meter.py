@@ -194,8 +194,12 @@ class Meter:
         return truth
 
     def _differences(self, step: SealedStep, reference: Array) -> Ints:
+        """|count - reference| of each bin of a sealed step."""
+        return self._apart(self._open(step), reference)
+
+    def _apart(self, counts: Ints, reference: Array) -> Ints:
         """|count - reference| of each bin, cut so that the sum over all bins stays inside 64 bits."""
-        terms: Ints = np.abs(self._open(step) - _whole(reference))
+        terms: Ints = np.abs(counts - _whole(reference))
         longest = 2**62 // self.shape[1]
         return np.minimum(terms, longest) if terms.max() > longest else terms
 

@@ -3,9 +3,9 @@
 A level is put on top of a plan by the exact program of level_kernels, level after level while the error falls by more
 than a thousandth. Going up greedily would give the first level too much when a second one will carry the long windows,
 so the first is built several times with their weight damped. Where a step spans more slots than the program may merge,
-its slots serve as a scaffold without budget. The winner's budgets are then refined slot by slot. Returned is the least
-error of that plan, of the steps of `sample-dp` as a nested plan, and of `emd` with equal and with refined budgets: at
-equal budgets a nested plan never errs more than chains of its slots, and `emd` never more than `base`.
+its slots serve as a scaffold without budget. The winner's budgets are then refined slot by slot. Returned is the best
+of that plan, the steps of `sample-dp` as a nested plan, and `emd` with equal budgets and with better ones: at equal
+budgets a nested plan never errs more than chains of its slots, and `emd` never more than `base`.
 
 Time O(slots * REACH * fractions + windows * levels), some thirty times. Imports numpy, eventide.privacy.amounts, the
 workload, nested plans and the planners it competes with.
@@ -21,7 +21,7 @@ from eventide.windows.cover import Cover
 from eventide.windows.level_kernels import Parts, best_level
 from eventide.windows.nested import Level, Nested, View
 from eventide.windows.scheme import workload_error
-from eventide.windows.workload import Workload, sums
+from eventide.windows.workload import Workload
 
 FRACTIONS = np.arange(10, 87, 4) / 100
 DAMPINGS = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
@@ -39,9 +39,11 @@ def design(workload: Workload, budget: int) -> Nested | Cover:
         chosen = sample_dp.chosen_steps(steps, slots)[1:]
         plans.append(nested_steps(workload, {step: 1 / (level + 2) for level, step in enumerate(chosen)}))
     cover = emd.design(workload, budget)
+    begin, end, weight = workload.pieces
     candidates: list[Nested | Cover] = [refined(workload, plan).with_budget(budget) for plan in plans]
-    candidates += [cover, rebalanced(workload, cover, budget)]
-    return min(candidates, key=lambda plan: workload_error(workload, plan))
+    candidates += [cover, cover.rebalanced(workload.nodes[begin], workload.nodes[end], weight, budget)]
+    # up to rounding the first of equals: a nested plan answers a window in O(levels), however long its chain
+    return min(candidates, key=lambda plan: float(f"{workload_error(workload, plan):.12g}"))
 
 
 def nested_steps(workload: Workload, fractions: dict[int, float]) -> Nested:
@@ -70,34 +72,32 @@ def _grow(workload: Workload, plan: Nested, damping: float) -> tuple[float, Nest
     begin, end, weight = workload.pieces
     plan = _with_level(workload, plan, plan.view(begin, end), damping)
     view = plan.view(begin, end)
+    error = float((weight * view.variance).sum())
     while True:
         higher = _with_level(workload, plan, view, 1.0)
-        error, view = float(weight @ view.variance), higher.view(begin, end)
-        if weight @ view.variance > 0.999 * error:
+        view = higher.view(begin, end)
+        lower = float((weight * view.variance).sum())
+        if lower > 0.999 * error:
             return error, plan
-        plan = higher
+        plan, error = higher, lower
 
 
 def _with_level(workload: Workload, plan: Nested, view: View, damping: float) -> Nested:
     """The plan with the best level on top, given how its top level sees the windows."""
     begin, _, weight = workload.pieces
     bounds = plan.levels[-1].bounds
-    slot_of = np.searchsorted(bounds, np.arange(len(plan.nodes)))
-    reaches = view.first >= 0
-    inner = sums(slot_of[begin[~reaches]], (weight * view.variance)[~reaches], len(bounds))
-    first = slot_of[view.first[reaches]]
     parts = Parts(
-        group=np.append(0, np.cumsum(np.bincount(first, minlength=len(bounds)))),
-        last=slot_of[view.last[reaches]],
-        weight=weight[reaches],
-        to_begin=view.to_begin[reaches],
-        to_high=view.to_high[reaches],
-        rest=view.rest[reaches],
+        group=np.append(0, np.searchsorted(begin, bounds, side="right")),
+        place=np.searchsorted(bounds, np.arange(len(plan.nodes))),
+        last=view.last,
+        weight=weight,
+        variance=view.variance,
+        to_begin=view.to_begin,
+        to_high=view.to_high,
+        rest=view.rest,
     )
     single = len(plan.levels) > 1  # on an atom the level below could as well have kept the budget
-    until, fraction = best_level(
-        plan.tables.chain[-1, bounds], np.cumsum(inner), parts, FRACTIONS, damping, REACH, single
-    )
+    until, fraction = best_level(plan.tables.chain[-1, bounds], parts, FRACTIONS, damping, REACH, single)
     cuts = [0]
     while cuts[-1] < len(until):
         cuts.append(int(until[cuts[-1]]))
@@ -110,11 +110,3 @@ def refined(workload: Workload, plan: Nested) -> Nested:
     for _ in range(ROUNDS):
         plan = plan.with_best_fractions(*workload.pieces)
     return plan
-
-
-def rebalanced(workload: Workload, cover: Cover, budget: int) -> Cover:
-    """The cover with better budgets per level."""
-    begin, end, weight = workload.pieces
-    for _ in range(ROUNDS if cover.slots.level.any() else 0):
-        cover = cover.rebalanced(workload.nodes[begin], workload.nodes[end], weight, budget)
-    return cover

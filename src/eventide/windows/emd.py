@@ -8,6 +8,7 @@ distance are tried, and distances are compared exactly. Imports numpy, eventide.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 
@@ -16,7 +17,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.windows.cover import Cover
 from eventide.windows.scheme import workload_error
-from eventide.windows.slots import partition, stacked
+from eventide.windows.slots import noise_variance, partition, stacked
 from eventide.windows.workload import Workload
 
 THRESHOLDS = [Fraction(i, 10) for i in range(10)]
@@ -81,7 +82,7 @@ def _nearly_closest(steps: Ints, queries: Ints, choices: list[list[int]]) -> Int
     return np.flatnonzero(work <= work.min() + 1e-9)
 
 
-def representative_cover(workload: Workload, chosen: list[int], budget: int) -> Cover:
+def representative_cover(workload: Workload, chosen: Sequence[int], budget: int) -> Cover:
     """The layers of the chosen steps, the shortest of them split at the boundaries of all others."""
     steps, length = workload.steps.sizes, workload.length
     layers = [partition(steps[i], length) for i in chosen]
@@ -93,6 +94,16 @@ def representative_cover(workload: Workload, chosen: list[int], budget: int) -> 
 def design(workload: Workload, budget: int) -> Cover:
     """The best plan over all thresholds, within `budget` nano-epsilon."""
     sequence = cut_sequence(workload.steps.sizes, workload.steps.queries)
-    choices = [next(tuple(chosen) for found, chosen in sequence if found <= threshold) for threshold in THRESHOLDS]
-    covers = [representative_cover(workload, list(chosen), budget) for chosen in dict.fromkeys(choices)]
-    return min(covers, key=lambda cover: workload_error(workload, cover))
+    choices = {tuple(next(chosen for found, chosen in sequence if found <= limit)) for limit in THRESHOLDS}
+    fewest, *others = sorted(choices, key=len)
+    best = representative_cover(workload, fewest, budget)
+    least = workload_error(workload, best)
+    for chosen in others:
+        one_slot = noise_variance(np.array(budget // len(chosen)))
+        if workload.count.sum() * one_slot >= least:  # not even windows of one slot each would do
+            break
+        cover = representative_cover(workload, chosen, budget)
+        error = workload_error(workload, cover)
+        if error < least:
+            best, least = cover, error
+    return best

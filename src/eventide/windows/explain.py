@@ -1,4 +1,4 @@
-"""A plan as text for people. Imports numpy; knows plans by their attributes only."""
+"""A plan as text for people. Imports numpy, eventide.arrays and eventide.privacy.amounts; a plan imports it."""
 
 from __future__ import annotations
 

@@ -25,11 +25,17 @@ from eventide.arrays import Floats, Ints
 
 
 class Parts(NamedTuple):
-    """Windows as the top level sees them, in order of first boundary: that of group[k] to group[k + 1] is k."""
+    """Windows as the top level sees them, in order of begin; for group[k] to group[k + 1], boundary k comes next.
+
+    `last` is the node of the last top boundary inside, and `place` the number of the boundary at a node; a window
+    without any has -1, and nothing but its variance counts.
+    """
 
     group: Ints
+    place: Ints
     last: Ints
     weight: Floats
+    variance: Floats
     to_begin: Floats
     to_high: Floats
     rest: Floats
@@ -40,20 +46,19 @@ PASSING, ARM, ARM_SQUARED, FIXED = range(4)
 
 @njit(cache=True)
 def best_level(  # type: ignore[no-untyped-def]
-    chain: Floats, inner: Floats, parts: Parts, fractions: Floats, damping: float, reach: int, single: bool
+    chain: Floats, parts: Parts, fractions: Floats, damping: float, reach: int, single: bool
 ):
     """Where the new slot that begins at each top boundary ends, and its fraction; 0 leaves the old slot alone.
 
-    `inner` is the prefix sum over top slots of what windows without a boundary cost. A new slot has at most `reach`
-    old ones, and more than one unless `single`. `damping` scales what passing windows count: a level that still gets
-    one above it should not be built for them.
+    A new slot has at most `reach` old ones, and more than one unless `single`. `damping` scales what passing windows
+    count: a level that still gets one above it should not be built for them.
     """
     count = len(chain) - 1
     boost = 1.0 / (1.0 - fractions) ** 2
     gain = boost * fractions**2 / 2.0
     cost = np.zeros(count + 1)
     until, chosen = np.empty(count, np.int64), np.zeros(count)
-    crossing, ending, end_cost = by_boundary(chain, parts)
+    crossing, ending, end_cost, inner = by_boundary(chain, parts)
     sums, fresh = np.zeros((4, count + 1)), np.zeros((5, count + 2))
     for u in range(count - 1, -1, -1):
         top = min(u + reach, count)
@@ -81,17 +86,23 @@ def best_level(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def by_boundary(chain: Floats, parts: Parts):  # type: ignore[no-untyped-def]
-    """For each boundary: the weight of windows over or at it, of those whose last it is, and what these cost from 0."""
+    """For each boundary: the weight of windows over or at it; of those whose last it is, and what these cost from 0;
+    and what the windows without a boundary cost up to it.
+    """
     count = len(chain) - 1
-    crossing, ending, end_cost = np.zeros((3, count + 2))
+    crossing, ending, end_cost, inner = np.zeros((4, count + 2))
     for k in range(count + 1):
         for i in range(parts.group[k], parts.group[k + 1]):
-            m, w = parts.last[i], parts.weight[i]
+            w = parts.weight[i]
+            if parts.last[i] < 0:
+                inner[k] += w * parts.variance[i]
+                continue
+            m = parts.place[parts.last[i]]
             crossing[k] += w
             crossing[m + 1] -= w
             ending[m] += w
             end_cost[m] += w * (chain[m] + parts.rest[i])
-    return np.cumsum(crossing), ending, end_cost
+    return np.cumsum(crossing), ending, end_cost, np.cumsum(inner)
 
 
 @njit(cache=True)
@@ -104,7 +115,9 @@ def add_begins(  # type: ignore[no-untyped-def]
     """
     k = u + 1
     for i in range(parts.group[k], parts.group[k + 1]):
-        m, w = parts.last[i], parts.weight[i]
+        if parts.last[i] < 0:
+            continue
+        m, w = parts.place[parts.last[i]], parts.weight[i]
         ending[m] -= w
         end_cost[m] -= w * (chain[m] + parts.rest[i])
         v = min(m, top)

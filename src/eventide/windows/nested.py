@@ -36,14 +36,13 @@ class Tables(NamedTuple):
 
 
 class View(NamedTuple):
-    """How the top level sees each window: variance, first and last of its boundaries inside, the arms of the window's
-    star from the centre to begin and to the first boundary, and the variance from the last boundary to the end.
+    """How the top level sees each window: its variance, the last boundary inside, the arms of the window's star from
+    the centre to begin and to the first boundary, and the variance from the last boundary to the end.
 
-    A window without such a boundary has -1 for both, and nothing but its variance counts.
+    A window without a boundary inside has -1, and nothing but its variance counts.
     """
 
     variance: Floats
-    first: Ints
     last: Ints
     to_begin: Floats
     to_high: Floats
@@ -158,6 +157,6 @@ class Nested(Cyclic):
                 break
             below = np.diff(self.tables.chain[level - 1, self.levels[level].bounds])
             share = 1 / (1 + self.tables.conductance[level, starts] * below)
-            loads.append(slot[level, starts] + fused * (1 - share) ** 2)
+            loads.append(slot[level, starts] + fused * (1 - share))
             passed = np.repeat(fused * share**2, np.diff(self.levels[level].bounds))
         return loads[::-1]

@@ -56,19 +56,19 @@ def chain_down(left: Ints, chain: Floats, level: int, low: int, end: int) -> flo
 def decompose(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints
 ):
-    """For each window: variance, first and last top boundary inside (-1 if none), arms of its star, rest at its end."""
+    """For each window: variance, last top boundary inside (-1 if none), arms of its star, rest after that boundary."""
     top = len(left) - 1
     arms = np.empty((len(left), 2))
     variance, to_begin, to_high, rest = np.zeros((4, len(begin)))
-    first, last = np.full((2, len(begin)), -1)
+    last = np.full(len(begin), -1)
     for i in range(len(begin)):
         level, to_begin[i], to_high[i] = climb(left, right, chain, conductance, begin[i], end[i], arms)
         high = right[level, begin[i]]
         variance[i] = to_begin[i] + to_high[i] + chain_down(left, chain, level, high, end[i])
         if level == top:
-            first[i], last[i] = high, left[top, end[i]]
+            last[i] = left[top, end[i]]
             rest[i] = chain_down(left, chain, top, last[i], end[i])
-    return variance, first, last, to_begin, to_high, rest
+    return variance, last, to_begin, to_high, rest
 
 
 @njit(cache=True)

@@ -1,0 +1,100 @@
+"""The exact likelihood of a transcript, by replaying it through the mechanism's own code.
+
+A replaying meter answers every question with what the transcript shows, and adds up how probable that answer was on a
+given stream: a count through its noise, a decision through the chance that the noisy distance falls on that side of the
+threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may.
+It covers mechanisms that measure counts and compare distances, released without a filter. Imports numpy and `privacy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array, Floats, Ints
+from eventide.audit.attacks import Attack, Score
+from eventide.audit.pairs import Pair
+from eventide.audit.subjects import Transcript
+from eventide.privacy.measured import Measured
+from eventide.privacy.meter import Meter
+from eventide.privacy.noise import Zero
+from eventide.privacy.partition import Partition
+from eventide.privacy.sealed import SealedStep
+
+
+def exact_likelihood_ratio(make: Callable[..., Any]) -> Attack:
+    """The attack for mechanisms that `make(replicas=..., noise=...)` builds."""
+
+    def attack(pair: Pair, one: Transcript, other: Transcript) -> Score:
+        return lambda seen: log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream)
+
+    return attack
+
+
+def log_likelihood(make: Callable[..., Any], seen: Transcript, stream: Ints) -> Floats:
+    """How probable each transcript is on `stream`, up to a constant that is the same for all streams."""
+    assert seen.fresh is not None
+    mechanism = make(replicas=len(seen.values), noise=Zero())
+    meter = ReplayingMeter(mechanism.ledger, mechanism.source, mechanism.size, mechanism.sensitivity)
+    mechanism.meter = meter
+    for index, counts in enumerate(stream):
+        meter.shown = Measured(seen.values[:, index], np.empty(0), seen.fresh[:, index])
+        mechanism.release(counts)
+    return meter.log_likelihood
+
+
+class ReplayingMeter(Meter):
+    """Answers with what was seen, and keeps the log-likelihood of having seen it."""
+
+    __slots__ = ("log_likelihood", "shown")
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.log_likelihood = np.zeros(self.shape[0])
+        self.shown: Measured
+
+    def counts(self, step: SealedStep, amount: Ints, groups: Partition | None = None) -> Measured:
+        """The counts that were seen."""
+        assert groups is None, "sums of groups are not replayed"
+        truth, amount = self._open(step), self.ledger.checked(amount)
+        self.ledger.charge(amount)
+        loss = np.abs(self.shown.values - truth) * (amount / self._numerator(1, None))
+        self.log_likelihood = self.log_likelihood - loss.sum(axis=1)
+        with np.errstate(divide="ignore"):
+            return Measured(self.shown.values, self._numerator(1, None) / amount, amount > 0)
+
+    def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Any:
+        """A distance that is decided when it is compared."""
+        terms, amount = self._differences(step, reference), self.ledger.checked(amount)
+        looked: Array
+        if groups is None:
+            total, charge = terms.sum(axis=1, keepdims=True), amount
+            looked = np.asarray(np.any(self.shown.fresh, axis=1, keepdims=True))
+        else:
+            total, charge = groups.sums(terms), groups.spread(amount)
+            looked = groups.sums(self.shown.fresh.astype(np.int64)) > 0
+        self.ledger.charge(charge)
+        return _Undecided(self, total, amount, looked)
+
+
+class _Undecided:
+    """A noisy distance of which the transcript shows only on which side of the threshold it fell."""
+
+    def __init__(self, meter: ReplayingMeter, distance: Ints, amount: Ints, looked: Array) -> None:
+        self.meter, self.distance, self.amount, self.looked = meter, distance, amount, looked
+
+    def __gt__(self, threshold: Array) -> Array:
+        rate = self.amount / self.meter._numerator(1, None)
+        above = _tail(np.floor(threshold) + 1 - self.distance, rate)
+        chance = np.where(self.looked, above, 1 - above)
+        known = np.where(self.amount > 0, np.log(np.maximum(chance, 1e-300)), 0.0)
+        self.meter.log_likelihood = self.meter.log_likelihood + known.sum(axis=1)
+        return self.looked
+
+
+def _tail(least: Array, rate: Array) -> Floats:
+    """P(N >= least) for discrete Laplace noise N of scale 1 / rate."""
+    far = np.exp(-rate * np.maximum(np.where(least > 0, least, 1 - least), 0)) / (1 + np.exp(-rate))
+    return np.asarray(np.where(least > 0, far, 1 - far))

@@ -1,0 +1,105 @@
+"""Mechanisms with known faults, for the auditor to find. They get past the kernel by loosening its ledger."""
+
+import numpy as np
+
+from eventide.mechanisms.budget_absorption import BudgetAbsorption
+from eventide.mechanisms.budget_distribution import BudgetDistribution
+from eventide.mechanisms.sample import Sample
+from eventide.mechanisms.uniform import Uniform
+from eventide.privacy.noise import Source
+
+PLENTY = 10**15
+
+
+class ThinSource(Source):
+    """Noise at 80 % of the scale that was paid for."""
+
+    name = "thin"
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def laplace(self, numerator, charges, shape):
+        return self.inner.laplace(numerator * 8 // 10, charges, shape)
+
+    def binomial(self, counts, percent):
+        return self.inner.binomial(counts, percent)
+
+
+class ThinLaplace(Uniform):
+    """Uniform with noise that is too small."""
+
+    def begin(self):
+        self.meter.source = ThinSource(self.source)
+
+
+class ForgetsOneStep(Sample):
+    """Sample with a ledger that forgets a step too early: a look every w - 1 steps."""
+
+    def begin(self):
+        self.ledger.total = PLENTY
+
+    def is_sampling_point(self, step):
+        return np.full((self.replicas, 1), step.index % (self.window - 1) == 0)
+
+
+class NeverSilent(BudgetAbsorption):
+    """BA that does not fall silent after a look, so that absorbed units are used twice."""
+
+    def begin(self):
+        super().begin()
+        self.ledger.total = PLENTY
+
+    def is_sampling_point(self, step):
+        looks = super().is_sampling_point(step)
+        self._silent_until = np.where(looks, step.index, self._silent_until)
+        return looks
+
+
+class RecyclesEarly(BudgetDistribution):
+    """BD that gives a look's budget back one step too early."""
+
+    def begin(self):
+        super().begin()
+        self.ledger.total = PLENTY
+        self._past = [np.zeros((self.replicas, 1), dtype=np.int64)] * (self.window - 2)
+
+    def _left_for_looks(self):
+        return self._look_pool - sum(self._past)
+
+    def filtering(self, measured):
+        spent = 0 if measured is None else np.where(measured.fresh, self._planned, 0)
+        self._past = [*self._past[1:], spent + np.zeros((self.replicas, 1), dtype=np.int64)]
+        return super().filtering(measured)
+
+
+class OneDrawForAllBins(Uniform):
+    """Uniform that adds the same noise to every bin."""
+
+    def perturbation(self, step, amount):
+        measured = super().perturbation(step, amount)
+        truth = self.meter._open(step)
+        noise = (measured.values - truth)[:, :1]
+        return type(measured)(truth + noise, measured.scale, measured.fresh)
+
+
+class OneDrawForAllSteps(Uniform):
+    """Uniform that adds the noise of the first step to every later one."""
+
+    def perturbation(self, step, amount):
+        measured = super().perturbation(step, amount)
+        truth = self.meter._open(step)
+        if step.index == 0:
+            self._noise = measured.values - truth
+        return type(measured)(truth + self._noise, measured.scale, measured.fresh)
+
+
+class FloatLaplace:
+    """Laplace noise in floating point, as most research code adds it; it knows nothing of the kernel."""
+
+    def __init__(self, epsilon, window, bins, seed=None):
+        self.scale, self.bins = window / epsilon, bins
+        self.generator = np.random.default_rng(seed)
+
+    def release(self, counts):
+        return counts + self.generator.laplace(scale=self.scale, size=self.bins)

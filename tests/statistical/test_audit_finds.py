@@ -1,0 +1,60 @@
+"""The auditor finds what is broken, at 95 % confidence; the same attack passes the sound mechanism beside it."""
+
+import functools
+
+import pytest
+from broken import (
+    FloatLaplace,
+    ForgetsOneStep,
+    NeverSilent,
+    OneDrawForAllBins,
+    OneDrawForAllSteps,
+    RecyclesEarly,
+    ThinLaplace,
+)
+
+from eventide.audit import MechanismSubject, audit, audit_mechanism, neighbouring_pairs
+from eventide.audit.exact import exact_likelihood_ratio
+from eventide.mechanisms.budget_absorption import BudgetAbsorption
+from eventide.mechanisms.budget_distribution import BudgetDistribution
+from eventide.mechanisms.sample import Sample
+from eventide.mechanisms.uniform import Uniform
+from eventide.privacy.noise import Seeded
+
+CASES = {
+    "noise at 80 %": (ThinLaplace, Uniform, {"window": 3, "bins": 1}, 200_000),
+    "a forgotten step": (ForgetsOneStep, Sample, {"window": 3, "bins": 2}, 50_000),
+    "one draw for all bins": (OneDrawForAllBins, Uniform, {"window": 2, "bins": 2}, 20_000),
+    "one draw for all steps": (OneDrawForAllSteps, Uniform, {"window": 2, "bins": 1}, 20_000),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_attack_on_every_pair(case):
+    broken, sound, setting, runs = CASES[case]
+    verdict = audit_mechanism(broken, 1.0, **setting, runs=runs)
+    assert verdict.broken, str(verdict)
+    verdict = audit_mechanism(sound, 1.0, **setting, runs=runs, alpha=1e-6)
+    assert not verdict.broken, str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("broken", "sound", "epsilon", "runs"),
+    [(NeverSilent, BudgetAbsorption, 2, 1_500_000), (RecyclesEarly, BudgetDistribution, 3, 3_500_000)],
+)
+def test_the_exact_likelihood_on_alternating_changes(broken, sound, epsilon, runs):
+    """A look leaves the release above the truth, so a removal at the next step is what moves the distance most."""
+    pairs = [pair for pair in neighbouring_pairs(3, 1, 1, ()) if pair.name.startswith("after a quiet time, +-+")]
+    for cls, count, alpha in ((broken, runs, 0.05), (sound, runs // 5, 1e-6)):
+        make = functools.partial(cls, epsilon=epsilon, window=3, bins=1)
+        attacks = {"exact likelihood ratio": exact_likelihood_ratio(make)}
+        verdict = audit(MechanismSubject(make, Seeded), pairs, epsilon, runs=count, alpha=alpha, attacks=attacks)
+        assert verdict.broken == (cls is broken), str(verdict)
+
+
+def test_floating_point_noise_gives_itself_away():
+    verdict = audit_mechanism(FloatLaplace, epsilon=1, window=1, bins=1, runs=5_000)
+    assert verdict.broken, str(verdict)
+    assert verdict.attack == "grid of doubles"
+    integer = audit_mechanism(Uniform, epsilon=1, window=1, bins=1, runs=5_000, secure=True, alpha=1e-6)
+    assert not integer.broken, str(integer)
