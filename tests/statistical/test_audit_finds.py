@@ -38,6 +38,14 @@ def test_every_attack_on_every_pair(case):
     assert not verdict.broken, str(verdict)
 
 
+@pytest.mark.parametrize(("broken", "sound"), [(NeverSilent, BudgetAbsorption), (RecyclesEarly, BudgetDistribution)])
+def test_one_possible_transcript_is_proof(broken, sound):
+    for cls in (broken, sound):
+        verdict = audit_mechanism(cls, 1.0, window=3, bins=1, runs=2_000, alpha=1e-6)
+        assert verdict.broken == verdict.proven == (cls is broken), str(verdict)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "sound", "epsilon", "runs"),
     [(NeverSilent, BudgetAbsorption, 2, 1_500_000), (RecyclesEarly, BudgetDistribution, 3, 3_500_000)],

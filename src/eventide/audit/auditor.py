@@ -24,7 +24,7 @@ BATCH_CELLS = 4_000_000  # how many released numbers are held at a time
 
 
 class Finding(NamedTuple):
-    """What one finalist measured: epsilon is at least `bound`."""
+    """Epsilon is at least `bound`: measured by a finalist, or the exact log-ratio of one possible transcript."""
 
     pair: str
     attack: str
@@ -33,7 +33,10 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of an audit: with `confidence`, the subject's epsilon is at least `bound`."""
+    """The outcome of an audit: with `confidence`, the subject's epsilon is at least `bound`.
+
+    `proof`, where likelihoods are known, is the transcript that tells most: its log-ratio needs no confidence.
+    """
 
     epsilon: float
     bound: float
@@ -42,18 +45,27 @@ class Verdict:
     attack: str
     runs: int
     findings: list[Finding] = field(repr=False)
+    proof: Finding | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether a single possible transcript tells more than epsilon, beyond the rounding of logarithms."""
+        return self.proof is not None and self.proof.bound > self.epsilon * (1 + 1e-9)
 
     @property
     def broken(self) -> bool:
         """Whether the claim is refuted."""
-        return self.bound > self.epsilon
+        return self.proven or self.bound > self.epsilon
 
     def __str__(self) -> str:
         claim = "BROKEN" if self.broken else "not refuted"
-        return (
-            f"epsilon is at least {self.bound:.3f} with confidence {self.confidence:g}; the claim of {self.epsilon:g} "
-            f"is {claim} (best attack: {self.attack}; streams: {self.pair}; {self.runs:,} runs each)"
+        sentence = (
+            f"epsilon is at least {self.bound:.3f} with confidence {self.confidence:.7g}; the claim of "
+            f"{self.epsilon:g} is {claim} (best attack: {self.attack}; streams: {self.pair}; {self.runs:,} runs each)"
         )
+        if self.proof is not None:
+            sentence += f"; the transcript that tells most has an exact log-ratio of {self.proof.bound:.3f}"
+        return sentence
 
 
 class _Event(NamedTuple):

@@ -3,20 +3,24 @@
 A replaying meter answers every question with what the transcript shows, and adds up how probable that answer was on a
 given stream: a count through its noise, a decision through the chance that the noisy distance falls on that side of the
 threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may.
-It covers mechanisms that measure counts and compare distances, released without a filter. Imports numpy and `privacy`.
+It covers mechanisms that measure counts and compare distances, released without a filter. Imports `mechanisms`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
 
 import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
 from eventide.audit.attacks import Attack, Score
+from eventide.audit.auditor import Finding
 from eventide.audit.pairs import Pair
-from eventide.audit.subjects import Transcript
+from eventide.audit.subjects import Subject, Transcript
+from eventide.errors import BudgetExceeded, StateError
+from eventide.filters.base import Repeat
+from eventide.mechanisms.base import Mechanism
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Zero
@@ -31,6 +35,32 @@ def exact_likelihood_ratio(make: Callable[..., Any]) -> Attack:
         return lambda seen: log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream)
 
     return attack
+
+
+def can_be_replayed(make: Callable[..., Any], stream: Ints) -> bool:
+    """Whether likelihoods of this mechanism are known: it releases its looks as they are and asks nothing else."""
+    mechanism = make(noise=Zero())
+    if not isinstance(mechanism, Mechanism) or type(mechanism._filter) is not Repeat:
+        return False
+    if type(mechanism).filtering is not Mechanism.filtering:
+        return False
+    seen = Transcript(np.zeros((1, *stream.shape)), np.ones((1, *stream.shape), dtype=np.bool_))
+    try:
+        log_likelihood(make, seen, stream)
+    except (StateError, BudgetExceeded):
+        return False
+    return True
+
+
+def most_telling_transcript(subject: Subject, make: Callable[..., Any], pairs: Iterable[Pair], runs: int) -> Finding:
+    """The largest exact log-ratio, in either direction, of any transcript that `runs` runs on either stream showed."""
+    worst = Finding("", "exact log-ratio", 0.0)
+    for pair in pairs:
+        for seed, stream in enumerate((pair.stream, pair.neighbour)):
+            seen = subject.observe(stream, runs, seed)
+            ratio = log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream)
+            worst = max(worst, Finding(pair.name, worst.attack, float(np.abs(ratio).max())), key=lambda f: f.bound)
+    return worst
 
 
 def log_likelihood(make: Callable[..., Any], seen: Transcript, stream: Ints) -> Floats:
@@ -57,7 +87,8 @@ class ReplayingMeter(Meter):
 
     def counts(self, step: SealedStep, amount: Ints, groups: Partition | None = None) -> Measured:
         """The counts that were seen."""
-        assert groups is None, "sums of groups are not replayed"
+        if groups is not None:
+            self._cannot()
         truth, amount = self._open(step), self.ledger.checked(amount)
         self.ledger.charge(amount)
         loss = np.abs(self.shown.values - truth) * (amount / self._numerator(1, None))
@@ -77,6 +108,12 @@ class ReplayingMeter(Meter):
             looked = groups.sums(self.shown.fresh.astype(np.int64)) > 0
         self.ledger.charge(charge)
         return _Undecided(self, total, amount, looked)
+
+
+    def _cannot(self, *_: Any) -> NoReturn:
+        raise StateError("the likelihood of this measurement cannot be replayed")
+
+    thinned = add = read = open_test = above = grouped = _cannot  # type: ignore[assignment]
 
 
 class _Undecided:

@@ -39,8 +39,8 @@ class Pair:
 def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[Pair]:
     """Pairs worth trying against any mechanism.
 
-    Backgrounds: empty; changes at the very first steps; after a long quiet time; and where the stream jumps by one of `jumps`
-    (public noise levels of the mechanism) just when the changes begin, so that decisions hang in the balance.
+    Backgrounds: empty; changes at the very first steps; after a long quiet time; and where the stream jumps by one of
+    `jumps` (public noise levels of the mechanism) just when changes begin, so that decisions hang in the balance.
     Changes: every pattern of additions and removals for windows up to 4 steps, a few telling ones above; all in one
     bin, or hopping to the next bin at each step.
     """

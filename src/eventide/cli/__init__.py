@@ -34,6 +34,11 @@ VERBS = {
         "Publish a file of counts privately.",
         "eventide publish counts.csv --epsilon 1 --window 144 --out private.csv",
     ),
+    "audit": Verb(
+        "eventide.cli.audit",
+        "Try to break a mechanism's guarantee.",
+        "eventide audit ba --epsilon 1 --window 3 --bins 3",
+    ),
 }
 
 

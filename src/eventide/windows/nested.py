@@ -157,6 +157,6 @@ class Nested(Cyclic):
                 break
             below = np.diff(self.tables.chain[level - 1, self.levels[level].bounds])
             share = 1 / (1 + self.tables.conductance[level, starts] * below)
-            loads.append(slot[level, starts] + fused * (1 - share))
+            loads.append(slot[level, starts] + fused * (1 - share) ** 2)
             passed = np.repeat(fused * share**2, np.diff(self.levels[level].bounds))
         return loads[::-1]

@@ -1,0 +1,164 @@
+"""`eventide audit`: try to break a mechanism's guarantee, and say how much of epsilon is really used.
+
+Runs on made-up streams only. Imports click; everything heavy is imported when the verb runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from eventide.audit import Verdict
+
+GUARANTEE_VIOLATED = 4
+
+
+@click.command("audit")
+@click.argument("mechanism")
+@click.option("--epsilon", type=float, required=True, help="The claim to attack.")
+@click.option("--window", type=int, required=True, help="How many consecutive steps the claim covers.")
+@click.option("--bins", type=int, default=3, show_default=True, help="How many bins the attacked streams have.")
+@click.option("--runs", type=int, default=200_000, show_default=True, help="Runs on each stream behind the bound.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the lower bound on epsilon.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism, as JSON.")
+@click.option("--secure", is_flag=True, help="Attack the real noise instead of a seeded one; slower.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Repeats an audit (without --secure).")
+@click.option("--out", type=click.Path(path_type=Path), help="Draw the bounds of all finalists on a page.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    mechanism: str,
+    epsilon: float,
+    window: int,
+    bins: int,
+    runs: int,
+    confidence: float,
+    settings: tuple[str, ...],
+    secure: bool,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Attack MECHANISM, a registry name or module:Class, on neighbouring streams.
+
+    Gives a lower bound on epsilon that holds with the stated confidence. A bound below the claim is no proof that the
+    claim holds; one above it is proof that it does not, and ends with exit code 4. A class of your own needs a
+    constructor with epsilon, window, bins and seed, and release(counts).
+
+    \b
+    Example: eventide audit ba --epsilon 1 --window 3 --bins 3
+    """
+    from eventide.audit import audit_mechanism
+
+    if not 0 < confidence < 1 or min(runs, window, bins) < 1:
+        raise InputError("--confidence lies between 0 and 1; --runs, --window and --bins are at least 1")
+    with _progress() as tell:
+        verdict = audit_mechanism(
+            _class(mechanism),
+            epsilon,
+            window,
+            bins,
+            secure=secure,
+            parameters=_parameters(settings),
+            runs=runs,
+            alpha=1 - confidence,
+            seed=seed,
+            progress=tell,
+        )
+    if out is not None:
+        _draw(out, mechanism, verdict)
+    if as_json:
+        click.echo(json.dumps(_document(mechanism, verdict)))
+    else:
+        click.echo(f"{mechanism}: {verdict}")
+    if verdict.broken:
+        ctx.exit(GUARANTEE_VIOLATED)
+
+
+def _class(name: str) -> Any:
+    """The class to attack; a module:Class is code the user asks to run."""
+    from eventide.mechanisms.registry import mechanism_class
+
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        return mechanism_class(name)
+    sys.path.insert(0, "")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as problem:
+        raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
+
+
+def _parameters(settings: tuple[str, ...]) -> dict[str, Any]:
+    given = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set {setting} must read NAME=VALUE")
+        try:
+            given[name] = json.loads(value)
+        except json.JSONDecodeError:
+            given[name] = value
+    return given
+
+
+def _progress() -> Any:
+    """Tells the stage on a terminal, and nothing elsewhere."""
+    import contextlib
+
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext(lambda stage: None)
+    from rich.console import Console
+
+    @contextlib.contextmanager
+    def shown() -> Any:
+        with Console(stderr=True).status("attacking") as status:
+            yield status.update
+
+    return shown()
+
+
+def _document(name: str, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "mechanism": name,
+        "epsilon": verdict.epsilon,
+        "bound": verdict.bound,
+        "confidence": verdict.confidence,
+        "broken": verdict.broken,
+        "streams": verdict.pair,
+        "attack": verdict.attack,
+        "runs": verdict.runs,
+        "most_telling_transcript": None if verdict.proof is None else verdict.proof.bound,
+        "finalists": [finding._asdict() for finding in verdict.findings],
+    }
+
+
+def _draw(out: Path, name: str, verdict: Verdict) -> None:
+    from eventide.cli.page import write_page
+
+    found = sorted(verdict.findings, key=lambda finding: finding.bound)
+    labels = [f"{finding.attack} · {finding.pair}" for finding in found]
+    bars = {"type": "bar", "orientation": "h", "x": [f.bound for f in found], "y": labels, "name": "lower bound"}
+    claim = {"type": "line", "x0": verdict.epsilon, "x1": verdict.epsilon, "yref": "paper", "y0": 0, "y1": 1}
+    layout = {
+        "xaxis": {"title": {"text": "epsilon"}, "rangemode": "tozero"},
+        "yaxis": {"automargin": True},
+        "shapes": [claim | {"line": {"dash": "dash", "color": "#b3471d"}}],
+        "annotations": [{"x": verdict.epsilon, "y": 1.02, "yref": "paper", "text": "the claim", "showarrow": False}],
+        "margin": {"t": 40, "r": 20},
+    }
+    rows = [(f.attack, f.pair, f"{f.bound:.3f}") for f in reversed(found)]
+    sentences = [f"{str(verdict)[0].upper()}{str(verdict)[1:]}.", "The streams attacked are made up."]
+    chart = {"data": [bars], "layout": layout}
+    write_page(
+        out, f"Audit of {name}", sentences, chart, ("attack", "streams", "lower bound"), rows, 140 + 40 * len(rows)
+    )
