@@ -35,7 +35,7 @@ class Kalman(Filter):
 
     state = ("_values", "_precision")
 
-    def __init__(self, process_noise: float = 1e5, measurement_noise: float | None = None) -> None:
+    def __init__(self, process_noise: float = 100.0, measurement_noise: float | None = None) -> None:
         if not 0 <= process_noise < math.inf:
             raise InputError(f"process_noise is {process_noise!r}; it is a variance, 0 or more")
         if measurement_noise is not None and not 0 < measurement_noise < math.inf:

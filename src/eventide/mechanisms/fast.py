@@ -76,7 +76,7 @@ class FAST(Mechanism):
         *,
         accounting: str = "moving",
         sampling_rate: float = 0.15,
-        process_noise: float = 1e5,
+        process_noise: float = 100.0,
         measurement_noise: float | None = None,
         gains: Sequence[float] = (0.9, 0.1, 0.0),
         memory: int = 5,

@@ -77,7 +77,7 @@ class RescueDP(Mechanism):
         bins: int | Sequence[str],
         *,
         accounting: str = "moving",
-        process_noise: float = 1e5,
+        process_noise: float = 100.0,
         largest_sum: float = 30.0,
         least_correlation: float = 0.5,
         largest_gap: float = 25.0,

