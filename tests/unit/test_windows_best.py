@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from eventide.privacy.amounts import NANO
 from eventide.windows import base, best, emd, sample_dp
+from eventide.windows.cover import Cover
 from eventide.windows.nested import Level, Nested
 from eventide.windows.published import general, special
 from eventide.windows.scheme import workload_error
@@ -34,9 +35,11 @@ FIGURES = [
 @pytest.mark.parametrize(("queries", "horizon", "total"), FIGURES)
 def test_the_dynamic_program_reaches_its_figures_and_refinement_only_lowers_them(queries, horizon, total):
     workload = Workload.of(queries, horizon)
-    grown = workload_error(workload, best.grown(workload))
-    assert grown == pytest.approx(total, rel=1e-3)
-    assert 0.97 * grown < workload_error(workload, best.design(workload, NANO)) <= grown
+    grown = best.grown(workload)
+    error = workload_error(workload, grown)
+    assert error == pytest.approx(total, rel=1e-3)
+    assert all(budget.any() for budget in best.refined(workload, grown).budgets)
+    assert 0.97 * error < workload_error(workload, best.design(workload, NANO)) <= error
 
 
 def ratios(workloads, *planners):
@@ -123,13 +126,35 @@ def test_the_new_level_is_the_best_of_all_partitions_and_fractions(seed, monkeyp
                 for choice in product([0.0, *fractions], repeat=len(cut) - 1):
                     higher = Nested(plan.nodes, [*plan.levels, Level(cut, np.array(choice))], NANO, periodic=False)
                     errors.append(weight @ higher.view(begin, end).variance)
-        found = best._with_level(workload, plan, plan.view(begin, end), 1.0)
+        error, found = best.with_level(workload, plan, plan.view(begin, end))
         assert weight @ found.view(begin, end).variance == pytest.approx(min(errors), rel=1e-7)
+        assert error == pytest.approx(min(errors), rel=1e-7)
+
+
+@pytest.mark.parametrize("queries", [special(0), special(1), FAR_STEPS])
+def test_the_program_knows_the_error_of_the_level_it_adds(queries):
+    """Level after level, on scaffolds too, so that begins and ends deep inside slots of every level are met."""
+    workload = Workload.of(queries)
+    begin, end, weight = workload.pieces
+    for start in ({}, {2400: 0.0}, {320: 0.3, 2560: 0.0}):
+        plan = best.nested_steps(workload, start)
+        for _ in range(3):
+            error, plan = best.with_level(workload, plan, plan.view(begin, end))
+            assert weight @ plan.view(begin, end).variance == pytest.approx(error, rel=1e-7)
 
 
 def test_damping_gives_the_first_level_less():
     workload = Workload.of(special(0))
     begin, end, _ = workload.pieces
     atoms = best.nested_steps(workload, {})
-    first = [best._with_level(workload, atoms, atoms.view(begin, end), damping) for damping in (1.0, 0.03)]
-    assert first[0].budgets[1].mean() > first[1].budgets[1].mean()
+    full, damped = (best.with_level(workload, atoms, atoms.view(begin, end), damping)[1] for damping in (1.0, 0.03))
+    assert full.budgets[1].mean() > damped.budgets[1].mean()
+
+
+def test_layers_that_are_not_nested_win_where_they_are_better():
+    """4 and 33 share no boundary: two layers with budgets of their own beat cutting one at the other's boundaries."""
+    workload = Workload.of([Query(4, 4), Query(66, 33), Query(330, 33)])
+    plan = best.design(workload, NANO)
+    nested = best.refined(workload, best.grown(workload))
+    assert isinstance(plan, Cover)
+    assert workload_error(workload, plan) < 0.995 * workload_error(workload, nested)

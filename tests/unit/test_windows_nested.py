@@ -97,6 +97,11 @@ def test_budgets_of_the_slots_over_a_tick_sum_to_epsilon_exactly(budget):
         assert plan.slots.budget.min() > 0
 
 
+def test_shares_are_rounded_down_and_atoms_get_the_rest():
+    plan = uniform_plan(4, [(1, 1), (2, 0.5), (4, 1 / 3)]).with_budget(1_000)
+    assert [budget.tolist() for budget in plan.budgets] == [[334] * 4, [333] * 2, [333]]
+
+
 def test_a_plan_that_ends_answers_nothing_beyond_its_end():
     plan = uniform_plan(8, [(1, 1), (4, 0.5)])
     with pytest.raises(InputError, match="where no slot of the plan does"):

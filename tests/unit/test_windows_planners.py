@@ -160,6 +160,26 @@ def test_chains_tile_their_windows_with_slots_that_end_in_time(planner):
         assert noise_variance(chain.budget).sum() == pytest.approx(variance[0])
 
 
+def test_many_layers_win_where_windows_are_single_slots():
+    workload = Workload.of([Query(1, 1)] + [Query(5, 5)] * 10)
+    assert workload_error(workload, emd.design(workload, NANO)) == pytest.approx(88)
+
+
+@pytest.mark.parametrize("queries", [general(0), special(0)])
+def test_loads_of_a_cover_add_up_to_its_error_and_better_budgets_lower_it(queries):
+    workload = Workload.of(queries, 5_000)
+    begin, end, weight = workload.pieces
+    windows = workload.nodes[begin], workload.nodes[end], weight
+    for chosen in ([0, 2], [0, 3, 5]):
+        cover = emd.representative_cover(workload, chosen, NANO)
+        cost, load = cover.chains(*windows)
+        assert load @ noise_variance(cover.slots.budget) == pytest.approx(weight @ cost)
+        better = cover.rebalanced(*windows, NANO)
+        of_level = np.array([load[cover.slots.level == level].sum() for level in range(len(chosen))])
+        assert weight @ better.chains(*windows)[0] <= 2 * np.cbrt(of_level).sum() ** 3 * (1 + 1e-7)
+        assert better.slots.largest_sum() <= NANO
+
+
 def test_a_long_window_of_a_repeating_cover_adds_up_its_cycles():
     cover = emd.design(FIGURE, NANO)
     parts = cover.variance(np.array([8, 0, 0, 8]), np.array([12, 12, 4, 52]), np.full(4, 4))

@@ -63,7 +63,7 @@ class FAST(Mechanism):
     >>> from eventide.mechanisms.fast import FAST
     >>> fast = FAST(epsilon=2.0, window=20, bins=1, noise=ev.noise.Unit())
     >>> [float(fast.release([count]).values[0].round(2)) for count in (5, 6, 7, 8)]  # 3 looks a block, 1/3 each
-    [8.0, 9.0, 10.0, 10.0]
+    [8.0, 8.87, 9.85, 9.85]
     """
 
     state = ("_taken", "_control", "_interval")
@@ -111,7 +111,7 @@ class FAST(Mechanism):
         self._look = share(self.total, 1, 2 * self.most_looks).reshape(1, 1)
         self._taken: Ints = np.zeros(self.ledger.accounts, dtype=np.int64)
         self._control = PID(self.meter.shape, self.gains, self.memory)
-        self._interval = SamplingInterval(self.meter.shape, self.stretch)
+        self._interval = SamplingInterval(self.meter.shape, self.stretch, shared=not self.accounts_per_bin)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Is a bin due, and has its block a look left? A new block begins sampling anew."""
@@ -119,8 +119,7 @@ class FAST(Mechanism):
             self._taken = np.zeros_like(self._taken)
             self._control.restart()
             self._interval.restart()
-        due = self._interval.due(step.index)
-        looks = (due if self.accounts_per_bin else due.any(axis=1, keepdims=True)) & (self._taken < self.most_looks)
+        looks = self._interval.due(step.index) & (self._taken < self.most_looks)
         self._taken = self._taken + looks
         return looks
 

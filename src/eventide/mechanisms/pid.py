@@ -76,26 +76,36 @@ class PID(Stateful):
 class SamplingInterval(Stateful):
     """How long each bin waits for its next look: at least one step, at most `stretch` longer than the time before.
 
-    After `restart` every bin is due at every step, until its first `adjust`.
+    With one `shared` clock the bin that waits least decides for all. After `restart` every bin is due at every step,
+    until its first `adjust`.
     """
 
-    state = ("length", "_due")
+    state = ("_length", "_due")
 
-    def __init__(self, shape: tuple[int, int], stretch: float) -> None:
-        self.stretch = stretch
+    def __init__(self, shape: tuple[int, int], stretch: float, *, shared: bool) -> None:
         self.shape = shape
+        self.stretch = stretch
+        self.shared = shared
         self.restart()
 
     def restart(self) -> None:
         """Wait one step."""
-        self.length: Floats = np.ones(self.shape)
+        self._length: Floats = np.ones(self.shape)
         self._due: Ints = np.zeros(self.shape, dtype=np.int64)
 
+    @property
+    def length(self) -> Floats:
+        """The wait of each bin, `(R, d)`, or of the clock they share, `(R, 1)`."""
+        return self._first(self._length)
+
     def due(self, step: int) -> Bools:
-        """Which bins want a look at this step."""
-        return self._due <= step
+        """Who wants a look at this step, in the same shape."""
+        return self._first(self._due) <= step
 
     def adjust(self, growth: Floats, step: int, where: Bools) -> None:
         """Lengthen the wait after a look at `step` by `growth` stretches; `growth` is at most 1 and may be negative."""
-        self.length = np.where(where, np.maximum(1.0, self.length + self.stretch * growth), self.length)
-        self._due = np.where(where, step + self.length.astype(np.int64), self._due)
+        self._length = np.where(where, np.maximum(1.0, self._length + self.stretch * growth), self._length)
+        self._due = np.where(where, step + self._length.astype(np.int64), self._due)
+
+    def _first(self, of_bins: Array) -> Array:
+        return of_bins.min(axis=1, keepdims=True) if self.shared else of_bins

@@ -114,20 +114,17 @@ class RescueDP(Mechanism):
         self._most = share(self.total, 1, 5)
         self._history: Floats = np.full((self.history, *self.meter.shape), np.nan)  # releases at looks, newest first
         self._control = PID(self.meter.shape, self.gains, self.memory)
-        self._interval = SamplingInterval(self.meter.shape, self.stretch)
+        self._interval = SamplingInterval(self.meter.shape, self.stretch, shared=not self.accounts_per_bin)
         self._moved: Bools = np.zeros(self.meter.shape, dtype=np.bool_)  # bins whose wait the next step sets...
         self._moves: Floats = np.zeros(self.meter.shape)  # ...from what the controller said
-        first = self._planned(np.ones((1, 1)))
-        self.least_look = int(first.min()) // self.window
+        first_look = int(self._planned(np.ones((1, 1))).min())
+        self.least_look = max(1, first_look // self.window)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Is a bin due, and would its look get enough?"""
         self._set_waits(step.index - 1)
-        due, wait = self._interval.due(step.index), self._interval.length
-        if not self.accounts_per_bin:
-            due, wait = due.any(axis=1, keepdims=True), wait.min(axis=1, keepdims=True)
-        self._amount = self._planned(wait)
-        return due & (self._amount >= max(self.least_look, 1))
+        self._amount = self._planned(self._interval.length)
+        return self._interval.due(step.index) & (self._amount >= self.least_look)
 
     def budget_allocation(self) -> Ints:
         """A part of what the window has left."""
@@ -136,7 +133,11 @@ class RescueDP(Mechanism):
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """One noisy sum for each group; its members get the mean, and the scale of a mean."""
         looks = np.broadcast_to(amount > 0, self.meter.shape)
-        groups = self._groups(looks)
+        prediction = self._history.mean(axis=0)  # a bin without enough past releases has none and stands alone
+        small = looks & (prediction <= self.largest_sum)
+        if small.sum(axis=1).max() < 2:
+            return super().perturbation(step, amount)
+        groups = self._groups(looks, small, prediction)
         sizes = groups.sums(np.ones((1, self.size), dtype=np.int64))
         sums = self.meter.counts(step, _least(amount, groups, sizes), groups)
         members = np.maximum(groups.labels, 0)
@@ -159,12 +160,13 @@ class RescueDP(Mechanism):
     def noise_range(self) -> tuple[float, float]:
         """From the largest look at one group of all bins to the least look at a single bin."""
         look = self.sensitivity * NANO
-        return look / float(self._most) / self.size, look / max(self.least_look, 1)
+        return look / float(self._most) / self.size, look / self.least_look
 
     def _planned(self, wait: Floats) -> Ints:
         """What a look after that wait may take of the window."""
         part = np.minimum(self.eagerness * np.log1p(wait), self.largest_part)
-        return np.minimum((part * self.ledger.left_nano()).astype(np.int64), self._most)
+        planned = np.minimum((part * self.ledger.left_nano()).astype(np.int64), self._most)
+        return _leading_bits(planned) if self.accounts_per_bin else planned
 
     def _set_waits(self, last: int) -> None:
         """Set the waits of the bins that moved at step `last`, against the noise of the largest look possible now."""
@@ -174,21 +176,11 @@ class RescueDP(Mechanism):
             self._interval.adjust(1 - ratio**2, last, self._moved)
             self._moved = np.zeros_like(self._moved)
 
-    def _groups(self, looks: Bools) -> Partition:
-        """Divide the bins that are looked at; a bin without enough past releases has no prediction and stands alone."""
-        prediction = self._history.mean(axis=0)
-        return Partition(
-            *scan(
-                looks,
-                prediction <= self.largest_sum,
-                np.argsort(prediction, axis=1, kind="stable"),
-                prediction,
-                directions(self._history),
-                self.largest_sum,
-                self.least_correlation,
-                self.largest_gap,
-            )
-        )
+    def _groups(self, looks: Bools, small: Bools, prediction: Floats) -> Partition:
+        """Divide the bins that are looked at."""
+        order = np.argsort(prediction, axis=1, kind="stable")
+        bounds = float(self.largest_sum), float(self.least_correlation), float(self.largest_gap)
+        return Partition(*scan(looks, small, order, prediction, directions(self._history), *bounds))
 
 
 def directions(history: Floats) -> Floats:
@@ -202,6 +194,12 @@ def directions(history: Floats) -> Floats:
     centred[:, still] = 0.0
     vectors = np.concatenate([centred, still[None]])
     return np.ascontiguousarray(np.moveaxis(vectors / np.sqrt((vectors**2).sum(axis=0)), 0, 2))
+
+
+def _leading_bits(amounts: Ints) -> Ints:
+    """Cut to the six leading bits: where each bin has a budget of its own, exact noise is drawn budget by budget."""
+    cut = np.maximum(np.frexp(amounts)[1] - 6, 0)
+    return np.asarray(amounts >> cut << cut)
 
 
 def _least(amount: Ints, groups: Partition, sizes: Ints) -> Ints:

@@ -74,6 +74,10 @@ class RoundsMechanism(Mechanism):
     def due(self, index: int, rounds: Ints) -> Ints:
         """A round that opens now, at step `index`: when does it look in any case?"""
 
+    def may_open(self, index: int, latest: Ints) -> Bools:
+        """May a round that is due at step `latest` open now?"""
+        return np.ones((1, 1), dtype=np.bool_)
+
     def tolerance(self) -> Array:
         """How far is too far, in multiples of the error that the noise of a look brings?"""
         return np.ones((1, 1))
@@ -82,7 +86,8 @@ class RoundsMechanism(Mechanism):
         """Has the stream moved too far from the last release, or is the round due?"""
         self._open_rounds(step.index)
         due = (self._look > 0) & (self._latest <= step.index)
-        self.meter.close_test(self._test, due)
+        if due.any():
+            self.meter.close_test(self._test, due)
         looks = due | self.meter.above(self._test, step, self._released, self._threshold())
         self._amount, self._look = self._look, np.where(looks, 0, self._look)
         return looks
@@ -102,7 +107,8 @@ class RoundsMechanism(Mechanism):
         latest = self.due(index, rounds)
         run, look = self._test_pool // rounds, self._look_pool // rounds
         cost = look if self.as_published else run + look
-        opens = (self._look == 0) & (run > 0) & (look > 0) & (cost <= self.ledger.left_nano())
+        possible = (run > 0) & (look > 0) & (cost <= self.ledger.left_nano())
+        opens = (self._look == 0) & possible & self.may_open(index, latest)
         tested = opens & (latest > index)
         self.meter.open_test(self._test, np.where(tested, run, 0))
         self._look = np.where(tested, look, np.where(opens, cost, self._look))

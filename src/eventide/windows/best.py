@@ -70,20 +70,21 @@ def grown(workload: Workload) -> Nested:
 def _grow(workload: Workload, plan: Nested, damping: float) -> tuple[float, Nested]:
     """One level built with damping, then more while they pay; the plan's error comes first."""
     begin, end, weight = workload.pieces
-    plan = _with_level(workload, plan, plan.view(begin, end), damping)
+    _, plan = with_level(workload, plan, plan.view(begin, end), damping)
     view = plan.view(begin, end)
     error = float((weight * view.variance).sum())
     while True:
-        higher = _with_level(workload, plan, view, 1.0)
-        view = higher.view(begin, end)
-        lower = float((weight * view.variance).sum())
+        lower, higher = with_level(workload, plan, view)
         if lower > 0.999 * error:
             return error, plan
-        plan, error = higher, lower
+        plan, error, view = higher, lower, higher.view(begin, end)
 
 
-def _with_level(workload: Workload, plan: Nested, view: View, damping: float) -> Nested:
-    """The plan with the best level on top, given how its top level sees the windows."""
+def with_level(workload: Workload, plan: Nested, view: View, damping: float = 1.0) -> tuple[float, Nested]:
+    """The error and the plan with the best level on top, given how the present top level sees the windows.
+
+    With damping the error is not the plan's: passing windows count only that much.
+    """
     begin, _, weight = workload.pieces
     bounds = plan.levels[-1].bounds
     parts = Parts(
@@ -97,16 +98,17 @@ def _with_level(workload: Workload, plan: Nested, view: View, damping: float) ->
         rest=view.rest,
     )
     single = len(plan.levels) > 1  # on an atom the level below could as well have kept the budget
-    until, fraction = best_level(plan.tables.chain[-1, bounds], parts, FRACTIONS, damping, REACH, single)
+    error, until, fraction = best_level(plan.tables.chain[-1, bounds], parts, FRACTIONS, damping, REACH, single)
     cuts = [0]
     while cuts[-1] < len(until):
         cuts.append(int(until[cuts[-1]]))
-    return Nested(plan.nodes, [*plan.levels, Level(bounds[cuts], fraction[cuts[:-1]])], NANO, plan.periodic)
+    levels = [*plan.levels, Level(bounds[cuts], fraction[cuts[:-1]])]
+    return error, Nested(plan.nodes, levels, NANO, plan.periodic)
 
 
 def refined(workload: Workload, plan: Nested) -> Nested:
     """The plan without idle levels and with better budgets."""
     plan = plan.simplified()
     for _ in range(ROUNDS):
-        plan = plan
+        plan = plan.with_best_fractions(*workload.pieces)
     return plan

@@ -48,7 +48,7 @@ PASSING, ARM, ARM_SQUARED, FIXED = range(4)
 def best_level(  # type: ignore[no-untyped-def]
     chain: Floats, parts: Parts, fractions: Floats, damping: float, reach: int, single: bool
 ):
-    """Where the new slot that begins at each top boundary ends, and its fraction; 0 leaves the old slot alone.
+    """What all windows will cost; and where the new slot from each top boundary ends, with its fraction, 0 for none.
 
     A new slot has at most `reach` old ones, and more than one unless `single`. `damping` scales what passing windows
     count: a level that still gets one above it should not be built for them.
@@ -81,7 +81,7 @@ def best_level(  # type: ignore[no-untyped-def]
                         least, fraction = merged, fractions[i]
             if least + cost[v] < cost[u]:
                 cost[u], until[u], chosen[u] = least + cost[v], v, fraction
-    return until, chosen
+    return cost[0], until, chosen
 
 
 @njit(cache=True)

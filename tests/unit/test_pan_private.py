@@ -1,0 +1,450 @@
+"""Pan-privacy of BD and BA: what somebody finds who looks into memory between two events, and what it costs."""
+
+import gc
+import os
+import random
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import eventide as ev
+from eventide.privacy import coins
+from eventide.privacy.amounts import NANO
+from eventide.privacy.noise import Secure, Seeded, Source, Unit, Zero
+from eventide.privacy.pan_private import mean_absolute_noise
+
+BOTH = [ev.BudgetDistribution, ev.BudgetAbsorption]
+MODES = ["single", "announced"]
+
+
+def add_all(mech, counts):
+    for bin, count in enumerate(counts):
+        for _ in range(count):
+            mech.add(bin)
+
+
+def cells(mech):
+    return mech._cells._decision[0].copy(), mech._cells._look[0].copy()
+
+
+def test_scales_of_bd():
+    """Epsilon 12, window 2: 3 a step for distances; looks get half of 4, and 2 stay free for the intrusion."""
+    mech = ev.BudgetDistribution(epsilon=12, window=2, bins=["a", "b"], pan_private="single", noise=Unit())
+    assert mech.ledger.left() == 12 - 2 - 3
+    mech.add("a")
+    mech.add(np.int64(1))
+    mech.add("b")
+    decision, look = cells(mech)
+    assert decision == pytest.approx([1 + 1 / 3, 2 + 1 / 3])
+    assert look.tolist() == [1.5, 2.5]
+    release = mech.close()
+    assert release.values.tolist() == [2, 3]  # noise 1/2 twice
+    assert release.scale == pytest.approx(0.5 * 2**0.5)
+    assert mech.noise_range()[0] == pytest.approx(0.5 * 2**0.5)
+    assert release.spent == 3 + 2 + 2
+    assert cells(mech)[1].tolist() == [1, 1]  # the next look would get 1
+
+
+def test_scales_of_ba():
+    """Epsilon 16, window 2: 4 a step for distances, 2 for looks, and 4 stay free for the intrusion."""
+    mech = ev.BudgetAbsorption(epsilon=16, window=2, bins=2, pan_private="single", noise=Unit())
+    assert mech.ledger.left() == 16 - 4 - 4
+    mech.add(0)
+    release = mech.close()
+    assert release.values.tolist() == [2, 1]
+    assert release.spent == 4 + 2 + 4
+    assert mech.noise_range() == pytest.approx((0.25 * 2**0.5, 0.5 * 2**0.5))
+
+
+def test_announced_intrusions_cost_no_budget_of_their_own():
+    for cls in BOTH:
+        plain = cls(epsilon=12, window=2, bins=2, noise=Zero()).release([0, 0])
+        assert (
+            cls(epsilon=12, window=2, bins=2, pan_private="announced", noise=Zero()).release([0, 0]).spent
+            == plain.spent
+        )
+
+
+def test_the_distance_takes_off_what_the_noise_in_the_cells_adds():
+    """Window 4, epsilon 8, two bins: a distance costs 1; a second look gets 1, so both bins together err by 2."""
+    lift = 2 * mean_absolute_noise(1, np.array([NANO]))[0]
+    assert lift == pytest.approx(1.7018, abs=1e-4)
+    for change, fresh in ((3, False), (4, True)):  # 2 + 1.7 lies between
+        mech = ev.BudgetDistribution(epsilon=8, window=4, bins=2, pan_private="announced", noise=Zero())
+        ev.run(mech, [[0, 0]])
+        assert mech.release([change, 0]).fresh is fresh
+
+
+def test_mean_absolute_noise():
+    reach = np.arange(1, 4000)
+    for scale in (0.3, 1.0, 7.0, 90.0):
+        tail = np.exp(-reach / scale)
+        mean = 2 * (reach * tail).sum() / (1 + 2 * tail.sum())
+        assert mean_absolute_noise(3, np.array([round(3 * NANO / scale)])) == pytest.approx(mean, rel=1e-6)
+    assert mean_absolute_noise(1, np.array([0, 10**15])).tolist() == [0, 0]
+    assert mean_absolute_noise(10**6, np.array([1])) == pytest.approx(1e15)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_events_one_by_one_are_counts_all_at_once(cls, mode):
+    stream = np.random.default_rng(1).integers(0, 30, (30, 3)) * [1, 1, 5]
+    by_event = cls(epsilon=5, window=4, bins=3, pan_private=mode, seed=9)
+    at_once = cls(epsilon=5, window=4, bins=3, pan_private=mode, seed=9)
+    for counts in stream:
+        add_all(by_event, counts)
+        assert by_event.close().values.tolist() == at_once.release(counts).values.tolist()
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_an_open_step_can_be_saved(cls):
+    mech = cls(epsilon=5, window=4, bins=["x", "y"], pan_private="announced", seed=9)
+    add_all(mech, [5, 300])
+    mech.close()
+    add_all(mech, [400, 3])
+    mech.announce_intrusion()
+    loaded = ev.load(mech.save())
+    for _ in range(6):
+        for each in (mech, loaded):
+            each.add("x")
+        assert mech.close().values.tolist() == loaded.close().values.tolist()
+    assert mech.ledger.worst_window() == loaded.ledger.worst_window()
+
+
+def test_silent_steps_read_no_events():
+    """Epsilon 8, window 4: step 2 takes two units, so step 3 is silent."""
+    mech = ev.BudgetAbsorption(epsilon=8, window=4, bins=1, pan_private="announced", noise=Zero())
+    ev.run(mech, [[0], [0], [90]])
+    mech.add(0)
+    mech.announce_intrusion()
+    assert cells(mech) == ([0], [0])
+    release = mech.release([70])
+    assert (release.fresh, release.spent) == (False, 0)
+    mech.add(0)
+    assert cells(mech) == ([1], [1])
+
+
+def test_cells_without_budget_take_no_events():
+    """A share that rounds down to nothing brings no noise, so nothing may be counted on it."""
+    for cls in BOTH:
+        mech = cls(epsilon=1e-6, window=10**7, bins=1, pan_private="single")
+        for count in (0, 1000, 5):
+            mech.add(0)
+            decision, look = cells(mech)
+            assert decision == 0
+            assert (look == 0) == (mech._cells.look_budget == 0).all()
+            assert np.isfinite(mech.release([count]).values).all()
+
+
+def test_an_announced_intrusion_renews_the_noise_of_every_cell_and_forces_a_look():
+    """Epsilon 12, window 2: distances get 3 a step, the first look 3, the second 3/2."""
+    mech = ev.BudgetDistribution(epsilon=12, window=2, bins=2, pan_private="announced", noise=Unit())
+    mech.close()
+    quiet = ev.BudgetDistribution(epsilon=12, window=2, bins=2, pan_private="announced", noise=Unit())
+    quiet.close()
+    mech.add(0)
+    before = cells(mech)
+    mech.announce_intrusion()
+    for held, seen, scale in zip(cells(mech), before, (1 / 3, 2 / 3), strict=True):
+        assert held - seen == pytest.approx(scale)
+    mech.add(1)
+    mech.announce_intrusion()
+    release = mech.close()
+    assert release.fresh
+    assert release.values == pytest.approx(1 + 4 * 2 / 3)  # at the start, twice when announced, at the close
+    assert release.scale == pytest.approx(2 * 2 / 3)
+    quiet.add(0)
+    quiet.add(1)
+    assert not quiet.close().fresh
+    assert mech._cells._intrusions == 0
+
+
+# What is in memory
+
+
+def reachable(*roots):
+    """Every number, in an array or alone, that can be reached from the roots, but for code: modules and classes."""
+    code = {id(vars(module)) for module in list(sys.modules.values()) if isinstance(module, types.ModuleType)}
+    numbers, seen, waiting = [], set(), list(roots)
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or id(thing) in code or isinstance(thing, type | types.ModuleType | types.CodeType | str):
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, np.ndarray):
+            numbers.append(np.array(thing).ravel())
+            waiting.append(thing.base)
+        elif isinstance(thing, bytes | bytearray):
+            numbers.append(np.frombuffer(thing[: len(thing) // 8 * 8], np.int64))
+        elif isinstance(thing, int | float | np.number):
+            numbers.append(np.array([thing]))
+        elif isinstance(thing, types.FunctionType):
+            waiting += [thing.__closure__, thing.__defaults__, thing.__kwdefaults__]
+        else:
+            waiting += gc.get_referents(thing)
+    return np.concatenate([array.astype(float) for array in numbers])
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Secure noise from known bytes; the list of everything that was drawn."""
+    monkeypatch.setattr(os, "urandom", random.Random(5).randbytes)
+    noise, laplace = [], Secure.laplace
+
+    def recorded(self, numerator, charges, shape):
+        draws = laplace(self, numerator, charges, shape)
+        noise.append(draws.copy())
+        return draws
+
+    monkeypatch.setattr(Secure, "laplace", recorded)
+    return noise
+
+
+class CountingEvents(ev.BudgetDistribution):
+    """Remembers how many events it saw."""
+
+    seen = 0
+
+    def add(self, bin):
+        self.seen += 1
+        super().add(bin)
+
+
+class KeepingNoise(ev.BudgetDistribution):
+    """Remembers the noise its cells started with."""
+
+    def prepare(self):
+        super().prepare()
+        self.kept = self._cells._look.copy()
+
+
+def secrets_in_memory(mech, noise):
+    """Raw counts, or the noise that hides them, found in memory at any of several moments of three steps."""
+    found = []
+    for step in range(3):
+        counts = np.zeros(3, dtype=int)
+        for events in ([1009, 503, 2003], [0, 771, 0], [401, 0, 0]):
+            add_all(mech, events)
+            counts += events
+            memory = reachable(mech, *vars(coins).values())
+            assert np.isin(cells(mech)[1], memory).all()  # the search does find the cells
+            large = [draw[abs(draw) > 10_000] for draw in noise]  # no public number looks like these
+            hidden = np.concatenate([counts, [counts.sum()], *large])
+            found += [(step, secret) for secret in hidden if secret in memory]
+        noise.clear()  # from here on the noise of the next step is drawn
+        mech.close()
+    return found
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("mode", MODES)
+def test_no_count_and_no_noise_is_in_memory_between_two_events(cls, mode, drawn):
+    mech = cls(epsilon=1e-5, window=3, bins=3, pan_private=mode)
+    assert sum((abs(draw) > 10_000).sum() for draw in drawn) == 6
+    assert secrets_in_memory(mech, drawn) == []
+
+
+@pytest.mark.parametrize(("cls", "secrets"), [(CountingEvents, 3), (KeepingNoise, 27)])
+def test_the_search_of_memory_finds_what_is_kept(cls, secrets, drawn):
+    mech = cls(epsilon=1e-5, window=3, bins=3, pan_private="single")
+    assert len(secrets_in_memory(mech, drawn)) >= secrets
+
+
+def test_secure_noise_comes_from_the_operating_system():
+    mech = ev.BudgetAbsorption(epsilon=1, window=2, bins=1, pan_private="single")
+    assert mech.source._entropy is os.urandom
+    assert ev.load(mech.save()).source._entropy is os.urandom
+    with pytest.raises(ev.InputError, match="opendp"):
+        ev.BudgetAbsorption(epsilon=1, window=2, bins=1, pan_private="single", noise="opendp")
+
+
+# The attack: see the cells during a step, subtract them from the release
+
+
+class Sketch:
+    """The published sketch: the noise is in the cells from the start, and the cells are released."""
+
+    def __init__(self, scale, bins, seed):
+        self.source, self.scale, self.bins = Seeded(seed), scale, bins
+        self.open()
+
+    def open(self):
+        self.look = self.source.laplace(self.scale, np.array([[1]]), (1, self.bins))
+
+    def add(self, bin):
+        self.look[0, bin] += 1
+
+    def memory(self):
+        return self.look[0].copy()
+
+    def release(self, counts):
+        values = self.look[0] + counts
+        self.open()
+        return values
+
+
+class Ours:
+    """Our BD seen the same way."""
+
+    def __init__(self, **parameters):
+        self.mech = ev.BudgetDistribution(**parameters)
+
+    def add(self, bin):
+        self.mech.add(bin)
+
+    def memory(self):
+        return cells(self.mech)[1]
+
+    def release(self, counts):
+        release = self.mech.release(counts)
+        return release.values if release.fresh else None
+
+
+def attack(target, steps):
+    """The intruder's error: the estimate of the events after the intrusion, less their true number."""
+    errors = []
+    for step in range(steps):
+        for bin in range(5):
+            target.add(bin)
+        later = np.full(5, 3000 * (step % 2))
+        seen = target.memory()
+        released = target.release(later)
+        if released is not None:
+            errors.append(released - seen - later)
+    return np.array(errors)
+
+
+def test_the_attack_succeeds_on_the_published_sketch_and_not_here():
+    assert (attack(Sketch(scale=6, bins=5, seed=3), 200) == 0).all()
+    errors = attack(Ours(epsilon=1, window=1, bins=5, pan_private="single", seed=3), 3000)
+    assert errors.size > 5000
+    assert np.abs(errors).mean() == pytest.approx(6, rel=0.1)  # a draw of scale 6 / epsilon
+    assert (errors == 0).mean() == pytest.approx(np.tanh(1 / 12), rel=0.2)
+
+
+# What it costs
+
+
+class Forced(Source):
+    """No noise, but for distances: they are what decides as the test wants it."""
+
+    name = "forced"
+    look = False
+
+    def laplace(self, numerator, charges, shape):
+        noise = np.zeros(shape, dtype=np.int64)
+        return noise + (10**7 if self.look else -(10**7)) if shape == (1, 1) else noise
+
+    def binomial(self, counts, percent):
+        raise AssertionError
+
+
+def dearest_window(mech, decisions):
+    """The most that a window costs, in epsilon, with an intrusion at the worst step of it that takes no look."""
+    charged, planned = [], []
+    for step, look in enumerate(decisions):
+        mech.source.look = look
+        budget = int(mech._cells.look_budget[0, 0])
+        release = mech.close()
+        assert release.fresh == (budget > 0 and (look or step == 0))
+        charged.append(release.spent)
+        planned.append(0 if release.fresh else budget / NANO)
+    charged[0] -= float(mech.ledger.open_spans("intrusion")[0, 0] / NANO)
+    w = mech.window
+    return max(sum(charged[t : t + w]) + max(planned[t : t + w]) for t in range(len(charged) - w + 1))
+
+
+def decisions(seed=None, calm=20, steps=60):
+    """A long calm, one step to intrude, then looks without end; or at random."""
+    if seed is None:
+        return [False] * (calm + 1) + [True] * (steps - calm - 1)
+    return (np.random.default_rng(seed).random(steps) < 0.3).tolist()
+
+
+def published_thirds(looks, window):
+    """What BD as published costs a window in which the first step is intruded and takes no look."""
+    spent, intrusion = [0.0], 1 / 2 / 3
+    for _ in looks:
+        spent.append((1 / 2 - sum(spent)) / 3)
+    return 1 / 2 + intrusion + sum(spent[:window])
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_no_window_is_over_epsilon_with_one_intrusion(cls):
+    worst = []
+    for plan in (decisions(), decisions(calm=9), *map(decisions, range(20))):
+        mech = cls(epsilon=3, window=10, bins=2, pan_private="single", noise=Forced())
+        worst.append(dearest_window(mech, plan))
+        assert mech.ledger.worst_window() <= 3
+    assert 0.98 * 3 < max(worst) <= 3 + 1e-12
+    assert published_thirds(range(9), 10) > 1.15
+
+
+def test_the_ledger_refuses_what_belongs_to_the_intrusion():
+    mech = ev.BudgetAbsorption(epsilon=8, window=2, bins=1, pan_private="single", noise=Zero())
+    with pytest.raises(ev.BudgetExceeded):
+        mech.ledger.charge(int(mech.ledger.left() * NANO) + 1)
+    mech.ledger.charge(int(mech.ledger.left() * NANO))
+
+
+# Manners
+
+
+def test_guarantee():
+    once = str(ev.BudgetAbsorption(epsilon=1, window=2, bins=1, pan_private="single").guarantee)
+    assert "memory once, unannounced, between two events" in once
+    assert "doubles its variance" in once
+    often = str(ev.BudgetDistribution(epsilon=1, window=2, bins=1, pan_private="announced").guarantee)
+    assert "announced before the next event" in often
+    assert "memory" not in str(ev.BudgetDistribution(epsilon=1, window=2, bins=1).guarantee)
+    seeded = ev.BudgetDistribution(epsilon=1, window=2, bins=1, pan_private="single", seed=1)
+    assert str(seeded.guarantee).startswith("NOT PRIVATE")
+    assert not seeded.holds_raw
+
+
+def test_what_is_refused():
+    build = {"epsilon": 1, "window": 2, "bins": ["a", "b"]}
+    for bad in ({"pan_private": "twice"}, {"pan_private": True}, {"pan_private": "single", "groups": 1}):
+        with pytest.raises(ev.InputError):
+            ev.BudgetDistribution(**build | bad)
+    mech = ev.BudgetDistribution(**build, pan_private="single")
+    for bin in ("secret place", "0", 2, -1, 1.0, True, None, ["a"]):
+        before = cells(mech)
+        with pytest.raises(ev.InputError) as refusal:
+            mech.add(bin)
+        assert "secret" not in str(refusal.value)
+        assert np.array_equal(before, cells(mech))
+    with pytest.raises(ev.StateError, match="announced"):
+        mech.announce_intrusion()
+    for other in (ev.BudgetDistribution(**build), ev.BudgetDistribution(**build, pan_private="announced", replicas=2)):
+        for ask in (lambda mech: mech.add(0), lambda mech: mech.close(), lambda mech: mech.announce_intrusion()):
+            with pytest.raises(ev.StateError):
+                ask(other)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"pan_private": "single"},
+        {"pan_private": "announced", "filter": ev.filters.Truncate()},
+        {"pan_private": "single", "shift_budget": True, "window": 1},
+    ],
+)
+def test_contract(cls, parameters):
+    assert ev.check_mechanism(cls, **parameters)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize(("epsilon", "window"), [(1e-6, 10**7), (1e-6, 1), (0.001, 50), (1e6, 3), (100, 10**7)])
+def test_extremes(cls, epsilon, window):
+    mech = cls(epsilon, window, bins=2, sensitivity=1000, pan_private="announced")
+    for counts in ([0, 0], [10**9, 0], [2**53, 2**53], [0, 0]):
+        mech.add(1)
+        mech.announce_intrusion()
+        release = mech.release(counts)
+        assert np.isfinite(release.values).all()
+        assert not np.isinf(release.scale[release.fresh_bins]).any()
+    assert mech.ledger.worst_window() <= epsilon
