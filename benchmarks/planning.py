@@ -66,9 +66,9 @@ def main() -> None:
         emd_time, emd_error, best_time, best_error, dp_error = np.array([measure(*each) for each in drawn]).T
         ratio, to_dp = best_error / emd_error, best_error / dp_error
         spread = f"{ratio.min():.2f}-{ratio.max():.2f}"
-        print(
-            f"{name:36}{emd_time.mean():8.3f}{best_time.mean():8.3f}{ratio.mean():16.4f}{spread:>14}{to_dp.mean():15.3f}"
-        )
+        times = f"{emd_time.mean():8.3f}{best_time.mean():8.3f}"
+        against_dp = "-" if np.isnan(to_dp).any() else f"{to_dp.mean():.3f}"
+        print(f"{name:36}{times}{ratio.mean():16.4f}{spread:>14}{against_dp:>15}")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,9 @@ _HOMES = {
     "Hybrid": "eventide.mechanisms.hybrid",
     "BudgetDistribution": "eventide.mechanisms.budget_distribution",
     "BudgetAbsorption": "eventide.mechanisms.budget_absorption",
+    "Query": "eventide.windows.workload",
 }
-_MODULES = {"noise": "eventide.privacy.noise", "filters": "eventide.filters"}
+_MODULES = {"windows": "eventide.windows", "noise": "eventide.privacy.noise", "filters": "eventide.filters"}
 
 __all__ = [
     "BudgetAbsorption",
@@ -39,6 +40,7 @@ __all__ = [
     "EventideError",
     "Hybrid",
     "InputError",
+    "Query",
     "Release",
     "Sample",
     "StateError",
@@ -51,6 +53,7 @@ __all__ = [
     "mechanism_names",
     "noise",
     "run",
+    "windows",
 ]
 
 

@@ -53,8 +53,8 @@ class AdaPub(PeGaSus):
     taken over measurements, not over earlier medians. Public benchmark code puts a fixed value in the place of the
     deviation, which closes every group at once; it never smooths.
 
-    Reference: Wang, Yang, Ren, Zhao, Lam: Adaptive publishing of streams under w-event privacy (AdaPub). IEEE IPCCC
-    2019.
+    Reference: Wang, Yang, Ren, Zhao, Lam: Adaptive differentially private data stream publishing in spatio-temporal
+    monitoring of IoT. IEEE IPCCC 2019.
 
     pivots: how many cut the range of the last release. gains: of the controller. least_value: errors are relative to
     the measurement, or to this where it is smaller. as_published: keep the disputed test, its threshold of at least 1

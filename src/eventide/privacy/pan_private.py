@@ -51,12 +51,9 @@ class NoisyCells(Stateful):
     def open(self, meter: Meter, decision_budget: Ints, look_budget: Ints) -> None:
         """Begin a step with fresh noise in every cell, before any of its events; the decision is charged now."""
         meter.ledger.charge(decision_budget)
-        self.decision_budget, self.look_budget = (
-            meter.ledger.checked(decision_budget),
-            meter.ledger.checked(look_budget),
-        )
-        self._decision = meter._draw("cells", 1, self.decision_budget, self.shape)
-        self._look = meter._draw("cells", 1, self.look_budget, self.shape)
+        self.decision_budget, self.look_budget = decision_budget, look_budget
+        self._decision = meter._draw("cells", 1, decision_budget, self.shape)
+        self._look = meter._draw("cells", 1, look_budget, self.shape)
         self._intrusions = 0
 
     def add(self, bin: int) -> None:
