@@ -21,13 +21,9 @@ def released(counts, **parameters):
     return ev.run(AdaPub(**{"epsilon": 1.0, "window": 1, "bins": counts.shape[1]} | parameters), counts).values
 
 
-@pytest.mark.parametrize("variant", [{}, {"as_published": True}, {"pivots": 2, "gains": [0.5, 0.3, 0.2]}])
+@pytest.mark.parametrize("variant", [{}, {"as_published": True, "pivots": 2, "gains": [0.5, 0.3, 0.2]}])
 def test_contract(variant):
     assert ev.check_mechanism(AdaPub, **variant)
-
-
-def test_contract_behind_a_filter():
-    assert ev.check_mechanism(AdaPub, filter=ev.filters.Truncate())
 
 
 def test_without_noise_a_constant_stream_is_one_group():
@@ -53,15 +49,16 @@ def test_the_controller_raises_the_threshold():
     assert released([1000, 400], noise=ev.noise.Zero()).ravel().tolist() == [1000, 400]
 
 
-def test_the_controller_remembers_the_errors_of_its_group():
-    """Errors of the group: (1), 1 / 101, then 100 / 1: the weighed one is 90 + (1 / 101 + 100) / 2 * 0.1, squared 9025.9.
+def test_the_controller_remembers_the_errors_of_its_group_only():
+    """Group 1000, 10 with error 99 and deviation 990; 16 is off by 489 / 16 = 30.6.
 
-    With gains of the newest error alone it is 90^2 = 8100: a deviation of 1 + 8500 joins in the first form only.
+    Weighed with the 99 that is 0.95 * 30.6 + 4.95 = 34, and 34^2 > 990; by itself 30.6^2 < 990. After 400 stood alone
+    and began a group, 20 is off by 19: 19^2 < 380; weighed with the 99 as well it would be (17.6 + 2.5)^2 > 380.
     """
-    counts, setting = [100, 101, 8600], {"noise": ev.noise.Zero(), "least_value": 84.995, "filter": None}
-    del setting["least_value"], setting["filter"]
-    assert counts
-    assert setting
+    setting = {"noise": ev.noise.Zero(), "smoother": "average"}
+    assert released([1000, 10, 16], **setting).ravel().tolist() == [1000, 505, 342]
+    assert released([1000, 10, 16], gains=(1.0, 0.0, 0.0), **setting).ravel().tolist() == [1000, 505, 16]
+    assert released([1000, 10, 400, 400, 20], **setting).ravel().tolist() == [1000, 505, 400, 400, 20]
 
 
 def test_unit_noise_shows_every_scale():
@@ -70,13 +67,18 @@ def test_unit_noise_shows_every_scale():
     assert released([1000, 1015], noise=ev.noise.Unit()).ravel() == pytest.approx([1001.25, 1016.25])
 
 
-def test_as_published_the_threshold_is_one_and_without_noise():
-    """Without noise a deviation of 0 joins and one of 1 does not; noise of 2 / 0.2 on every deviation joins nothing."""
-    setting = {"as_published": True, "filter": Joins()}
-    assert released([1000, 1000, 1001], noise=ev.noise.Zero(), **setting).ravel().tolist() == [0, 1, 0]
-    assert released([1000, 1000], noise=ev.noise.Unit(), **setting).ravel().tolist() == [0, 0]
-    # 99^2 is the threshold: a deviation of 990 + 10 stays below it
-    assert released([1000, 10], noise=ev.noise.Unit(), **setting).ravel().tolist() == [0, 1]
+def test_as_published_the_threshold_is_low_and_without_noise():
+    """Without noise a deviation of 0 joins and one of 1 does not; with noise of 2 / 0.2 = 10 neither does.
+
+    From 90 to 7 the threshold is (83 / 8.25)^2, 101.2: more than 83 + 10, less than 83 + 20. From 100 to 8 it is 98.9:
+    less than 92 + 10, more than 92 + 5.
+    """
+    setting = {"as_published": True, "smoother": "average"}
+    assert released([1000, 1000, 1001], noise=ev.noise.Zero(), **setting).ravel().tolist() == [1000, 1000, 1001]
+    assert released([1000, 1000], noise=ev.noise.Zero(), as_published=True, filter=Joins())[1, 0] == 1
+    assert released([1000, 1000], noise=ev.noise.Unit(), as_published=True, filter=Joins())[1, 0] == 0
+    assert released([90, 7], noise=ev.noise.Unit(), **setting).ravel() == pytest.approx([91.25, 49.75])
+    assert released([100, 8], noise=ev.noise.Unit(), **setting).ravel() == pytest.approx([101.25, 9.25])
 
 
 def test_bins_of_one_cell_share_a_look():

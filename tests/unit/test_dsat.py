@@ -114,7 +114,7 @@ def test_charges_of_both_forms():
 
 def test_the_published_form_draws_one_threshold_noise():
     for published in (False, True):
-        mechanism = DSAT(epsilon=1, window=3, bins=1, looks=2, as_published=published, seed=8)
+        mechanism = DSAT(epsilon=1, window=3, bins=1, looks=2, gain=0, as_published=published, seed=8)
         noise = []
         for t in range(40):
             mechanism.release([1000 * t])

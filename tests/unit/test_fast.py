@@ -5,6 +5,7 @@ import pytest
 
 import eventide as ev
 from eventide.mechanisms.fast import FAST
+from eventide.mechanisms.saving import load
 from eventide.privacy.amounts import NANO
 
 
@@ -30,15 +31,28 @@ def test_a_restless_stream_uses_up_its_looks_at_once():
     assert look_steps(fast, restless) == [*range(15), *range(100, 115)]
 
 
-def test_errors_at_the_set_point_keep_the_interval():
-    """Each release exceeds the last by a tenth of itself, so the error is 0.1 whatever the gain: I stays 1."""
-    growing = FAST(epsilon=1, window=100, bins=1, noise=ev.noise.Zero(), filter=ev.filters.Repeat())
-    stream = (10_000_000 * (1 / 0.9) ** np.arange(15)).astype(int).reshape(-1, 1)
-    ev.run(growing, stream[:6])
-    assert growing._interval.length == pytest.approx(1, abs=1e-5)
-    calm = FAST(epsilon=1, window=100, bins=1, noise=ev.noise.Zero(), filter=ev.filters.Repeat())
-    ev.run(calm, np.full((6, 1), 5))
-    assert calm._interval.length == pytest.approx(1 + 5 * (1 - np.exp(-1)))
+@pytest.mark.parametrize(
+    ("stream", "least_value", "error"),
+    [
+        (10**9 * (1 / 0.9) ** np.arange(6), 1, 0.1),  # each exceeds the last by a tenth of itself: the set point
+        (10**9 * (1 / 0.95) ** np.arange(6), 1, 0.05),
+        (50 * np.arange(6), 1000, 0.05),  # relative to the least value while releases are below it
+    ],
+)
+def test_errors_are_relative_to_the_release(stream, least_value, error):
+    parameters = {"least_value": least_value, "filter": ev.filters.Repeat(), "noise": ev.noise.Zero()}
+    fast = FAST(epsilon=1, window=100, bins=1, **parameters)
+    ev.run(fast, stream.astype(int).reshape(-1, 1))
+    assert fast._interval.length == pytest.approx(1 + 5 * (1 - np.exp((error - 0.1) / 0.1)), abs=1e-6)
+
+
+def test_saved_in_the_middle_of_a_block_it_goes_on():
+    stream = np.random.default_rng(6).integers(400, 900, (60, 2))
+    for cut in range(12):
+        fast = FAST(epsilon=1, window=100, bins=2, noise=ev.noise.Zero())
+        ev.run(fast, stream[:cut])
+        loaded = load(fast.save(), FAST)
+        assert np.array_equal(ev.run(fast, stream[cut:]).fresh, ev.run(loaded, stream[cut:]).fresh)
 
 
 @pytest.mark.parametrize("accounting", ["moving", "fixed-bin"])

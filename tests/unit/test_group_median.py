@@ -36,7 +36,9 @@ def test_smoothers_agree_with_obvious_ones(smoother, steps):
     filter = SMOOTHERS[smoother]().started(*SHAPE)
     groups = [[] for _ in range(6)]
     for values, joining in steps:
-        groups = [[*(group if joins else []), value] for group, joins, value in zip(groups, joining, values, strict=True)]
+        groups = [
+            [*(group if joins else []), value] for group, joins, value in zip(groups, joining, values, strict=True)
+        ]
         expected = [obvious(smoother, np.array(group, dtype=float)) for group in groups]
         found = filter.step(grouped(values, joining))
         largest = max(1, max(np.abs(group).max() for group in groups))

@@ -21,10 +21,12 @@ class Joins(Filter):
 
 
 def released(counts, **parameters):
-    return ev.run(PeGaSus(**{"epsilon": 1.0, "window": 1, "bins": 1} | parameters), np.reshape(counts, (-1, 1))).values[:, 0]
+    return ev.run(PeGaSus(**{"epsilon": 1.0, "window": 1, "bins": 1} | parameters), np.reshape(counts, (-1, 1))).values[
+        :, 0
+    ]
 
 
-@pytest.mark.parametrize("variant", [{}, {"smoother": "average"}, {"smoother": "james-stein", "max_group": 2}])
+@pytest.mark.parametrize("variant", [{}, {"smoother": "james-stein", "max_group": 2}])
 def test_contract(variant):
     assert ev.check_mechanism(PeGaSus, **variant)
 
@@ -46,7 +48,7 @@ def test_without_noise_a_constant_stream_is_one_group():
     assert joins.tolist() == [0] + [1] * 99
 
 
-@pytest.mark.parametrize(("window", "sensitivity"), [(1, 1), (3, 1), (1, 2)])
+@pytest.mark.parametrize(("window", "sensitivity"), [(1, 1), (4, 1), (1, 2)])
 def test_unit_noise_shows_every_scale(window, sensitivity):
     """A count is off by 1 / 0.8; a group closes where deviation + 4 / 0.2 reaches 5 / 0.2 + 2 / 0.2, so at 15."""
     scale = window * sensitivity

@@ -80,6 +80,7 @@ def test_the_number_of_looks_follows_from_released_values():
         mechanism.release([count])
     weights = np.exp([-2 / 8, -1 / 8, 0])
     changes = np.array([10, 30, 0])
+    assert mechanism._changes[:, 0, 0] == pytest.approx([(weights * changes**power).sum() for power in (0, 1, 2)])
     spread = np.average(changes**2, weights=weights) - np.average(changes, weights=weights) ** 2
     expected = math.floor(1.5 * math.sqrt(3 * spread) / 6)
     assert expected == 5
@@ -99,31 +100,109 @@ def test_a_wild_stream_gets_a_look_at_every_step_and_no_tests():
     assert looks == [(step, NANO // 5) for step in range(40)]
 
 
+class ThreeRounds(SPAS):
+    """Always three rounds in a window."""
+
+    def rounds_per_window(self):
+        return np.full((1, 1), 3)
+
+
 def test_a_round_ends_early_where_the_stream_moves():
-    """Two rounds a window: the look is due 5 steps after the last, and comes at once when the stream jumps.
+    """Looks are due 4 steps after the last; a run opens when the window can pay for it before that. Threshold 4.
 
-    step     0 . . . . 5 . . . . 10 . 12
-    stream   0         99        0    500
+    step     0 . . . 4 . . . 8 . 10 11 . . 14 15
+    stream   0 ..................... 99 .........
+    look     x       x       x       x        x    at 11 by the test, before 12; at 15 because it is due
+    run                          [--]      [--]    at 10 and 14 steps 0 and 4 have left the window
     """
-    mechanism = SPAS(epsilon="1/4", window=10, bins=1, first_interval=5, noise=ev.noise.Zero())
-    stream = [0] * 5 + [99] * 5 + [0, 0, 500]
-    fresh = []
-    for count in stream:
-        fresh.append(mechanism.release([count]).fresh)
-        if mechanism.step == 10:
-            mechanism._changes[:] = [[[1]], [[0]], [[3 * 32**2 * 4]]]  # makes it two rounds: 3/16 sqrt(3 E) / 6 = 6
-    assert mechanism.window == 10
-    assert np.flatnonzero(fresh).tolist() == [0, 5, 10, 12]
+    mechanism = ThreeRounds(epsilon=1, window=10, bins=1, noise=ev.noise.Zero())
+    runs, looks = spans_and_points(mechanism, [[0]] * 11 + [[99]] * 5)
+    third, run, look = NANO // 3, NANO // 12, NANO // 4
+    assert looks == [(0, third), (4, third), (8, third), (11, look), (15, look)]
+    assert runs == [(10, 11, run), (14, 15, run)]
 
 
-@pytest.mark.parametrize(("published", "first", "enough"), [(False, 4, 16), (True, 16 / 3, 32)])
+@pytest.mark.parametrize(("published", "first", "enough"), [(False, 3, 56), (True, 4, 40)])
 def test_unit_noise_shows_every_scale(published, first, enough):
-    """Epsilon 1, four rounds in the first window: 1/16 of it to a run and 3/16 to a look.
+    """Three rounds share 1/4 for tests and 3/4 for looks; 20 bins, so the noise of a look adds up to a threshold of 80.
 
-    Repaired: a look without a run has both (noise 4).
+    Repaired: a look without a run has a third of epsilon; a run adds 48 to the distance to the last release and 24 to
+    the threshold. Published: every look has a quarter; 48 to the distance to the step before, 8 to the threshold.
     """
-    mechanism = SPAS(epsilon=1, window=8, bins=1, first_interval=2, as_published=published, noise=ev.noise.Unit())
-    release = mechanism.release([100])
-    assert release.values == pytest.approx(100 + first)
-    assert release.scale == pytest.approx(first)
-    assert release.spent == pytest.approx(0.25 + (3 / 16 if published else 0))
+    for move, looks in ((enough - 1, False), (enough, True)):
+        mechanism = ThreeRounds(
+            epsilon=1, window=10, bins=20, test_share=0.25, as_published=published, noise=ev.noise.Unit()
+        )
+        counts = np.full(20, 100)
+        for step in range(10):
+            release = mechanism.release(counts)
+            assert release.fresh == (step in (0, 4, 8))
+            assert release.scale == pytest.approx(first)
+        assert release.values == pytest.approx(100 + first)
+        counts = counts + (0 if published else first)
+        counts[7] += move
+        release = mechanism.release(counts)
+        assert release.fresh == looks
+        assert release.scale == pytest.approx(4 if looks else first)
+    assert mechanism.noise_range()[0] == pytest.approx(4 / 3 if published else 1)
+    assert mechanism.noise_range()[1] == pytest.approx(40 / 3)
+
+
+def test_charges_of_the_published_form():
+    mechanism = ThreeRounds(epsilon=1, window=10, bins=1, as_published=True, noise=ev.noise.Zero())
+    assert ev.run(mechanism, [[0]] * 5).spent.tolist() == [0.5, 0, 0, 0, 0.25]
+    assert mechanism.ledger.open_spans("disputed test").tolist() == [[NANO // 4]]
+
+
+def test_only_the_published_form_holds_the_last_step():
+    for published in (False, True):
+        mechanism = SPAS(epsilon=1, window=3, bins=["a", "b"], as_published=published, noise=ev.noise.Zero())
+        mechanism.release([4711, 4712])
+        assert mechanism.holds_raw == published
+        assert hasattr(mechanism._test, "_previous") == published
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("epsilon", [0.001, 100, 1e-6, 1e6])
+@pytest.mark.parametrize("window", [1, 50, 10**7])
+def test_extreme_settings_release_finite_numbers(epsilon, window, published):
+    mechanism = SPAS(epsilon=epsilon, window=window, bins=2, sensitivity=1000, as_published=published)
+    for counts in ([0, 0], [10**9, 0], [2**53, 2**53], [0, 0]):
+        release = mechanism.release(counts)
+        assert np.isfinite(release.values).all()
+        assert not np.isinf(release.scale[release.fresh_bins]).any()
+    assert mechanism.ledger.worst_window() <= epsilon
+
+
+def test_many_bins_of_large_counts():
+    mechanism = SPAS(epsilon=1, window=2, bins=100_000, seed=1)
+    for level in (0, 10**9, 0, 10**9):
+        assert np.isfinite(mechanism.release(np.full(100_000, level)).values).all()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"as_published": True},
+        {"first_interval": 1},
+        {"first_interval": 2, "test_share": 0.6},
+        {"first_interval": 2, "as_published": True},
+        {"filter": ev.filters.Truncate()},
+    ],
+)
+def test_contract(parameters):
+    assert ev.check_mechanism(SPAS, **parameters)
+
+
+def test_parameters_are_checked():
+    for bad in ({"first_interval": 0}, {"test_share": 0}, {"test_share": 1.5}):
+        with pytest.raises(ev.InputError):
+            SPAS(epsilon=1, window=4, bins=1, **bad)
+
+
+def test_guarantee_says_what_the_published_form_does_not_cover():
+    assert "no proof covers" not in str(SPAS(epsilon=1, window=4, bins=1).guarantee)
+    published = str(SPAS(epsilon=1, window=4, bins=1, as_published=True).guarantee)
+    assert "no proof covers" in published
+    assert "the step before" in published

@@ -77,6 +77,7 @@ class BudgetAbsorption(DissimilarityMechanism):
     def error_bound(self, absorbed: int, silent_error: float) -> float:
         """A bound on the mean absolute error (Theorem 7 of the paper).
 
+        It is for one group of all bins, without a shifted budget and pan-privacy.
         absorbed: units that a look takes over from quiet steps. silent_error: mean error of the steps after a look.
         """
         unit_noise = 2 * self.window * self.sensitivity / self.epsilon

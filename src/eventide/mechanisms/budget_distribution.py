@@ -59,7 +59,10 @@ class BudgetDistribution(DissimilarityMechanism):
         return self.look_scale(float(self._look_pool) / 2), np.inf
 
     def error_bound(self, publications: int) -> float:
-        """A bound on the mean absolute error with that many looks in every window (Theorem 6 of the paper)."""
+        """A bound on the mean absolute error with that many looks in every window (Theorem 6 of the paper).
+
+        It is for one group of all bins, without a shifted budget and pan-privacy.
+        """
         looks: float = 4 * (2.0**publications - 1) / (publications * self.epsilon)
         return self.sensitivity * (looks + 2 * self.window / (self.epsilon * self.size))
 

@@ -51,12 +51,11 @@ def check_no_window_is_over_epsilon(make: Make) -> None:
         for setting in ({}, {"window": 1}, {"window": 7, "epsilon": "1/7"}, {"sensitivity": 5}, {"window": 10**6}):
             mechanism = make(**setting)
             spent = np.rint(run(mechanism, stream).spent * NANO).astype(np.int64)
-            width = min(mechanism.window, len(spent))
-            windows = np.convolve(spent, np.ones(width, dtype=np.int64))
-            _demand(
-                bool(windows.max() <= mechanism.total and mechanism.ledger.worst_window() <= mechanism.epsilon),
-                f"a window was charged more than epsilon on {name} with {setting}",
-            )
+            within = bool(np.max(mechanism.ledger.worst_window()) <= mechanism.epsilon)
+            if not mechanism.accounts_per_bin:  # there `spent` is that of the dearest bin, which may be another each time
+                width = min(mechanism.window, len(spent))
+                within = within and bool(np.convolve(spent, np.ones(width, np.int64)).max() <= mechanism.total)
+            _demand(within, f"a window was charged more than epsilon on {name} with {setting}")
 
 
 def check_releases_are_well_formed(make: Make) -> None:
@@ -105,7 +104,8 @@ def check_goes_on_after_save_and_load(make: Make) -> None:
         expected, found = run(mechanism, stream[cut:]), run(loaded, stream[cut:])
         same = np.array_equal(expected.values, found.values) and np.array_equal(expected.spent, found.spent)
         _demand(same, f"saved and loaded at step {cut}, it releases something else")
-        _demand(mechanism.ledger.worst_window() == loaded.ledger.worst_window(), "the ledger was not saved whole")
+        worst = (one.ledger.worst_window() for one in (mechanism, loaded))
+        _demand(np.array_equal(*worst), "the ledger was not saved whole")
 
 
 def check_memory_is_bounded(make: Make) -> None:
@@ -167,7 +167,7 @@ def check_bad_input_changes_nothing(make: Make) -> None:
         try:
             mechanism.release(bad[index % len(bad)])
         except InputError:
-            _demand(mechanism.ledger.left() == left, "refused input was charged")
+            _demand(np.array_equal(mechanism.ledger.left(), left), "refused input was charged")
         except Exception as problem:
             raise AssertionError(f"bad input raised {type(problem).__name__} instead of InputError") from problem
         else:

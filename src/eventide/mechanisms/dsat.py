@@ -36,26 +36,27 @@ class DSAT(RoundsMechanism):
 
     Use: where all bins change together, by much more than the noise of a look, at times nobody knows beforehand.
 
-    Parameters: looks is C, 15 % of w by default; test_share the part of epsilon for tests; threshold where the
-    controller starts, in multiples of the error that the noise of a look brings over all bins; gain how far it moves: a
-    look multiplies the threshold by exp(gain), w / C steps without one divide it by as much; as_published keeps the
-    single threshold noise of the paper, which no proof covers.
-
     Departures: the paper draws the noise of the threshold once, which is not private on an endless stream; here every
     run draws its own and is charged as a span. A run opens only when the window can pay for its look as well, so any
     window meets at most C runs. The units of the paper are unclear: its thresholds from 0 to 2 fit histograms scaled to
-    one, which for a single bin are constant, and its split of epsilon needs the number of rows and then leaves 15 % to
-    the looks, or less than nothing. Ours tests the integer L1 distance of counts, needs no number of rows, and gives
-    tests a tenth of epsilon: from 2 % to 20 % little changes on the benchmark's streams and on real ones. The paper's
-    controller compares the looks of a window with their largest number, so it only ever lowers the threshold; the
-    public Java code divides whole numbers there and sets it to 0 at once. Ours works on the logarithm, with gain 1. No
-    steps are skipped at the start, and there is no last step to spend a rest on.
+    one, which are constant for a single bin, and its split of epsilon needs the number of rows and mostly ends at its
+    cap, where looks get C / w of epsilon. Ours tests the integer L1 distance of counts, needs no number of rows, and
+    gives tests a tenth of epsilon: from 2 % to 20 % little changes on the benchmark's streams and on real ones. After
+    the first window the paper's controller compares the looks of a window with the most there can be, so it only ever
+    lowers the threshold; the public Java code divides whole numbers there and has it at 0 at once. Ours moves the
+    logarithm of the threshold. No steps are skipped at the start, and there is no last step to spend a rest on.
 
     Reference: Li, Xiong, Jiang, Liu: Differentially private histogram publication for dynamic datasets: an adaptive
     sampling approach. CIKM 2015.
 
+    looks: the most in a window (C; 15 % of w by default). test_share: the part of epsilon for tests (k). threshold:
+    where the controller starts, in multiples of the error that the noise of a look brings over all bins (T). gain: a
+    look multiplies the threshold by exp(gain), and w / C steps without one divide it by as much (theta). as_published:
+    keep the single threshold noise of the paper, which no proof covers.
+
     >>> import eventide as ev
-    >>> dsat = ev.DSAT(epsilon=1.0, window=4, bins=1, looks=2, noise=ev.noise.Zero())
+    >>> from eventide.mechanisms.dsat import DSAT
+    >>> dsat = DSAT(epsilon=1.0, window=4, bins=1, looks=2, noise=ev.noise.Zero())
     >>> [float(dsat.release([count]).values[0]) for count in (5, 6, 40, 41, 90)]
     [5.0, 5.0, 40.0, 40.0, 90.0]
     """

@@ -53,7 +53,10 @@ class PanPrivateMechanism(Mechanism):
         return super().perturbation(step, amount) if self._cells is None else self._cells.read(self.meter, amount > 0)
 
     def look_scale(self, charge: float) -> float:
-        """The noise scale of a look with that many nano-epsilon; that of one draw with the variance of both."""
+        """The noise scale of a look with that many nano-epsilon; of noise drawn twice, that of one draw as variable.
+
+        Every announced intrusion draws once more on top.
+        """
         once = self.sensitivity * NANO / charge if charge else math.inf
         return once if self._cells is None else once * math.sqrt(2)
 

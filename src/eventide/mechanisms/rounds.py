@@ -98,8 +98,11 @@ class RoundsMechanism(Mechanism):
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, and what it does not cover in the published form."""
-        disputed = "as published, one noise on the threshold serves all tests for ever, which no proof covers"
-        return (*super().assumptions(), disputed) if self.as_published else super().assumptions()
+        if not self.as_published:
+            return super().assumptions()
+        steps = " and each compares with the true counts of the step before" if self.published_compares_steps else ""
+        disputed = f"as published, one noise on the threshold serves all tests for ever{steps}, which no proof covers"
+        return (*super().assumptions(), disputed)
 
     def _open_rounds(self, index: int) -> None:
         """Open a round where none is and the window can pay for it; without budget for its run or look none opens."""

@@ -32,23 +32,25 @@ class SPAS(RoundsMechanism):
 
     Use: where nobody knows how fast the stream moves; it finds its place between Sample (c = 1) and Uniform (c = w).
 
-    Parameters: test_share the part of epsilon for tests, a quarter by default; first_interval the steps between looks
-    in the first window, where nothing is known yet; as_published keeps the single threshold noise and the distance to
-    the step before, which no proof covers.
-
     Departures: the paper draws the noise of the threshold once, and compares with the true counts of the step before,
     so that one step enters two tests; here every run draws its own noise, is charged as a span, and compares with the
-    last release. The number of looks may change while a round is open; the round keeps what it had when it opened. A
-    look is forced w / c steps after the last one; the published rule forces looks one after another at the end of a
-    window, which is worse than none. Test budget goes to a look only where no run was opened. The public code spends
-    all of epsilon in the first window while tests of the second begin, and more than that if w < 20; ours asks the
-    ledger. The memory of past changes fades over two windows instead of ending there, and c is never above w.
+    last release. A round keeps the budgets it opened with, even if c changes. A look is forced w / c steps after the
+    last one; the published rule forces looks one after another at the end of a window, which on the benchmark's streams
+    is worse than forcing none. So a run opens where the window can pay for a look before it is due, and test budget
+    goes to a look only where no run was opened. The public code spends all of epsilon in the first window while tests
+    of the second begin, and more than that if w < 20; ours asks the ledger. The memory of past changes fades over two
+    windows instead of ending there, and c is never above w.
 
     Reference: Li, Li, Cheng, Gong, Ren, Qin, Wang: SPAS: continuous release of data streams under w-event differential
     privacy. SIGMOD 2025.
 
+    test_share: the part of epsilon for tests. first_interval: steps between the looks of the first window, when nothing
+    is known yet. as_published: keep the single threshold noise and the distance to the step before, which no proof
+    covers.
+
     >>> import eventide as ev
-    >>> spas = ev.SPAS(epsilon=1.0, window=4, bins=1, first_interval=2, noise=ev.noise.Zero())
+    >>> from eventide.mechanisms.spas import SPAS
+    >>> spas = SPAS(epsilon=1.0, window=4, bins=1, first_interval=2, noise=ev.noise.Zero())
     >>> [float(spas.release([count]).values[0]) for count in (5, 6, 40, 41)]
     [5.0, 5.0, 40.0, 40.0]
     """
@@ -78,12 +80,15 @@ class SPAS(RoundsMechanism):
         self._changes: Array = np.zeros((3, self.replicas, 1))  # fading sums of 1, |change| and change^2 over looks
 
     def rounds_per_window(self) -> Ints:
-        """As many as the spread of past changes suggests; in the first window, one in every first_interval steps."""
+        """c = epsilon2 sqrt(3 V) / (6 sensitivity), V being the variance of the size of past changes.
+
+        In the first window, one in every first_interval steps.
+        """
         if self.step < self.window:
             return np.full((1, 1), -(-self.window // self.first_interval))
         looks = np.maximum(self._changes[0], np.finfo(float).tiny)
-        spread = np.maximum(self._changes[2] / looks - (self._changes[1] / looks) ** 2, 0)
-        best = self._look_pool / NANO * np.sqrt(3 * spread) / (6 * self.sensitivity)
+        variance = np.maximum(self._changes[2] / looks - (self._changes[1] / looks) ** 2, 0)
+        best = self._look_pool / NANO * np.sqrt(3 * variance) / (6 * self.sensitivity)
         return np.asarray(np.clip(best, 1, self.window), dtype=np.int64)
 
     def due(self, index: int, rounds: Ints) -> Ints:

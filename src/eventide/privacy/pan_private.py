@@ -58,7 +58,7 @@ class NoisyCells(Stateful):
 
     def add(self, bin: int) -> None:
         """Count one event."""
-        self._count(np.ones((1, 1), dtype=np.int64), slice(bin, bin + 1))
+        self._count(1, slice(bin, bin + 1))
 
     def pour(self, meter: Meter, step: SealedStep) -> None:
         """Count all events of a sealed step at once."""
@@ -99,9 +99,9 @@ class NoisyCells(Stateful):
     def __repr__(self) -> str:
         return f"<noisy cells of {self.shape[1]} bins>"
 
-    def _count(self, counts: Ints, bins: slice) -> None:
-        self._decision[:, bins] += np.where(self.decision_budget > 0, counts, 0)
-        self._look[:, bins] += np.where(self.look_budget > 0, counts, 0)
+    def _count(self, counts: int | Ints, bins: slice) -> None:
+        self._decision[:, bins] += counts * (self.decision_budget > 0)
+        self._look[:, bins] += counts * (self.look_budget > 0)
 
 
 def mean_absolute_noise(sensitivity: int, budget: Ints) -> Array:

@@ -1,0 +1,47 @@
+"""A whole file of counts in memory, for studies on data one may look at; publishing reads step by step instead.
+
+Wide and long files, as `count_files` describes them. Of a long file the bins are taken from the data, sorted: in a
+study nothing is published. May import `errors`, `arrays` and its neighbours in `streams`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventide.arrays import Ints
+from eventide.streams.count_files import open_counts
+from eventide.streams.tables import open_table
+
+
+class Matrix(NamedTuple):
+    """Counts of shape `(T, d)` with the names of the d bins."""
+
+    counts: Ints
+    bins: tuple[str, ...]
+
+
+def read_matrix(path: str | Path, steps: int = 0) -> Matrix:
+    """Read a file of counts; empty steps are added at the end until there are `steps`."""
+    file = open_counts(path, _bins_of(path))
+    rows = list(file.steps())
+    rows += [np.zeros(len(file.bins), dtype=np.int64)] * (steps - len(rows))
+    return Matrix(np.stack(rows), file.bins)
+
+
+def _bins_of(path: str | Path) -> tuple[str, ...] | None:
+    """Every name that occurs in a long file; None for a wide one, whose header names them."""
+    table = open_table(path)
+    columns = [column for column in table.columns if column.lower() == "bin"]
+    if not columns:
+        return None
+    names = {name for _, (array,) in table.batches(columns) for name in pc.unique(_text(array)).to_pylist()}
+    return tuple(sorted(names))
+
+
+def _text(array: pa.Array) -> pa.Array:
+    return pc.utf8_trim_whitespace(pc.fill_null(pc.cast(array, pa.string()), ""))
