@@ -29,11 +29,15 @@ _HOMES = {
     "Hybrid": "eventide.mechanisms.hybrid",
     "BudgetDistribution": "eventide.mechanisms.budget_distribution",
     "BudgetAbsorption": "eventide.mechanisms.budget_absorption",
+    "DSAT": "eventide.mechanisms.dsat",
+    "SPAS": "eventide.mechanisms.spas",
     "Query": "eventide.windows.workload",
 }
 _MODULES = {"windows": "eventide.windows", "noise": "eventide.privacy.noise", "filters": "eventide.filters"}
 
 __all__ = [
+    "DSAT",
+    "SPAS",
     "BudgetAbsorption",
     "BudgetDistribution",
     "BudgetExceeded",

@@ -11,6 +11,12 @@ from eventide.privacy.amounts import NANO
 
 VARIANTS = [(name, {}) for name in ev.mechanism_names()]
 VARIANTS += [("hybrid", {"k": 3}), ("bd", {"shift_budget": True, "window": 1}), ("ba", {"shift_budget": True})]
+VARIANTS += [
+    (name, variant) for name in ("bd", "ba") for variant in ({"groups": 2}, {"groups": 3, "accounting": "fixed-bin"})
+]
+VARIANTS += [(name, {"pan_private": mode}) for name in ("bd", "ba") for mode in ("single", "announced")]
+VARIANTS += [(name, {"as_published": True}) for name in ("dsat", "spas")]
+VARIANTS += [("dsat", {"looks": 3}), ("spas", {"first_interval": 2})]
 VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "bd", "ba")]
 
 

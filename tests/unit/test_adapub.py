@@ -59,6 +59,9 @@ def test_the_controller_remembers_the_errors_of_its_group_only():
     assert released([1000, 10, 16], **setting).ravel().tolist() == [1000, 505, 342]
     assert released([1000, 10, 16], gains=(1.0, 0.0, 0.0), **setting).ravel().tolist() == [1000, 505, 16]
     assert released([1000, 10, 400, 400, 20], **setting).ravel().tolist() == [1000, 505, 400, 400, 20]
+    adapub = AdaPub(epsilon=1, window=1, bins=1, **setting)
+    ev.run(adapub, [[1000], [10]])
+    assert ev.load(adapub.save(), AdaPub).release([16]).values.tolist() == [342]
 
 
 def test_unit_noise_shows_every_scale():

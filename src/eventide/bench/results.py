@@ -189,3 +189,23 @@ def _shown(study: Study, label: str, public: bool) -> dict[str, Any]:
     facts = dataclasses.asdict(study.facts[label])
     shown = facts if public else {key: facts[key] for key in ("steps", "bins")}
     return shown | {"public": public}
+
+
+class Standing(NamedTuple):
+    """How a mechanism fares by the first error the study measures: in how many contests it is best, and how near."""
+
+    mechanism: str
+    contests: int
+    best: int
+    median_delta: float
+
+
+def standings(results: Results) -> list[Standing]:
+    """Mechanisms by their median deterioration against the best of each stream and setting; empty without errors."""
+    rows = [row for row in results.table.to_pylist() if row["delta"] is not None]
+    deltas: dict[str, list[float]] = {}
+    for row in rows:
+        if row["metric"] == rows[0]["metric"]:
+            deltas.setdefault(row["mechanism"], []).append(row["delta"])
+    found = [Standing(name, len(each), each.count(1.0), float(np.median(each))) for name, each in deltas.items()]
+    return sorted(found, key=lambda standing: standing.median_delta)

@@ -27,7 +27,7 @@ from eventide.privacy.noise import Seeded
 
 LARGEST_RUN = 2**17  # replicas times bins: some mechanisms hold dozens of numbers for each
 LONGEST_RUN = 2**22  # replicas times steps: some metrics hold one number for each
-BLOCK = 2**18  # values handed to the metrics at once
+BLOCK = 2**14  # values of a cell that are handed to the metrics at once; not of the run, so that sums stay the same
 STEP_COST = 5000  # what a step costs besides its values, in values
 
 
@@ -127,7 +127,7 @@ def releases(study: Study, cells: Sequence[Cell], truth: Ints, first: int, repet
     shape = (streams, repetitions)
     seeds = [study.seed_of(cell, first) for cell in cells]
     noise = CellNoise(seeds, repetitions) if bins == 1 else Seeded(*seeds)
-    length = max(1, BLOCK // (streams * repetitions * bins))
+    length = max(1, BLOCK // (repetitions * bins))
     try:
         mechanism = cells[0].mechanism.build(cells[0].setting, bins, streams * repetitions, noise)
         for begin in range(0, steps, length):

@@ -16,6 +16,8 @@ _HOMES = {
     "hybrid": ("eventide.mechanisms.hybrid", "Hybrid"),
     "bd": ("eventide.mechanisms.budget_distribution", "BudgetDistribution"),
     "ba": ("eventide.mechanisms.budget_absorption", "BudgetAbsorption"),
+    "dsat": ("eventide.mechanisms.dsat", "DSAT"),
+    "spas": ("eventide.mechanisms.spas", "SPAS"),
 }
 
 

@@ -11,13 +11,15 @@ import numpy as np
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import Common
-from eventide.mechanisms.sampling_rate import SamplingRates
 from eventide.mechanisms.window_baselines import TimeUnitBaseline
 from eventide.privacy.amounts import NANO, Amount, exact
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
+# The percentage of events to sample that makes the error of a count of N least, N (1 - b) / b + 2 / (b e')^2: it is the
+# same for every N and budget, since amplification gives e' less than the division by b takes away.
+BEST_RATE = 100
 CERTAINTY = 3  # standard deviations of the monitoring; a false alarm costs a group, a missed change max_group units
 LARGEST_GROUP = 512  # so that no sum of counts up to 2^53 leaves 62 bits
 
@@ -46,7 +48,8 @@ class RetroactiveGrouping(TimeUnitBaseline):
     published window is the sum of the units as they were released; here all units of a group count with its mean as
     soon as it is known, and a group that a change cuts short is published too instead of thrown away: both are free,
     since every unit enters exactly one publication. A filter changes the units as they are released, not the windows.
-    The sampling rate of the monitoring is the best by the published formula, which is 100 %: see `SamplingRates`.
+    The published monitoring looks for the best sampling rate, count by count; with noise divided by the rate, as it
+    must be, that is always 100 %.
 
     Reference: Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM CIKM 2015.
 
@@ -92,7 +95,6 @@ class RetroactiveGrouping(TimeUnitBaseline):
         part = exact(self.monitor_share)
         self._monitor = math.floor(self.total * part / self.window)
         self._publication = math.floor(self.total * (1 - part) / self.window)
-        self._rates = SamplingRates(self._monitor, self.sensitivity)
         self._groups = self.meter.sum_over_steps(self.budget_allocation())
         self._full_size: Ints = np.ones(self.meter.shape, dtype=np.int64)
         self._last: Array = np.zeros(self.meter.shape)
@@ -114,20 +116,18 @@ class RetroactiveGrouping(TimeUnitBaseline):
         return self._publish(amount > 0)
 
     def _has_moved(self, step: SealedStep) -> Bools:
-        """In which bins a sample of the unit lies further from the last value than a plain release would."""
-        percent, error = self._rates.best(np.maximum(self._last, 0))
-        sample = self.meter.thinned(step, percent, np.array([[self._monitor]]))
-        difference = sample.values * (100 / percent) - self._last
-        moved: Bools = difference**2 >= 2 * self._plain_scale() ** 2 + CERTAINTY**2 * error
+        """In which bins the unit, as far as a sample tells, lies further from the last value than a plain release."""
+        sample = self.meter.thinned(step, np.array([[BEST_RATE]]), np.array([[self._monitor]]))
+        error = 2 * self._plain_scale() ** 2 + CERTAINTY**2 * 2 * sample.scale**2
+        moved: Bools = (sample.values - self._last) ** 2 >= error
         return moved
 
     def _publish(self, where: Bools) -> Measured:
         """The means of the open groups in `where`, which end; in the window, all their units now count with them."""
-        units = self._groups.steps
+        units = np.maximum(self._groups.steps, 1)
         sums = self.meter.read(self._groups, where)
-        divisor = np.maximum(units, 1)
-        means = Measured(sums.values / divisor, sums.scale / divisor, sums.fresh)
-        self._sums.revise(means.values, np.where(means.fresh, units, 0))
+        means = Measured(sums.values / units, sums.scale / units, sums.fresh)
+        self._sums.revise(means.values, units * means.fresh)
         np.copyto(self._last, means.values, where=means.fresh)
         np.copyto(self._full_size, np.minimum(2 * units, self.max_group), where=means.fresh)
         return means

@@ -25,7 +25,7 @@ from eventide.privacy.threshold_test import ThresholdTest
 class DisputedTest(ThresholdTest):
     """The published test of each replica; it holds the true counts of the step before, for tests against them."""
 
-    state = ("_previous",)  # type: ignore[assignment]
+    state = ("_previous",)
 
     def __init__(self, lane: str, replicas: int, query_factor: int, previous: Ints) -> None:
         super().__init__(lane, replicas)

@@ -98,6 +98,29 @@ class WindowLedger(Stateful):
             self._take(peak - self._peak)
             self._bins, self._peak = bins, peak
 
+    def charge_each(self, amounts: Ints) -> None:
+        """Charge this step and those after it one amount each and advance past them, or refuse and change nothing.
+
+        The same as to charge and advance step by step, in a few array operations. Sums can leave 64 bits only behind
+        the first window that is over epsilon; that one is exact, so no excess is missed.
+        """
+        asked = self._checked_each(amounts)
+        rows = np.broadcast_to(asked, (len(asked), *self.accounts)).copy()
+        rows[0] += self._point + self._peak + self._closed
+        leaving = self._leaving(rows)
+        spent = self._spent + np.cumsum(asked, axis=0) - (np.cumsum(leaving, axis=0) - leaving)
+        over = np.argwhere(spent > self.total)
+        if len(over):
+            refused, left = int(asked[over[0, 0], 0, 0]), self.total - int(spent[tuple(over[0])])
+            raise BudgetExceeded(refused / NANO, (left + refused) / NANO, self.window)
+        self._worst = np.maximum(self._worst, spent.max(axis=0))
+        self._make_room(self.step + len(rows))
+        kept = rows[-self.window :]
+        self._rows[(self.step + np.arange(len(rows) - len(kept), len(rows))) % self.window] = kept
+        self.step += len(rows)
+        self._spent = spent[-1] - leaving[-1]
+        self._begin_step()
+
     def open_span(self, amount: int | Ints, lane: str = "span") -> None:
         """Charge a run that begins at this step; where the amount is 0 none begins. A lane holds one open span each."""
         asked = self.checked(amount)
@@ -124,16 +147,31 @@ class WindowLedger(Stateful):
     def advance(self) -> None:
         """Seal the current step and begin the next: the oldest step of the window falls out of it."""
         self._worst = np.maximum(self._worst, self._spent)
-        row = self.step % self.window
-        if row == len(self._rows):
-            grown = min(2 * row, self.window) - row
-            self._rows = np.concatenate([self._rows, np.zeros((grown, *self.accounts), dtype=np.int64)])
-        self._rows[row] = self._point + self._peak + self._closed
+        self._make_room(self.step + 1)
+        self._rows[self.step % self.window] = self._point + self._peak + self._closed
         self.step += 1
         if self.step >= self.window:
             self._spent = self._spent - self._rows[self.step % self.window]
+        self._begin_step()
+
+    def _begin_step(self) -> None:
         self._point = self._peak = self._opened = self._closed = self._nothing
         self._bins = None
+
+    def _make_room(self, steps: int) -> None:
+        """Have rows for the last steps of the first `steps`; a doubling at a time."""
+        while len(self._rows) < min(steps, self.window):
+            grown = min(len(self._rows), self.window - len(self._rows))
+            self._rows = np.concatenate([self._rows, np.zeros((grown, *self.accounts), dtype=np.int64)])
+
+    def _leaving(self, rows: Ints) -> Ints:
+        """What falls out of the window at the end of this step and of each one after it, of which `rows` are made."""
+        steps = self.step + 1 - self.window + np.arange(len(rows))
+        leaving = np.zeros_like(rows)
+        earlier, among = (steps >= 0) & (steps < self.step), steps >= self.step
+        leaving[earlier] = self._rows[steps[earlier] % self.window]
+        leaving[among] = rows[steps[among] - self.step]
+        return leaving
 
     def _take(self, added: Ints) -> None:
         """Add to the window that ends now, or raise before anything changed."""
@@ -159,6 +197,17 @@ class WindowLedger(Stateful):
                 raise InputError("a charge cannot be negative")
             raise BudgetExceeded(int(asked.max()) / NANO, int(self.left_nano().min()) / NANO, self.window)
         return asked
+
+    def _checked_each(self, amounts: Ints) -> Ints:
+        """One charge for each of several steps, alike for all replicas, as `(steps, 1, 1)`."""
+        asked = np.asarray(amounts)
+        if asked.dtype != np.int64 or asked.ndim != 1 or not asked.size:
+            raise InputError("charges of several steps are whole nano-epsilon, as an int64 array of one axis")
+        if asked.min() < 0:
+            raise InputError("a charge cannot be negative")
+        if asked.max() > self.total:
+            raise BudgetExceeded(int(asked.max()) / NANO, self.epsilon, self.window)
+        return asked[:, None, None]
 
     def _shown(self, amounts: Ints) -> float | Floats:
         """Epsilon as users see it: no axis for a single replica, no axis for a single account of each."""

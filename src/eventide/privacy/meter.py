@@ -11,6 +11,7 @@ amount of 0 asks for nothing: that cell is not measured and not charged. Imports
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from eventide.privacy.measured import Measured
 from eventide.privacy.noise import Source
 from eventide.privacy.partition import Partition
 from eventide.privacy.sealed import SealedStep, destroy, unseal
+from eventide.privacy.slot_sums import Cut, SlotSums
 from eventide.privacy.sum_over_steps import SumOverSteps
 from eventide.privacy.threshold_test import ThresholdTest
 
@@ -137,6 +139,18 @@ class Meter:
         sums._sums[erased] = 0
         sums._steps[erased] = 0
 
+    def slot_sums(self, levels: int) -> SlotSums:
+        """Sealed sums over slots of several levels, for `sum_slots`; see `SlotSums` for why they are private."""
+        return SlotSums(levels, self.shape[1])
+
+    def end_slots(self, sums: SlotSums) -> Array:
+        """End all open slots now and read them, `(levels, R, d)`; 0 where none was open. Already charged."""
+        ending = np.zeros(1, dtype=np.int64)  # a level that is not open ends an empty slot without a budget
+        budgets = np.where(sums._open, sums._budgets, 0)
+        cuts = [Cut(ending, budgets[level : level + 1]) for level in range(len(budgets))]
+        nothing = np.zeros((1, self.shape[1]), dtype=np.int64)
+        return np.concatenate(self._ended(sums, nothing, cuts))
+
     def threshold_test(self, lane: str = "test") -> ThresholdTest:
         """A sparse-vector test over distances; no run is open yet. See `ThresholdTest` for why it is private."""
         return ThresholdTest(lane, self.shape[0])
@@ -185,6 +199,21 @@ class Meter:
         test.begin(truth, begins, self._draw("test", test.THRESHOLD_FACTOR, test.amount, self.shape))
         return joins, begins
 
+    def _ended(self, sums: SlotSums, counts: Ints, cuts: Sequence[Cut]) -> list[Array]:
+        """Add counts `(steps, d)` to the slots, and read those that end in order of time and level."""
+        truths = [sums._totals(level, counts, cut) for level, cut in enumerate(cuts)]
+        closing = [len(cut.ends) for cut in cuts]
+        truth = np.concatenate([total[:count] for total, count in zip(truths, closing, strict=True)])
+        budget = np.concatenate([cut.budgets[:count] for cut, count in zip(cuts, closing, strict=True)])
+        end = np.concatenate([cut.ends for cut in cuts])
+        order = np.lexsort((np.repeat(np.arange(len(cuts)), closing), end))
+        order = order[budget[order] > 0]
+        noise = self._draw_in_turn("sum over steps", budget[order])
+        values = np.zeros((len(budget), *self.shape), dtype=noise.dtype)
+        values[order] = truth[order, None] + noise
+        sums._keep([total[count:] for total, count in zip(truths, closing, strict=True)], cuts)
+        return np.split(values, np.cumsum(closing)[:-1])
+
     def _open(self, step: SealedStep) -> Ints:
         if not isinstance(step, SealedStep):
             raise StateError("the meter measures sealed steps only")
@@ -223,8 +252,40 @@ class Meter:
             self.journal.append(Draw(kind, self.ledger.step, numerator, np.array(charges), shape))
         return self.source.laplace(numerator, charges, shape)
 
+    def _draw_in_turn(self, kind: str, charges: Ints) -> Array:
+        numerator = self._numerator(1, None)
+        if self.journal is not None:
+            self.journal.append(Draw(kind, self.ledger.step, numerator, charges, self.shape))
+        return self.source.laplace_in_turn(numerator, charges, self.shape)
+
     def _numerator(self, factor: int, sensitivity: int | None) -> int:
         return factor * (self.sensitivity if sensitivity is None else sensitivity) * NANO
+
+
+class SlotSteps(NamedTuple):
+    """The next steps of one stream: its meter, its open slots, true counts `(steps, d)`, and how each level cuts them.
+
+    Every replica has the same counts.
+    """
+
+    meter: Meter
+    sums: SlotSums
+    counts: Ints
+    cuts: Sequence[Cut]
+
+
+def sum_slots(streams: Sequence[SlotSteps]) -> list[list[Array]]:
+    """Charge the next steps of streams that share a ledger, and read the slots that end, `(slots, R, d)` a level.
+
+    All steps are charged, with what the slots of all streams over them cost together, before anything is added or
+    drawn; where that is refused nothing changes. What ended without a budget is 0.
+    """
+    ledger, steps = streams[0].meter.ledger, len(streams[0].counts)
+    if any(stream.meter.ledger is not ledger or len(stream.counts) != steps for stream in streams):
+        raise StateError("streams that are measured together share a ledger and have equally many steps")
+    charges = [stream.sums.checked(stream.cuts, steps, ledger.total) for stream in streams]
+    ledger.charge_each(np.sum(charges, axis=0))
+    return [stream.meter._ended(stream.sums, stream.counts, stream.cuts) for stream in streams]
 
 
 def _whole(reference: Array) -> Ints:

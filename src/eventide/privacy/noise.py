@@ -40,6 +40,11 @@ class Source(abc.ABC):
         `charges` (int64, >= 0) broadcasts to `shape`. Where the charge is 0 nothing is drawn and the cell is 0.
         """
 
+    def laplace_in_turn(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """One draw of `shape` after the other, a charge for each; a seeded source gives what single draws would."""
+        every = charges.reshape(-1, *(1 for _ in shape))
+        return self.laplace(numerator, every, (len(charges), *shape))
+
     @abc.abstractmethod
     def binomial(self, counts: Ints, percent: Ints) -> Ints:
         """How many of `counts` events survive, each kept with probability percent / 100; the arrays broadcast."""
@@ -137,7 +142,17 @@ class Seeded(Source):
             scale = float(numerator) / charges
         else:
             scale = np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
-        pair = self._generator.standard_exponential((2, *shape))
+        return self._differences(self._generator.standard_exponential((2, *shape)), scale)
+
+    def laplace_in_turn(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
+        """All in one call: the generator fills an array in the order in which single draws would ask for it."""
+        _check_scales(numerator, charges)
+        scale = np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
+        pairs = self._generator.standard_exponential((len(charges), 2, *shape))
+        return self._differences(np.moveaxis(pairs, 1, 0), scale.reshape(-1, *(1 for _ in shape)))
+
+    @staticmethod
+    def _differences(pair: Array, scale: Array) -> Ints:
         pair *= scale
         np.floor(pair, out=pair)
         return np.asarray(pair[0] - pair[1], np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from eventide.arrays import Array, Ints
@@ -18,7 +20,7 @@ class ThresholdTest(Stateful):
     """
 
     THRESHOLD_FACTOR, QUERY_FACTOR = 2, 4
-    state = ("_budget", "_threshold_noise")
+    state: ClassVar[tuple[str, ...]] = ("_budget", "_threshold_noise")
 
     def __init__(self, lane: str, replicas: int) -> None:
         self.lane = lane

@@ -13,4 +13,4 @@ from eventide.windows.workload import Workload
 def design(workload: Workload, budget: int) -> Layers:
     """The plan of all steps, within `budget` nano-epsilon."""
     steps = workload.steps.sizes
-    return Layers(steps, {step: step for step in steps}, workload.length, workload.periodic, budget)
+    return Layers.of(workload, steps, {step: step for step in steps}, budget)

@@ -51,7 +51,7 @@ def nested_steps(workload: Workload, fractions: dict[int, float]) -> Nested:
     last = len(workload.nodes) - 1
     levels = [Level(np.arange(last + 1), np.ones(last))]
     for step, fraction in fractions.items():
-        bounds = np.union1d(np.flatnonzero(workload.nodes % step == 0), last)
+        bounds = np.union1d(np.flatnonzero((workload.start + workload.nodes) % step == 0), [0, last])
         levels.append(Level(bounds, np.full(len(bounds) - 1, fraction)))
     return Nested(workload.nodes, levels, NANO, workload.periodic)
 

@@ -2,7 +2,7 @@
 
 `Layers` takes the slots of one chosen layer, as the simplest published planners do; `Cover` finds the cheapest chain
 among all slots. Only slots that end by the window's end are in a chain, so answers are on time. Imports numpy,
-eventide.arrays, schemes and the slots.
+eventide.arrays, schemes, the slots and the workload.
 """
 
 from __future__ import annotations
@@ -16,15 +16,25 @@ from eventide.arrays import Floats, Ints
 from eventide.windows.cover_kernels import cheapest_chains
 from eventide.windows.scheme import Cyclic, positions
 from eventide.windows.slots import Slots, noise_variance, partition, stacked
+from eventide.windows.workload import Workload
 
 
 class Layers:
     """One partition per chosen step, equal budgets; a query takes the slots of the layer that serves its step."""
 
-    def __init__(self, steps: list[int], serves: dict[int, int], length: int, periodic: bool, budget: int) -> None:
-        self.slots = stacked([partition(step, length) for step in steps], budget)
+    def __init__(self, slots: Slots, length: int, periodic: bool, steps: list[int], serves: dict[int, int]) -> None:
+        self.slots, self.length, self.periodic = slots, length, periodic
         self.steps, self.serves = steps, serves
-        self.length, self.periodic = length, periodic
+
+    @classmethod
+    def of(cls, workload: Workload, steps: list[int], serves: dict[int, int], budget: int) -> Layers:
+        """Layers of the given steps that share `budget` nano-epsilon."""
+        slots = stacked([partition(step, workload) for step in steps], budget)
+        return cls(slots, workload.length, workload.periodic, steps, serves)
+
+    def divided(self, parts: int) -> Layers:
+        """The same slots with one of `parts` equal parts of every budget."""
+        return Layers(self.slots.divided(parts), self.length, self.periodic, self.steps, self.serves)
 
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of each window's answer, for a query of the given step."""
@@ -75,6 +85,10 @@ class Cover(Cyclic):
             budgets.append(int((budget - sum(budgets)) * min(share / shares[level:].sum(), 1.0)) if share else 0)
         slots = replace(self.slots, budget=np.array(budgets, dtype=np.int64)[self.slots.level])
         return Cover(slots, self.length, self.periodic)
+
+    def divided(self, parts: int) -> Cover:
+        """The same slots with one of `parts` equal parts of every budget."""
+        return Cover(self.slots.divided(parts), self.length, self.periodic)
 
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
         """The variance of intervals of [0, length)."""

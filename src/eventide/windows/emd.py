@@ -84,11 +84,11 @@ def _nearly_closest(steps: Ints, queries: Ints, choices: list[list[int]]) -> Int
 
 def representative_cover(workload: Workload, chosen: Sequence[int], budget: int) -> Cover:
     """The layers of the chosen steps, the shortest of them split at the boundaries of all others."""
-    steps, length = workload.steps.sizes, workload.length
-    layers = [partition(steps[i], length) for i in chosen]
-    others = [partition(step, length) for i, step in enumerate(steps) if i not in chosen]
+    steps = workload.steps.sizes
+    layers = [partition(steps[i], workload) for i in chosen]
+    others = [partition(step, workload) for i, step in enumerate(steps) if i not in chosen]
     layers[0] = np.unique(np.concatenate([layers[0], *others]))
-    return Cover(stacked(layers, budget), length, workload.periodic)
+    return Cover(stacked(layers, budget), workload.length, workload.periodic)
 
 
 def design(workload: Workload, budget: int) -> Cover:

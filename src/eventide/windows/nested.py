@@ -110,6 +110,10 @@ class Nested(Cyclic):
         """The same plan for another budget."""
         return Nested(self.nodes, self.levels, budget, self.periodic)
 
+    def divided(self, parts: int) -> Nested:
+        """The same plan with one of `parts` equal parts of the budget."""
+        return self.with_budget(self.budget // parts)
+
     def simplified(self) -> Nested:
         """The same plan without idle levels; of two slots over the same ticks the lower one gets both budgets.
 

@@ -22,13 +22,13 @@ def climb(  # type: ignore[no-untyped-def]
     """From `begin` up to the largest slot [low, high) around it that ends by `end`.
 
     Returns that slot's level and the variances of the arms of the star that stands for the network inside it: from the
-    centre to begin and to high. `arms[level]` are the arms to low and to high before the slot itself is fused in.
+    centre to begin, to low and to high. `arms[level]` are those to low and high before the slot itself is fused in.
     """
     low, high = begin, begin
     to_begin, to_low, to_high = 0.0, 0.0, 0.0
     for level in range(1, len(left)):
         if right[level, begin] > end:
-            return level - 1, to_begin, to_high
+            return level - 1, to_begin, to_low, to_high
         to_low += chain[level - 1, low] - chain[level - 1, left[level, begin]]
         to_high += chain[level - 1, right[level, begin]] - chain[level - 1, high]
         low, high = left[level, begin], right[level, begin]
@@ -38,7 +38,7 @@ def climb(  # type: ignore[no-untyped-def]
         to_begin += parallel * to_low * to_high * share
         to_low *= share
         to_high *= share
-    return len(left) - 1, to_begin, to_high
+    return len(left) - 1, to_begin, to_low, to_high
 
 
 @njit(cache=True)
@@ -62,7 +62,7 @@ def decompose(  # type: ignore[no-untyped-def]
     variance, to_begin, to_high, rest = np.zeros((4, len(begin)))
     last = np.full(len(begin), -1)
     for i in range(len(begin)):
-        level, to_begin[i], to_high[i] = climb(left, right, chain, conductance, begin[i], end[i], arms)
+        level, to_begin[i], _, to_high[i] = climb(left, right, chain, conductance, begin[i], end[i], arms)
         high = right[level, begin[i]]
         variance[i] = to_begin[i] + to_high[i] + chain_down(left, chain, level, high, end[i])
         if level == top:
@@ -84,7 +84,7 @@ def squared_flows(  # type: ignore[no-untyped-def]
     arms = np.empty((len(left), 2))
     for i in range(len(begin)):
         b, e, w = begin[i], end[i], weight[i]
-        level, _, _ = climb(left, right, chain, conductance, b, e, arms)
+        level, _, _, _ = climb(left, right, chain, conductance, b, e, arms)
         low = right[level, b]
         for below in range(level, -1, -1):
             fused[below, low] += w

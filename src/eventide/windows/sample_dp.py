@@ -50,4 +50,4 @@ def design(workload: Workload, budget: int) -> Layers:
         raise InputError("planner 'sample-dp' needs steps that divide each other; use 'best' or 'emd'")
     chosen = chosen_steps(steps, slots)
     serves = {step: max(c for c in chosen if c <= step) for step in steps}
-    return Layers(chosen, serves, workload.length, workload.periodic, budget)
+    return Layers.of(workload, chosen, serves, budget)

@@ -30,6 +30,9 @@ class Scheme(Protocol):
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of the on-time answers to the windows [begin, end) of queries with the given steps."""
 
+    def divided(self, parts: int) -> Scheme:
+        """The same slots with one of `parts` equal parts of every budget."""
+
 
 class Cyclic(ABC):
     """A scheme that answers any interval of one cycle, and a longer window by adding up its pieces."""

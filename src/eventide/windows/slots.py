@@ -1,19 +1,20 @@
 """What a plan releases: slots of time, each one noisy count with a budget of its own.
 
 One event lies in one tick, so it changes the slots that contain this tick by at most 1 each, and their budgets add up:
-the guarantee is that for every tick they sum to at most epsilon, in whole nano-epsilon. Imports numpy, eventide.arrays
-and eventide.privacy.amounts.
+the guarantee is that for every tick they sum to at most epsilon, in whole nano-epsilon. Imports numpy, eventide.arrays,
+eventide.privacy.amounts and the workload.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.privacy.amounts import NANO
+from eventide.windows.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Slots:
     def __getitem__(self, which: Ints) -> Slots:
         return Slots(self.level[which], self.begin[which], self.end[which], self.budget[which])
 
+    def divided(self, parts: int) -> Slots:
+        """The same slots with one of `parts` equal parts of every budget, rounded down."""
+        return replace(self, budget=self.budget // parts)
+
     def largest_sum(self) -> int:
         """The most nano-epsilon that the slots over any one tick cost together."""
         ticks, position = np.unique(np.concatenate([self.begin, self.end]), return_inverse=True)
@@ -45,9 +50,9 @@ def noise_variance(budget: Ints) -> Floats:
         return np.asarray(2.0 / (budget / NANO) ** 2)
 
 
-def partition(step: int, length: int) -> Ints:
-    """The boundaries of the slots of `step` over [0, length); the last slot may be shorter."""
-    return np.append(np.arange(0, length, step, dtype=np.int64), length)
+def partition(step: int, workload: Workload) -> Ints:
+    """The boundaries of the slots of `step` over the ticks of a workload; the first and the last may be shorter."""
+    return np.union1d([0, workload.length], np.arange(-workload.start % step, workload.length, step, dtype=np.int64))
 
 
 def stacked(layers: Sequence[Ints], budget: int) -> Slots:

@@ -2,8 +2,9 @@
 
 Times are whole ticks and intervals are half-open. The windows of a query begin at every multiple of its step. Without a
 horizon a workload repeats after its cycle, the least common multiple of the steps, and the windows that begin in the
-first cycle stand for all; with a horizon, the windows that end by min(horizon, cycle) do. A bad workload is refused
-with an InputError before anything is planned. Imports numpy, eventide.errors and eventide.arrays.
+first cycle stand for all; with a horizon, the windows that end by min(horizon, cycle) do. A workload may begin later
+than tick 0; its own ticks count from `start`, and windows still begin at multiples of their steps in all. A bad
+workload is refused with an InputError before anything is planned. Imports numpy, eventide.errors and eventide.arrays.
 """
 
 from __future__ import annotations
@@ -119,10 +120,12 @@ class Workload:
     """Queries with the windows that stand for them; equal queries are planned once, with their number as weight.
 
     `window`, `step` and `count` describe the distinct queries; `kind[i]` is the distinct query that the i-th query is,
-    or -1 if none of its windows ends in time. Window j is [begin[j], end[j]) and belongs to distinct query `owner[j]`.
+    or -1 if none of its windows ends in time. Window j is [begin[j], end[j]) after tick `start` and belongs to distinct
+    query `owner[j]`.
     """
 
     queries: tuple[Query, ...]
+    start: int
     length: int
     periodic: bool
     window: Ints
@@ -134,14 +137,20 @@ class Workload:
     owner: Ints
 
     @classmethod
-    def of(cls, queries: Sequence[Query], horizon: int | None = None) -> Workload:
-        """The workload of `queries`, over one cycle or up to the horizon."""
+    def of(cls, queries: Sequence[Query], horizon: int | None = None, start: int = 0) -> Workload:
+        """The workload of `queries` from `start` on, over one cycle or up to the horizon.
+
+        A workload of a whole cycle begins with the cycle that `start` lies in, so that all cycles are alike.
+        """
         queries = tuple(queries)
         _check(queries)
         cycle = math.lcm(*(query.step for query in queries))
         length = cycle if horizon is None else min(whole(horizon, "the horizon"), cycle)
+        if length == cycle:
+            start -= start % cycle
         counts = Counter((query.window, query.step) for query in queries)
-        kept = {key: count for key, count in sorted(counts.items()) if horizon is None or key[0] <= length}
+        last = math.inf if horizon is None else length
+        kept = {key: count for key, count in sorted(counts.items()) if -start % key[1] + key[0] <= last}
         if not kept:
             shortest = min(query.window for query in queries)
             raise InputError(
@@ -149,13 +158,15 @@ class Workload:
                 "horizon, or none if the horizon already spans the steps' least common multiple"
             )
         _check_size(length, sum(length // step for _, step in kept), horizon)
-        windows = [(length if horizon is None else length - window + step) // step for window, step in kept]
-        kind = {key: i for i, key in enumerate(kept)}
         window, step = np.array(list(kept), dtype=np.int64).T
+        first = -start % step
+        windows = length // step if horizon is None else (length - first - window) // step + 1
+        kind = {key: i for i, key in enumerate(kept)}
         owner = np.repeat(np.arange(len(kept)), windows)
-        begin = (np.arange(len(owner)) - np.repeat(np.cumsum(windows) - windows, windows)) * step[owner]
+        begin = first[owner] + (np.arange(len(owner)) - np.repeat(np.cumsum(windows) - windows, windows)) * step[owner]
         return cls(
             queries=queries,
+            start=start,
             length=length,
             periodic=length == cycle,
             window=window,

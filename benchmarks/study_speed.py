@@ -1,0 +1,84 @@
+"""How fast is the benchmark's artificial study, and how much memory does a wide stream take?
+
+Prints, for each mechanism, the time of one setting (20 streams of 1,000 steps, all repetitions, one process); then the
+runs per second of the whole study, next to the public Java code's 280 seconds for its 198,000 runs on two cores; with
+--wide, time and peak memory of 100 repetitions of a stream of 1,300 steps and 3,000 bins.
+
+    python benchmarks/study_speed.py [--processes 2] [--repetitions 100] [--wide]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import multiprocessing
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from eventide.bench import Study, load_study, run_study
+from eventide.bench.runner import Runner, plan
+from eventide.bench.study import Facts, Setting, StudiedStream
+
+JAVA_RUNS_PER_SECOND = 198_000 / 280
+
+
+def one_setting(study: Study) -> None:
+    runner = Runner(study)
+    for batch in plan(study):
+        cell = study.cells[batch.cells[0]]
+        if cell.setting == study.settings[-1]:
+            begin = time.perf_counter()
+            runner(batch.cells)
+            seconds = time.perf_counter() - begin
+            runs = len(batch.cells) * study.repetitions
+            print(f"{cell.mechanism.label:10} {seconds:6.2f} s for {runs:,} runs, {runs / seconds:8,.0f} a second")
+
+
+def whole(study: Study, processes: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        run_study(study, Path(folder) / "results.parquet", processes)
+        seconds = time.perf_counter() - begin
+    runs = len(study.cells) * study.repetitions
+    ratio = runs / seconds / JAVA_RUNS_PER_SECOND
+    print(f"whole study, {processes} processes: {runs:,} runs in {seconds:.1f} s, {runs / seconds:,.0f} a second, ")
+    print(f"{ratio:.1f} times the public Java code")
+
+
+def wide(study: Study) -> None:
+    """Each mechanism in a process of its own, so that its peak memory can be told."""
+    stream = StudiedStream("generator", "sparse-poisson", {"length": 1300, "bins": 3000})
+    facts = {stream.label: Facts.of(stream.read())}
+    setting = Setting("wide", 1.0, 120)
+    for mechanism in study.mechanisms:
+        alone = dataclasses.replace(study, mechanisms=(mechanism,), streams=(stream,), settings=(setting,), facts=facts)
+        process = multiprocessing.get_context("spawn").Process(target=one_wide_cell, args=(alone,))
+        process.start()
+        process.join()
+
+
+def one_wide_cell(study: Study) -> None:
+    begin = time.perf_counter()
+    Runner(study)([0])
+    seconds, peak = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{study.mechanisms[0].label:10} {seconds:6.1f} s, peak memory {peak:.2f} GB (limit 2)", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--wide", action="store_true")
+    options = parser.parse_args()
+    study = dataclasses.replace(load_study("paper-artificial"), repetitions=options.repetitions)
+    if options.wide:
+        wide(study)
+    else:
+        one_setting(study)
+        whole(study, options.processes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""`eventide bench`: run a study, from where it was left, and write one file of results.
+
+A study runs on data one may look at, with seeded noise; its results are not private. Imports click; everything heavy
+is imported when the verb runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from eventide.bench import Study
+
+
+@click.command("bench")
+@click.argument("study")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="The .parquet file to write."
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder of the named real streams.  [default: EVENTIDE_DATA]",
+)
+@click.option("--processes", type=int, metavar="N", help="How many run side by side.  [default: one a core]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(study: str, out: Path, data: Path | None, processes: int | None, as_json: bool) -> None:
+    """Run STUDY, a TOML file or the name of a built-in one, and write its results.
+
+    Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), kellaris (the experiments of
+    the paper that introduced w-event privacy). A study that was interrupted goes on where it stopped when the same
+    command is given again. Results are figures about mechanisms, computed from true counts: they are not private.
+
+    \b
+    Example: eventide bench quick --out results.parquet
+    """
+    from eventide.bench import check_requirements, load_study, read_results, run_study
+    from eventide.bench.results import standings
+
+    if processes is not None and processes < 1:
+        raise InputError("--processes is at least 1")
+    sys.path.insert(0, "")  # so that module:Class is found in the folder the command is given in
+    loaded = load_study(study, data)
+    for sentence in loaded.skipped:
+        click.echo(sentence, err=True)
+    begin = time.monotonic()
+    with _progress() as tell:
+        run_study(loaded, out, processes or os.cpu_count() or 1, tell)
+    document = {
+        "study": loaded.name,
+        "out": str(out),
+        "cells": len(loaded.cells),
+        "runs": len(loaded.cells) * loaded.repetitions,
+        "seconds": round(time.monotonic() - begin, 1),
+        "skipped": loaded.skipped,
+        "requirements": [requirement._asdict() for requirement in check_requirements(loaded)],
+        "standings": [standing._asdict() for standing in standings(read_results(out))],
+    }
+    click.echo(json.dumps(document) if as_json else _told(loaded, document))
+
+
+def _told(study: Study, document: dict[str, Any]) -> str:
+    lines = [f"{study.name}: {document['cells']:,} cells, {document['runs']:,} runs; results in {document['out']}", ""]
+    lines += ["The benchmark's requirements:"]
+    for requirement in document["requirements"]:
+        lines.append(
+            f"  {'met    ' if requirement['met'] else 'NOT MET'} {requirement['code']:5} {requirement['sentence']}"
+        )
+    if document["standings"]:
+        width = max(len(standing["mechanism"]) for standing in document["standings"])
+        lines += ["", "Error against the best mechanism of each stream and setting:"]
+        for standing in document["standings"]:
+            lines.append(
+                f"  {standing['mechanism']:{width}}  {standing['median_delta']:8.3g} times in the median, "
+                f"best in {standing['best']} of {standing['contests']}"
+            )
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Shows a bar with the time left on a terminal, and nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Running", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
