@@ -15,7 +15,8 @@ VARIANTS += [
     (name, variant) for name in ("bd", "ba") for variant in ({"groups": 2}, {"groups": 3, "accounting": "fixed-bin"})
 ]
 VARIANTS += [(name, {"pan_private": mode}) for name in ("bd", "ba") for mode in ("single", "announced")]
-VARIANTS += [(name, {"as_published": True}) for name in ("dsat", "spas")]
+VARIANTS += [(name, {"as_published": True}) for name in ("dsat", "spas", "adapub")]
+VARIANTS += [(name, {"accounting": "fixed-bin"}) for name in ("fast", "rescuedp")]
 VARIANTS += [("dsat", {"looks": 3}), ("spas", {"first_interval": 2})]
 VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "bd", "ba")]
 

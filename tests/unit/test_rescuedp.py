@@ -52,7 +52,7 @@ def still(level):
         pytest.param([still(0.1), still(0.3)], [(0, 1)], id="still bins whose mean is rounded"),
         pytest.param([[0, 1e-300, 2e-300], up(1), down(2)], [(0, 1), (2,)], id="moves too small to square"),
         pytest.param([[1, 2, 4], [5, 6, 6]], [(0, 1)], id="correlation 0.76"),
-        pytest.param([[1, 2, 1], [5, 6, 6]], [(0,), (1,)], id="correlation exactly 0.5 is not above it"),
+        pytest.param([[1, 2, 1], [4, 6, 7]], [(0,), (1,)], id="correlation 0.19"),
     ],
 )
 def test_groups_by_hand(bins, expected):
@@ -62,6 +62,12 @@ def test_groups_by_hand(bins, expected):
 def test_only_bins_that_are_looked_at_are_grouped():
     history = np.transpose([up(1), up(2), up(3)])
     assert groups_of(history, looks=[True, False, True]) == [(0, 2)]
+
+
+def test_members_must_exceed_the_least_correlation():
+    history = np.transpose([still(1), up(2)])  # correlated by exactly 0
+    assert groups_of(history, least_correlation=0.0) == [(0,), (1,)]
+    assert groups_of(history, least_correlation=-0.1) == [(0, 1)]
 
 
 def plain_groups(history, largest_sum, least_correlation, largest_gap):
@@ -135,6 +141,16 @@ def test_a_group_takes_the_least_budget_of_its_members():
     assert charged[0] == charged[1] < charged[2] == charged[3]
     assert charged[1] == pytest.approx(FIRST * left[1], rel=1 / 32)  # six leading bits are kept
     assert sorted(rescue.meter.journal[0].charges[0]) == sorted({charged[0], charged[2]})
+
+
+def test_no_noise_is_drawn_for_groups_that_only_another_replica_has():
+    parameters = {"accounting": "fixed-bin", "replicas": 2, "process_noise": 1e12, "noise": ev.noise.Zero()}
+    rescue = RescueDP(epsilon=100, window=50, bins=3, **parameters)
+    for step in range(4):
+        rescue.meter.journal = []
+        rescue.release([[step, step + 2, step + 4], [step, 9 - step, 50 + step]])  # one group, and three
+    (draw,) = rescue.meter.journal
+    assert (draw.charges > 0).tolist() == [[True, False, False], [True, True, True]]
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3])

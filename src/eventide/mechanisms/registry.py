@@ -16,7 +16,11 @@ _HOMES = {
     "hybrid": ("eventide.mechanisms.hybrid", "Hybrid"),
     "bd": ("eventide.mechanisms.budget_distribution", "BudgetDistribution"),
     "ba": ("eventide.mechanisms.budget_absorption", "BudgetAbsorption"),
+    "fast": ("eventide.mechanisms.fast", "FAST"),
     "dsat": ("eventide.mechanisms.dsat", "DSAT"),
+    "rescuedp": ("eventide.mechanisms.rescuedp", "RescueDP"),
+    "adapub": ("eventide.mechanisms.adapub", "AdaPub"),
+    "pegasus": ("eventide.mechanisms.pegasus", "PeGaSus"),
     "spas": ("eventide.mechanisms.spas", "SPAS"),
 }
 

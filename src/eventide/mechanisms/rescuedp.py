@@ -44,10 +44,11 @@ class RescueDP(Mechanism):
 
     Departures: with accounting="moving" one clock and one budget serve all bins: if any is due, all are measured, with
     the budget of the one that waited least; the paper keeps a ledger for each bin, which overspends on people who
-    move. A look that would get less than `least_look` waits instead of publishing noise without bound. The filter's Q
-    is a public parameter and its R the variance of the noise just added; public codes take Q from the true stream. Two
-    bins that never moved count as correlated, one that moved and one that did not as uncorrelated; Pearson's formula
-    is 0 / 0 there. The public benchmark code filters grouped bins against 0 instead of their mean.
+    move. Budgets below the w-th part of a first look wait, where published forms draw noise without bound; with
+    "fixed-bin" they are cut to six leading bits, for speed. The filter's Q is a public parameter and its R the
+    variance of the noise just added; public codes take Q from the true stream. Two bins that never moved count as
+    correlated, one that moved and one that did not as uncorrelated; Pearson's formula is 0 / 0 there. The public
+    benchmark code filters grouped bins against 0 instead of their mean, another groups by true counts.
 
     Reference: Wang, Zhang, Lu, Wang, Qin, Ren: Real-time and spatio-temporal crowd-sourced social network data
     publishing with differential privacy. IEEE TDSC 15(4), 2018.
@@ -55,9 +56,9 @@ class RescueDP(Mechanism):
     accounting: "moving" or "fixed-bin". process_noise: variance of the change from step to step, a public guess (Q).
     largest_sum: bins predicted above it stand alone, and groups that reach it are full (tau1). least_correlation: what
     members must exceed with the group's smallest bin (tau2). largest_gap: the least difference to it that keeps a bin
-    out (tau3). history: releases that predictions and correlations are taken over (kappa). eagerness: phi.
-    largest_part: p_max. gains: of the controller (Kp, Ki, Kd). memory: errors its mean is taken over (pi). stretch:
-    the most that a wait grows in one go (theta).
+    out (tau3). history: releases that predictions and correlations are taken over (kappa). eagerness: how the part
+    of the budget grows with the wait (phi). largest_part: where that ends (p_max). gains: of the controller (Kp, Ki,
+    Kd). memory: errors its mean is taken over (pi). stretch: the most that a wait grows in one go (theta).
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.rescuedp import RescueDP

@@ -13,6 +13,7 @@ from eventide.errors import InputError
 from eventide.mechanisms.base import Common
 from eventide.mechanisms.window_baselines import TimeUnitBaseline
 from eventide.privacy.amounts import NANO, Amount, exact
+from eventide.privacy.group_test import LARGEST_GROUP
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
@@ -21,7 +22,6 @@ from eventide.privacy.sealed import SealedStep
 # same for every N and budget, since amplification gives e' less than the division by b takes away.
 BEST_RATE = 100
 CERTAINTY = 3  # standard deviations of the monitoring; a false alarm costs a group, a missed change max_group units
-LARGEST_GROUP = 512  # so that no sum of counts up to 2^53 leaves 62 bits
 
 
 class RetroactiveGrouping(TimeUnitBaseline):
@@ -43,7 +43,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
 
     Departures: the published test takes a difference of more than the variance of a plain release, 2 / epsilon2^2, for
     a change, but with a tenth of the budget the noise of the monitoring alone exceeds that in six of seven units: then
-    nothing is ever grouped. Here a change must pass three standard deviations of the monitoring as well. The published
+    hardly anything is grouped. Here a change must pass three standard deviations of the monitoring as well. The published
     groups double for ever; here they end at max_group, since the part of a window that still waits goes stale. The
     published window is the sum of the units as they were released; here all units of a group count with its mean as
     soon as it is known, and a group that a change cuts short is published too instead of thrown away: both are free,

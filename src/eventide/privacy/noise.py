@@ -216,6 +216,16 @@ def source(noise: str | Source, seed: int | None) -> Source:
     raise InputError(f"noise is 'secure', 'opendp' or a source such as eventide.noise.Zero(), not {noise!r}")
 
 
+def named(name: str) -> Source:
+    """The source of that name, ready to restore a snapshot into; a seeded one gets its seed from there."""
+    if name == Seeded.name:
+        return Seeded(0)
+    for kind in (Secure, OpenDP, Zero, Unit):
+        if name == kind.name:
+            return kind()
+    raise StateError(f"there is no noise named {name!r}; the saved state is damaged")
+
+
 def _check_scales(numerator: int, charges: Ints) -> bool:
     """Refuse what no scale can be made of; whether every charge is above 0."""
     least = charges.min(initial=1)

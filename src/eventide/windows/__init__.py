@@ -1,4 +1,4 @@
-"""Sliding-window count queries: plan which slots of time to release, and know the errors before anything is spent.
+"""Sliding-window count queries: plan which slots of time to release, know the errors before anything is spent, answer.
 
 Names are resolved on first use, so importing this package loads no numpy. It may import what stands to its left in
 errors, arrays, privacy, streams, filters, mechanisms, windows.
@@ -12,17 +12,29 @@ errors, arrays, privacy, streams, filters, mechanisms, windows.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 if TYPE_CHECKING:
     from eventide.privacy.amounts import Amount
+    from eventide.windows.answers import Answers, ManyAnswers, Settings
+    from eventide.windows.due import Answer, Due
     from eventide.windows.plans import Plan
+    from eventide.windows.saving import load
+    from eventide.windows.stream import Bins
     from eventide.windows.workload import Query
 
-_HOMES = {"Plan": "eventide.windows.plans", "Query": "eventide.windows.workload"}
+_HOMES = {
+    "Answer": "eventide.windows.due",
+    "Answers": "eventide.windows.answers",
+    "Due": "eventide.windows.due",
+    "ManyAnswers": "eventide.windows.answers",
+    "Plan": "eventide.windows.plans",
+    "Query": "eventide.windows.workload",
+    "load": "eventide.windows.saving",
+}
 
-__all__ = ["Plan", "Query", "plan"]
+__all__ = ["Answer", "Answers", "Due", "ManyAnswers", "Plan", "Query", "load", "plan", "start_many"]
 
 
 def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best", horizon: int | None = None) -> Plan:
@@ -35,6 +47,15 @@ def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best",
     from eventide.windows.workload import Workload
 
     return Plan(Workload.of(queries, horizon), epsilon, planner)
+
+
+def start_many(
+    plans: Mapping[str, Plan], bins: Mapping[str, Bins] | None = None, **settings: Unpack[Settings]
+) -> ManyAnswers:
+    """Answer several attributes of the same events, a plan for each; what they spend adds up in one ledger."""
+    from eventide.windows.answers import ManyAnswers
+
+    return ManyAnswers(plans, bins, **settings)
 
 
 def __getattr__(name: str) -> Any:

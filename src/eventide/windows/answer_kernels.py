@@ -15,7 +15,7 @@ from eventide.windows.nested_kernels import chain_down, climb
 
 
 @njit(cache=True)
-def fuse(  # type: ignore[no-untyped-def]
+def fuse(
     left: Ints, conductance: Floats, released: Floats, chain: Floats, prefix: Floats, closed: int, node: int
 ) -> None:
     """Fuse the slots that end after node `closed` and up to `node` with those below them, as running sums.
@@ -86,9 +86,7 @@ def fused_answers(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def spread(  # type: ignore[no-untyped-def]
-    left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floats, begin: int, end: int
-) -> None:
+def spread(left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floats, begin: int, end: int) -> None:
     """Make `refined` the running sum of estimates that use all slots, between two boundaries of the top level.
 
     A slot's estimate is handed down to the slots below it: what it differs from their sum by, they take in proportion
@@ -136,7 +134,7 @@ def refined_variance(  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _within_one_slot(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, b: int, e: int, arms: Floats
-) -> float:
+):
     """The same for a window inside a slot of the top level.
 
     Going down, `outside` is the conductance of all that joins the ends of the slot from without, its own included,
@@ -152,10 +150,8 @@ def _within_one_slot(  # type: ignore[no-untyped-def]
         inner_low, inner_high = left[level - 1, b], right[level - 1, b + 1]
         if e > inner_high:
             break
-        beside = (
-            chain[level - 1, high] - chain[level - 1, inner_high] + chain[level - 1, inner_low] - chain[level - 1, low]
-        )
-        outside = outside / (1.0 + outside * beside)
+        before, after = chain[level - 1, inner_low] - chain[level - 1, low], chain[level - 1, high]
+        outside = outside / (1.0 + outside * (before + after - chain[level - 1, inner_high]))
     below = level - 1
     tables = left[:level], right[:level], chain[:level], conductance[:level]
     _, to_begin, begin_low, begin_high = climb(*tables, b, left.shape[1], arms)

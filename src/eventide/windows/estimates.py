@@ -9,7 +9,7 @@ that is in here is private. Imports numpy, eventide.arrays, eventide.privacy.sta
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Estimates(Stateful, ABC):
     The run begins at node `start`, where all levels have a boundary. `reach` is the longest window in ticks.
     """
 
-    state = ("_first", "_closed", "_released")
+    state: ClassVar[tuple[str, ...]] = ("_first", "_closed", "_released")
 
     def __init__(self, timetable: Timetable, sensitivity: int, cells: int, reach: int, start: int) -> None:
         cycles = max(-(-reach // timetable.length), -(-SHORTEST_BLOCK // timetable.count)) if timetable.periodic else 1
@@ -67,9 +67,10 @@ class Estimates(Stateful, ABC):
         self.close(end + self._first)
         return self._closed
 
-    def held(self) -> tuple[int, int]:
-        """The first and the last node between which everything released is still held."""
-        return max(self._start, self._first), self._closed
+    @property
+    def held(self) -> int:
+        """The first node from which on everything released is still held."""
+        return max(self._start, self._first)
 
     def shift(self) -> None:
         """Begin a new block; of the blocks before only the last one stays."""
@@ -119,14 +120,12 @@ class Fused(Estimates):
 
     def close(self, node: int) -> None:
         """Go on to a node: every slot that ends by then was released."""
-        first = self._first
-        tables = self._left, self._conductance, self._released, self._chain, self._prefix
-        fuse(*tables, self._closed - first, node - first)
+        first, chain, prefix = self._first, self._chain, self._prefix
+        fuse(self._left, self._conductance, self._released, chain, prefix, self._closed - first, node - first)
         super().close(node)
         settled = int(self._left[-1, node - first]) + first
         if self._refined is not None and settled > self._settled:
-            tables = self._left, self._right, self._chain, self._prefix
-            spread(*tables, self._refined, self._settled - first, settled - first)
+            spread(self._left, self._right, chain, prefix, self._refined, self._settled - first, settled - first)
             self._settled = settled
 
     def answer(self, begin: Ints, end: Ints, level: Ints) -> tuple[Floats, Floats]:
@@ -141,7 +140,7 @@ class Fused(Estimates):
 
     def settles(self, end: Ints) -> Ints:
         """The node at which that becomes so."""
-        return self._right[-1, end - self._first] + self._first
+        return np.asarray(self._right[-1, end - self._first] + self._first)
 
     def refined(self, begin: Ints, end: Ints) -> tuple[Floats, Floats]:
         """Estimates of windows that are settled, from all slots, and their variances."""

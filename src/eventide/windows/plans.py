@@ -3,23 +3,30 @@
 Nothing is spent by planning, and errors are computed, not simulated: they bound the variance of discrete Laplace noise.
 `plan.scheme` says how a window is answered: a `Nested` by least squares over all slots that end in time, a `Layers` or
 `Cover` by adding up `scheme.chain(begin, end, step)`. Imports numpy, eventide.errors, eventide.arrays,
-eventide.privacy.amounts, the registry of planners and the workload.
+eventide.privacy, the registry of planners and the workload; what starts, saves and draws a plan when that is asked for.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from eventide.arrays import Floats
 from eventide.errors import BudgetExceeded, InputError
 from eventide.privacy.amounts import NANO, Amount, nano
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.noise import Source
 from eventide.windows.explain import explain
 from eventide.windows.registry import PLANNERS, design
 from eventide.windows.scheme import Scheme, query_errors, workload_error
 from eventide.windows.slots import Slots
 from eventide.windows.workload import Query, Workload
+
+if TYPE_CHECKING:
+    from eventide.windows.answers import Answers, Settings
+    from eventide.windows.stream import Bins
 
 
 class Plan:
@@ -28,9 +35,9 @@ class Plan:
     For every tick the budgets of the slots over it sum to at most `budget`, which is epsilon in whole nano-epsilon.
     """
 
-    def __init__(self, workload: Workload, epsilon: Amount, planner: str) -> None:
+    def __init__(self, workload: Workload, epsilon: Amount, planner: str, scheme: Scheme | None = None) -> None:
         self.workload, self.planner, self.budget = workload, planner, nano(epsilon)
-        self.scheme: Scheme = design(planner, workload, self.budget)
+        self.scheme: Scheme = design(planner, workload, self.budget) if scheme is None else scheme
         most = self.slots.largest_sum()
         if most > self.budget:
             raise BudgetExceeded(most / NANO, self.budget / NANO, 1)
@@ -71,6 +78,42 @@ class Plan:
             errors[planner] = workload_error(self.workload, scheme)
         return errors
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What answers to this plan promise, as they are started by default."""
+        return guarantee(self.epsilon, 1, 1, None)
+
+    def start(self, bins: Bins = None, **settings: Unpack[Settings]) -> Answers:
+        """Begin to answer: ticks are pushed in, answers come out; see `Answers` and its settings."""
+        from eventide.windows.answers import Answers
+
+        return Answers(self, bins, **settings)
+
+    def save(self) -> bytes:
+        """The plan as bytes that `eventide.windows.load` reads."""
+        from eventide.windows.saving import save_plan
+
+        return save_plan(self)
+
     def explain(self) -> str:
         """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""
         return explain(self)
+
+
+def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | None, *more: str) -> Guarantee:
+    """What is promised about answers whose noise comes from `source`; None stands for a private one."""
+    reason = None if source is None or source.private else f"the noise is {source.name}, for studies and tests only"
+    return Guarantee(
+        notion="event-level" if window == 1 else "w-event",
+        epsilon=epsilon,
+        window=window,
+        unit="one person",
+        sensitivity=sensitivity,
+        assumptions=(
+            "a step is a tick",
+            *more,
+            "the counts are trusted to keep that bound",
+            "for this run only, since no store keeps its ledger",
+        ),
+        not_private=reason,
+    )

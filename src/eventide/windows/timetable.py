@@ -71,6 +71,11 @@ class Timetable:
         place = np.minimum(np.searchsorted(self.nodes, tick), self.count)
         return np.where(self.nodes[place] == tick, cycle * self.count + place, -1)
 
+    def tick(self, nodes: Ints) -> Ints:
+        """The ticks of nodes."""
+        cycle, place = np.divmod(nodes, self.count)
+        return np.asarray(cycle * self.nodes[-1] + self.nodes[place])
+
     def last_node(self, tick: int) -> int:
         """The last node at or before a tick."""
         cycle, tick = self._split(tick)

@@ -125,6 +125,7 @@ class Workload:
     """
 
     queries: tuple[Query, ...]
+    horizon: int | None
     start: int
     length: int
     periodic: bool
@@ -166,6 +167,7 @@ class Workload:
         begin = first[owner] + (np.arange(len(owner)) - np.repeat(np.cumsum(windows) - windows, windows)) * step[owner]
         return cls(
             queries=queries,
+            horizon=horizon,
             start=start,
             length=length,
             periodic=length == cycle,

@@ -1,0 +1,146 @@
+"""One stream of counts under one plan: the door through which its ticks go in and answers come out.
+
+True counts are checked, handed to the meter and forgotten; what comes back are the noisy sums of slots that ended.
+Imports numpy, eventide.errors, eventide.arrays, eventide.privacy, eventide.streams.bins, plans and epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import LARGEST_COUNT, Array, Ints
+from eventide.errors import InputError, StateError
+from eventide.privacy.amounts import NANO
+from eventide.privacy.ledger import WindowLedger, positive_integer
+from eventide.privacy.meter import Meter, SlotSteps, sum_slots
+from eventide.privacy.noise import Source
+from eventide.privacy.state import Stateful
+from eventide.streams.bins import checked_names
+from eventide.windows.due import Due
+from eventide.windows.epoch import Epoch, Past
+from eventide.windows.nested import Nested
+from eventide.windows.plans import Plan
+from eventide.windows.workload import Query, Workload
+
+Bins = int | Sequence[str] | None
+
+
+class Stream(Stateful):
+    """Answers a plan's queries on a stream of counts, charging every tick to `ledger`.
+
+    bins: how many counts a tick has, or their names; None for a single count that is given as a plain number. refine:
+    whether every window is answered again when no slot to come can make its answer better. tick: the first one.
+    """
+
+    state = ("source", "_sums", "_epoch")
+
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: WindowLedger,
+        source: Source,
+        bins: Bins,
+        sensitivity: int,
+        refine: bool,
+        tick: int = 0,
+    ) -> None:
+        if refine and not isinstance(plan.scheme, Nested):
+            raise InputError("this plan answers by chains of slots, which cannot be refined; start it without refine")
+        if plan.slots.budget.max() < ledger.window:
+            raise InputError(f"epsilon {plan.epsilon:g} is too little for a window of {ledger.window} ticks; give more")
+        self.bins = _names(bins)
+        self.source, self.sensitivity, self.refine, self._ledger = source, sensitivity, refine, ledger
+        size = 1 if self.bins is None else len(self.bins)
+        self.meter = Meter(ledger, source, size, sensitivity)
+        replicas = (ledger.replicas,) if ledger.replicas > 1 else ()
+        self._shape = replicas if self.bins is None else (*replicas, size)
+        self.begin(plan, tick, Past.empty(self._cells))
+
+    def begin(self, plan: Plan, tick: int, past: Past) -> None:
+        """Begin an epoch: answer `plan` from a tick on."""
+        self.plan = plan
+        self._epoch = Epoch(plan, self._ledger.window, self.sensitivity, self._shape, tick, past, self.refine)
+        self._sums = self.meter.slot_sums(len(self._epoch.timetable.lanes))
+
+    @property
+    def _cells(self) -> int:
+        return self.meter.shape[0] * self.meter.shape[1]
+
+    @property
+    def since(self) -> int:
+        """The tick at which the epoch began."""
+        return self._epoch.begin
+
+    @property
+    def holds_raw(self) -> bool:
+        """Whether any slot is open."""
+        return self._sums.holds_raw
+
+    def checked(self, counts: Any) -> Ints:
+        """Counts of several ticks as an array `(ticks, d)`, or a refusal that shows none of them."""
+        try:
+            array = np.asarray(counts)
+        except ValueError:
+            array = np.asarray(None)
+        size = self.meter.shape[1]
+        if self.bins is None and array.ndim == 1:
+            array = array[:, None]
+        if array.ndim != 2 or array.shape[1] != size:
+            what = (
+                "one number for each tick" if self.bins is None else f"{size} numbers for each tick, one for each bin"
+            )
+            raise InputError(f"counts do not have the shape of this stream; give {what}, 0 included")
+        if array.dtype.kind not in "iuf" and array.size:
+            raise InputError("counts must be numbers")
+        if array.size and not (array.min() >= 0 and array.max() <= LARGEST_COUNT):
+            raise InputError("counts must lie between 0 and 2^53")
+        whole = array.astype(np.int64)
+        if (whole != array).any():
+            raise InputError("counts must be whole numbers; round them before publishing")
+        if len(whole) > self._epoch.ticks_left:
+            raise StateError(
+                f"the plan ends after {self._epoch.ticks_left:,} more ticks; push those, then replan, or plan without "
+                "a horizon"
+            )
+        return whole
+
+    def replan(self, queries: Sequence[Query] | None, planner: str | None, horizon: int | None) -> Due:
+        """End the epoch now and begin another; see `Answers.replan`."""
+        tick = self._ledger.step
+        workload = Workload.of(self.plan.queries if queries is None else queries, horizon, tick)
+        plan = Plan(workload, Fraction(self.plan.budget, NANO), planner or self.plan.planner)
+        if self.refine and not isinstance(plan.scheme, Nested):
+            raise InputError("the new plan answers by chains of slots, which cannot be refined; use planner='best'")
+        open_slots = self.meter.end_slots(self._sums).reshape(-1, self._cells)
+        due, past = self._epoch.end(open_slots, int(workload.window.max()))
+        self.begin(plan, tick, past)
+        return due
+
+
+def push(streams: Sequence[Stream], counts: Sequence[Ints]) -> list[Due]:
+    """Take checked counts of equally many ticks of streams that share a ledger; give what became due on each."""
+    ticks = len(counts[0])
+    closings = [stream._epoch.close(ticks) for stream in streams]
+    steps = [
+        SlotSteps(stream.meter, stream._sums, own, [closing.cut for closing in cut])
+        for stream, own, cut in zip(streams, counts, closings, strict=True)
+    ]
+    released: list[list[Array]] = sum_slots(steps)
+    return [
+        stream._epoch.take(ticks, cut, [values.reshape(-1, stream._cells) for values in levels])
+        for stream, cut, levels in zip(streams, closings, released, strict=True)
+    ]
+
+
+def _names(bins: Bins) -> tuple[str, ...] | None:
+    if bins is None:
+        return None
+    if isinstance(bins, str | bytes):
+        raise InputError("bins is the number of bins, or a list of their names")
+    if isinstance(bins, Sequence):
+        return checked_names([str(name) for name in bins], "the list of bins", "name")
+    return tuple(map(str, range(positive_integer(bins, "bins"))))
