@@ -18,6 +18,7 @@ VARIANTS += [(name, {"pan_private": mode}) for name in ("bd", "ba") for mode in 
 VARIANTS += [(name, {"as_published": True}) for name in ("dsat", "spas", "adapub")]
 VARIANTS += [(name, {"accounting": "fixed-bin"}) for name in ("fast", "rescuedp")]
 VARIANTS += [("dsat", {"looks": 3}), ("spas", {"first_interval": 2})]
+VARIANTS += [("uniform", {"filter": ev.filters.Kalman()})]
 VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "bd", "ba")]
 
 

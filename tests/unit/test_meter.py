@@ -52,6 +52,17 @@ def test_sums_of_disjoint_groups():
         Partition(np.array([0, 2]), 2)
 
 
+def test_sums_are_cut_instead_of_wrapping():
+    door = meter(size=2000, window=1)
+    full = np.full((1, 2000), 2**53)
+    assert 0 < door.counts(door.seal(full), TENTH, Partition(np.zeros(2000, dtype=np.int64), 1)).values[0, 0] <= 2**62
+    sums = door.sum_over_steps(TENTH)
+    for _ in range(1200):
+        door.advance()
+        door.add(door.seal(full), sums)
+    assert (door.read(sums).values == 2**62).all()
+
+
 def test_distance_is_integer_l1_and_never_overflows():
     door = meter(Unit())
     step = door.seal(COUNTS)

@@ -104,3 +104,17 @@ def test_a_class_of_somebody_elses_must_be_given():
     with pytest.raises(ev.InputError):
         ev.load(data)
     assert isinstance(ev.load(data, Own), Own)
+
+
+class Halved(ev.filters.Repeat):
+    """A filter that the registry does not know."""
+
+    def step(self, measured):
+        return super().step(measured) / 2
+
+
+def test_a_filter_of_somebody_elses_must_be_given():
+    data = ev.Uniform(epsilon=1, window=2, bins=1, filter=Halved()).save()
+    with pytest.raises(ev.InputError):
+        ev.load(data)
+    assert isinstance(ev.load(data, filter=Halved()).filter, Halved)

@@ -4,7 +4,8 @@ What leaves the meter is private, so any function of it is too. Imports `privacy
 """
 
 from eventide.filters.base import Filter, Repeat
+from eventide.filters.kalman import Kalman
 from eventide.filters.registry import by_name, names
 from eventide.filters.truncate import Truncate
 
-__all__ = ["Filter", "Repeat", "Truncate", "by_name", "names"]
+__all__ = ["Filter", "Kalman", "Repeat", "Truncate", "by_name", "names"]

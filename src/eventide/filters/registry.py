@@ -6,9 +6,10 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.filters.base import Filter, Repeat
+from eventide.filters.kalman import Kalman
 from eventide.filters.truncate import Truncate
 
-_FILTERS: dict[str, type[Filter]] = {"repeat": Repeat, "truncate": Truncate}
+_FILTERS: dict[str, type[Filter]] = {"kalman": Kalman, "repeat": Repeat, "truncate": Truncate}
 
 
 def names() -> list[str]:

@@ -68,7 +68,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
     [90.] [111.]
     """
 
-    state = ("_groups", "_full_size", "_last")
+    state = ("_groups", "_full_size", "_last", "_last_scale")
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
         self._groups = self.meter.sum_over_steps(self.budget_allocation())
         self._full_size: Ints = np.ones(self.meter.shape, dtype=np.int64)
         self._last: Array = np.zeros(self.meter.shape)
+        self._last_scale = np.full(self.meter.shape, np.inf)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Where the count has moved away from its last value, or the group that the unit joins is full."""
@@ -128,9 +129,16 @@ class RetroactiveGrouping(TimeUnitBaseline):
         sums = self.meter.read(self._groups, where)
         means = Measured(sums.values / units, sums.scale / units, sums.fresh)
         self._sums.revise(means.values, units * means.fresh)
+        self._choose_sizes(means, units)
         np.copyto(self._last, means.values, where=means.fresh)
-        np.copyto(self._full_size, np.minimum(2 * units, self.max_group), where=means.fresh)
+        np.copyto(self._last_scale, means.scale, where=means.fresh)
         return means
+
+    def _choose_sizes(self, means: Measured, units: Ints) -> None:
+        """Let the next group be twice as long where the published values agree, and a single unit where they do not."""
+        error = CERTAINTY**2 * 2 * (means.scale**2 + self._last_scale**2)
+        agree = (means.values - self._last) ** 2 <= error
+        np.copyto(self._full_size, np.where(agree, np.minimum(2 * units, self.max_group), 1), where=means.fresh)
 
     def _plain_scale(self) -> float:
         """The noise scale of a unit that is published alone."""

@@ -66,9 +66,8 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
             if document["format"] != FORMAT or document["version"] != VERSION:
                 raise StateError(f"this is a saved state of version {document['version']}; only {VERSION} can be read")
             cls = mechanism or mechanism_class(document["mechanism"])
-            given = {name: _built(value) for name, value in document["parameters"].items()}
-            if filter is not None:
-                given["filter"] = filter
+            described = document["parameters"] | ({} if filter is None else {"filter": filter})
+            given = {name: _built(value) for name, value in described.items()}
             epsilon = Fraction(document["epsilon"], NANO)
             loaded = cls(epsilon=epsilon, noise=_SOURCES[document["noise"]](), **given)
             loaded.restore(_with_arrays(document["state"], archive))

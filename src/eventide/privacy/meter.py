@@ -123,7 +123,7 @@ class Meter:
         truth = self._open(step)
         added = sums.amount > 0 if where is None else where & (sums.amount > 0)
         self.ledger.charge(np.where(added, sums.amount, 0))
-        sums._sums += np.where(added, truth, 0)
+        sums._sums = np.minimum(sums._sums + np.where(added, truth, 0), 2**62)  # cut, not wrapped: never moves further
         sums._steps += added
 
     def read(self, sums: SumOverSteps, where: Bools | None = None) -> Measured:

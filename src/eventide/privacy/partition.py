@@ -21,7 +21,8 @@ class Partition:
             raise InputError(f"a bin's group must lie between -1 and {groups - 1}")
 
     def sums(self, values: Ints) -> Ints:
-        """The sum of each group, shape `(R, groups)`."""
+        """The sum of each group, shape `(R, groups)`; terms are cut so that no sum leaves 64 bits."""
+        values = np.minimum(values, 2**62 // values.shape[1])
         replicas = max(len(values), len(self.labels))
         labels, values = np.broadcast_arrays(self.labels, np.broadcast_to(values, (replicas, values.shape[1])))
         inside = labels >= 0

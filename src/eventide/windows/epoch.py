@@ -122,10 +122,10 @@ class Epoch(Stateful):
         """
         past = self.past.since(self.tick - reach)
         if self.tick == self.begin:
-            return self.schedule.due([self._none()], self.shape), past
+            return self.nothing(), past
         inside = self.timetable.node(np.array(self.tick - self.origin)) < 0
         last = self._estimates.finish(bool(inside), released)
-        due = self.schedule.due([self._refined(self.tick)] if self._refine else [self._none()], self.shape)
+        due = self.schedule.due([self._refined(self.tick)], self.shape) if self._refine else self.nothing()
         nodes = np.arange(self._estimates.held, last)
         ticks = np.maximum(self.timetable.tick(nodes) + self.origin, self.begin)
         nodes, ticks = nodes[ticks >= self.tick - reach], ticks[ticks >= self.tick - reach]
@@ -135,6 +135,14 @@ class Epoch(Stateful):
             values = np.concatenate([past.values + whole, values])
             variance = np.concatenate([past.variance + more, variance])
         return due, Past(np.concatenate([past.ticks, ticks]), values, variance)
+
+    def nothing(self) -> Due:
+        """No answer is due."""
+        none, cells = np.empty(0, dtype=np.int64), math.prod(self.shape)
+        flags = np.empty(0, dtype=np.bool_)
+        return self.schedule.due(
+            [Answered(none, none, none, none, flags, np.empty((0, cells)), np.empty(0))], self.shape
+        )
 
     def _block_end(self) -> int | None:
         if not self.timetable.periodic:
@@ -177,9 +185,3 @@ class Epoch(Stateful):
             variance[longer] += self.past.variance[windows.earlier[longer]]
         flags = np.full(len(windows.kind), refined)
         return Answered(windows.kind, windows.begin, windows.end, due, flags, values, variance)
-
-    def _none(self) -> Answered:
-        nothing, cells = np.empty(0, dtype=np.int64), math.prod(self.shape)
-        return Answered(
-            nothing, nothing, nothing, nothing, np.empty(0, dtype=np.bool_), np.empty((0, cells)), np.empty(0)
-        )

@@ -14,7 +14,7 @@ import numpy as np
 
 from eventide.arrays import LARGEST_COUNT, Array, Ints
 from eventide.errors import InputError, StateError
-from eventide.privacy.amounts import NANO
+from eventide.privacy.amounts import NANO, SMALLEST
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter, SlotSteps, sum_slots
 from eventide.privacy.noise import Source
@@ -50,8 +50,11 @@ class Stream(Stateful):
     ) -> None:
         if refine and not isinstance(plan.scheme, Nested):
             raise InputError("this plan answers by chains of slots, which cannot be refined; start it without refine")
-        if plan.slots.budget.max() < ledger.window:
-            raise InputError(f"epsilon {plan.epsilon:g} is too little for a window of {ledger.window} ticks; give more")
+        if plan.budget // ledger.window < SMALLEST:
+            raise InputError(
+                f"epsilon {plan.epsilon:g} leaves less than 0.000001 for each of {ledger.window:,} ticks; give more of "
+                "it, or a shorter window"
+            )
         self.bins = _names(bins)
         self.source, self.sensitivity, self.refine, self._ledger = source, sensitivity, refine, ledger
         size = 1 if self.bins is None else len(self.bins)
@@ -90,9 +93,7 @@ class Stream(Stateful):
         if self.bins is None and array.ndim == 1:
             array = array[:, None]
         if array.ndim != 2 or array.shape[1] != size:
-            what = (
-                "one number for each tick" if self.bins is None else f"{size} numbers for each tick, one for each bin"
-            )
+            what = "one number for each tick" if self.bins is None else f"a row of {size} numbers for each tick"
             raise InputError(f"counts do not have the shape of this stream; give {what}, 0 included")
         if array.dtype.kind not in "iuf" and array.size:
             raise InputError("counts must be numbers")
@@ -124,6 +125,8 @@ class Stream(Stateful):
 def push(streams: Sequence[Stream], counts: Sequence[Ints]) -> list[Due]:
     """Take checked counts of equally many ticks of streams that share a ledger; give what became due on each."""
     ticks = len(counts[0])
+    if not ticks:
+        return [stream._epoch.nothing() for stream in streams]
     closings = [stream._epoch.close(ticks) for stream in streams]
     steps = [
         SlotSteps(stream.meter, stream._sums, own, [closing.cut for closing in cut])

@@ -1,0 +1,430 @@
+"""Plans at work: true sums without noise, the best linear answer from what was released, on time, charged exactly."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from eventide import windows
+from eventide.errors import BudgetExceeded, InputError, StateError
+from eventide.privacy.amounts import NANO
+from eventide.privacy.ledger import WindowLedger
+from eventide.privacy.noise import Seeded, Unit, Zero
+from eventide.windows import Query, estimates
+from eventide.windows.published import general, special
+
+# name: queries, horizon, ticks
+WORKLOADS = {
+    "one query": ([Query(4, 2)], None, 23),
+    "every tick": ([Query(60, 1), Query(7, 1), Query(1, 1)], None, 1_500),
+    "whole window a step": ([Query(5, 5)], None, 40),
+    "nested steps": ([Query(15, 5), Query(20, 10), Query(350, 350), Query(15, 5, name="again")], None, 1_800),
+    "coprime steps": ([Query(6, 3), Query(8, 4), Query(21, 7)], None, 700),
+    "windows over cycles": ([Query(100, 2), Query(99, 3)], None, 1_000),
+    "special": (special(1, 30), None, 22_000),
+    "general": (general(1, 40), 1_500, 1_500),
+    "a horizon between windows": ([Query(6, 3), Query(8, 4), Query(15, 15)], 11, 11),
+}
+PLANNERS = ["base", "binary", "sample-dp", "emd", "best"]
+CASES = [
+    (planner, name)
+    for planner, name in itertools.product(PLANNERS, WORKLOADS)
+    if planner != "sample-dp" or name in ("one query", "every tick", "whole window a step", "nested steps", "special")
+]
+
+
+def planned(name, planner="best", epsilon=1.0):
+    queries, horizon, ticks = WORKLOADS[name]
+    plan = windows.plan(queries, epsilon, planner, horizon)
+    return plan, ticks if plan.scheme.periodic else min(ticks, max(plan.scheme.length, plan.workload.length))
+
+
+def counts_of(ticks, seed=0, bins=None):
+    return np.random.default_rng(seed).integers(0, 1_000, ticks if bins is None else (ticks, bins))
+
+
+def truth(counts, due):
+    sums = np.concatenate([np.zeros((1, *counts.shape[1:])), np.cumsum(counts, axis=0)])
+    return sums[due.end] - sums[due.begin]
+
+
+def rows(due):
+    """Everything about answers, as plain tuples."""
+    return [(str(query), begin, end, np.array(value).tolist(), *rest) for query, begin, end, value, *rest in due]
+
+
+@pytest.mark.parametrize(("planner", "name"), CASES)
+def test_without_noise_every_answer_is_the_true_sum_of_its_window(planner, name):
+    plan, ticks = planned(name, planner)
+    counts = counts_of(ticks)
+    due = plan.start(noise=Zero()).push_many(counts)
+    np.testing.assert_allclose(due.value, truth(counts, due), rtol=0, atol=1e-6)
+    assert len(due) > 0
+
+
+@pytest.mark.parametrize(("planner", "name"), CASES)
+def test_every_window_that_ends_is_answered_once_for_each_query_in_order(planner, name):
+    plan, ticks = planned(name, planner)
+    due = plan.start(noise=Zero()).push_many(counts_of(ticks))
+    queries, horizon, _ = WORKLOADS[name]
+    if horizon:
+        ticks = min(ticks, plan.workload.length)
+    expected = [
+        (begin + query.window, position, begin)
+        for position, query in enumerate(queries)
+        for begin in range(0, ticks - query.window + 1, query.step)
+    ]
+    if planner == "binary":  # it ends with the last window of the first cycle
+        expected = [window for window in expected if window[2] < plan.workload.length]
+    found = list(zip(due.end.tolist(), due.query.tolist(), due.begin.tolist(), strict=True))
+    if planner == "binary":  # and may happen to have slots for some windows of the second
+        found = [window for window in found if window[2] < plan.workload.length]
+    assert found == sorted(expected)
+    assert [answer.query for answer in due][:50] == [queries[i] for i in due.query[:50]]
+
+
+def released_slots(plan, counts, parts=1, sensitivity=1):
+    """Begin, end, noisy value and variance of every slot that ends, for noise equal to its scale."""
+    slots, length = plan.scheme.divided(parts).slots, plan.scheme.length
+    sums = np.append(0, np.cumsum(counts))
+    found = []
+    for cycle in range(-(-len(counts) // length) if plan.scheme.periodic else 1):
+        for begin, end, budget in zip(slots.begin, slots.end, slots.budget, strict=True):
+            if (end := end + cycle * length) <= len(counts) and budget > 0:
+                begin, scale = begin + cycle * length, sensitivity * NANO / budget
+                q = np.exp(-1 / scale)
+                found.append((begin, end, sums[end] - sums[begin] + scale, 2 * q / (1 - q) ** 2))
+    return np.array(found)
+
+
+def best_linear(slots, begin, end):
+    """Value and variance of the best linear unbiased answer from these slots, by solving for all atoms at once."""
+    nodes = np.unique(np.concatenate([slots[:, :2].ravel(), [begin, end]]))
+    over = ((slots[:, :1] <= nodes[:-1]) & (nodes[1:] <= slots[:, 1:2])).astype(float)
+    weighted = over / slots[:, 3:4]
+    inside = ((begin <= nodes[:-1]) & (nodes[1:] <= end)).astype(float)
+    precision = np.linalg.pinv(over.T @ weighted, hermitian=True)
+    return inside @ precision @ weighted.T @ slots[:, 2], inside @ precision @ inside
+
+
+@pytest.mark.parametrize("name", ["nested steps", "coprime steps", "windows over cycles", "general"])
+@pytest.mark.parametrize(("parts", "sensitivity"), [(1, 1), (4, 3)])
+def test_answers_are_the_best_linear_ones_on_time_and_refined(name, parts, sensitivity):
+    plan, ticks = planned(name)
+    ticks = min(ticks, 400)
+    counts = counts_of(ticks)
+    answers = plan.start(noise=Unit(), window=parts, sensitivity=sensitivity, refine=True)
+    due = answers.push_many(counts)
+    slots = released_slots(plan, counts, parts, sensitivity)
+    chosen = np.random.default_rng(1).permutation(len(due))[:60]
+    assert {bool(due.refined[i]) for i in chosen} == {True, False}
+    for answer in (due[i] for i in chosen):
+        known = slots if answer.refined else slots[slots[:, 1] <= answer.end]
+        value, variance = best_linear(known, answer.begin, answer.end)
+        assert answer.value == pytest.approx(value, rel=1e-9)
+        assert answer.variance == pytest.approx(variance, rel=1e-6)
+
+
+@pytest.mark.parametrize(("planner", "name"), [(p, n) for p, n in CASES if p != "best"])
+def test_variances_of_chains_are_the_plans(planner, name):
+    """The plan's figure is that of continuous noise, a little above: at a small epsilon they agree."""
+    plan, ticks = planned(name, planner, epsilon=0.001)
+    due = plan.start(noise=Zero()).push_many(counts_of(ticks))
+    step = np.array([query.step for query in plan.queries])[due.query]
+    within = (due.begin < plan.workload.length) | plan.scheme.periodic
+    expected = plan.scheme.variance(due.begin[within], due.end[within], step[within])
+    np.testing.assert_allclose(due.variance[within], expected, rtol=1e-4)
+
+
+def test_every_window_is_refined_once_when_its_last_slot_ends_and_no_worse():
+    plan, ticks = planned("special")
+    answers = plan.start(seed=1, refine=True)
+    due = answers.push_many(counts_of(ticks))
+    keys = list(zip(due.query.tolist(), due.begin.tolist(), due.end.tolist(), strict=True))
+    on_time, refined = (
+        {keys[i]: due.variance[i] for i in np.flatnonzero(due.refined == late)} for late in (False, True)
+    )
+    settled = ticks // plan.scheme.length * plan.scheme.length
+    assert {window for window in on_time if window[2] <= settled} <= set(refined) <= set(on_time)
+    ratios = [variance / on_time[window] for window, variance in refined.items()]
+    assert max(ratios) <= 1 + 1e-9
+    assert np.mean(ratios) < 0.95
+    assert len(refined) == due.refined.sum()
+
+
+@pytest.mark.parametrize("name", ["every tick", "nested steps", "coprime steps", "general"])
+@pytest.mark.parametrize("planner", ["base", "emd", "best"])
+@pytest.mark.parametrize("settings", [{}, {"bins": 2, "replicas": 3}, {"window": 5}])
+def test_pushing_many_ticks_is_pushing_each(name, planner, settings, monkeypatch):
+    monkeypatch.setattr(estimates, "SHORTEST_BLOCK", 16)  # so that several blocks are met
+    plan, ticks = planned(name, planner)
+    ticks = min(ticks, 400)
+    counts = counts_of(ticks, bins=settings.get("bins"))
+    settings = settings | {"refine": planner == "best"}
+    together = plan.start(seed=5, **settings).push_many(counts)
+    each = plan.start(seed=5, **settings)
+    assert rows(together) == rows(itertools.chain.from_iterable(each.push(count) for count in counts))
+    pieces, cuts = plan.start(seed=5, **settings), np.sort(np.random.default_rng(2).integers(0, ticks + 1, 7))
+    found = [pieces.push_many(part) for part in np.split(counts, cuts)]
+    assert rows(together) == rows(itertools.chain.from_iterable(found))
+    assert len(together)
+
+
+@pytest.mark.parametrize("planner", ["base", "emd", "best"])
+@pytest.mark.parametrize("name", ["nested steps", "general"])
+def test_a_tick_to_come_changes_no_answer_already_due(planner, name):
+    plan, ticks = planned(name, planner)
+    counts = counts_of(ticks)
+    refine = planner == "best"
+    before = plan.start(seed=3, refine=refine).push_many(counts)
+    for changed in np.random.default_rng(4).integers(0, ticks, 5):
+        other = counts.copy()
+        other[changed] += 10_000
+        after = plan.start(seed=3, refine=refine).push_many(other)
+        early = before.end <= changed
+        np.testing.assert_array_equal(before.value[early & ~before.refined], after.value[early & ~after.refined])
+        touched = (before.begin <= changed) & (changed < before.end) & ~before.refined
+        assert (after.value[touched] > before.value[touched]).all()
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("window", [1, 7])
+def test_every_tick_is_charged_what_the_slots_over_it_cost(planner, window, monkeypatch):
+    charged, charge_each = [], WindowLedger.charge_each
+    monkeypatch.setattr(
+        WindowLedger, "charge_each", lambda ledger, amounts: charged.extend(amounts) or charge_each(ledger, amounts)
+    )
+    plan, ticks = planned("nested steps", planner, epsilon=0.3)
+    answers = plan.start(seed=1, window=window)
+    answers.push_many(counts_of(ticks))
+    slots, ticks = plan.scheme.divided(window).slots, np.arange(ticks)[:, None] % plan.scheme.length
+    over = (slots.begin <= ticks) & (ticks < slots.end)
+    assert charged == (over @ slots.budget).tolist()
+    assert max(charged) <= plan.budget // window
+    assert answers.ledger.worst_window() == pytest.approx(max(np.convolve(charged, np.ones(window))) / NANO)
+    assert answers.ledger.worst_window() <= 0.3
+
+
+def test_a_plan_that_costs_too_much_is_refused_by_the_ledger():
+    plan, _ = planned("nested steps", "base")
+    plan.scheme.slots.budget[:] += 2
+    answers = plan.start(noise=Zero())
+    with pytest.raises(BudgetExceeded):
+        answers.push_many([1, 2])
+    assert answers.tick == 0
+
+
+@pytest.mark.parametrize("window", [1, 10])
+@pytest.mark.parametrize("sensitivity", [1, 4])
+def test_noise_grows_with_window_and_sensitivity(window, sensitivity):
+    plan = windows.plan([Query(1, 1)], epsilon=0.5)
+    due = plan.start(noise=Unit(), window=window, sensitivity=sensitivity).push_many(np.zeros(3, dtype=int))
+    scale = window * sensitivity / 0.5
+    q = np.exp(-1 / scale)
+    assert due.value == pytest.approx([scale] * 3)
+    assert due.variance == pytest.approx([2 * q / (1 - q) ** 2] * 3)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1, 50, 1e6])
+def test_any_epsilon_gives_finite_answers(epsilon):
+    plan = windows.plan(special(2, 20), epsilon)
+    due = plan.start(seed=2, refine=True).push_many(counts_of(11_000))
+    assert np.isfinite(due.value).all()
+    assert (due.variance > 0).all()
+    assert np.isfinite(due.variance).all()
+    if epsilon == 1e6:
+        np.testing.assert_allclose(due.value, truth(counts_of(11_000), due), atol=1e-3)
+
+
+def test_shapes_of_values():
+    plan = windows.plan([Query(2, 1)])
+    single, bins, both = (plan.start(noise=Zero(), **s) for s in ({}, {"bins": 3}, {"bins": ["a", "b"], "replicas": 4}))
+    assert [answer.value for answer in single.push(1) + single.push(2)] == [3.0]
+    assert bins.push_many([[1, 2, 3], [1, 1, 1]]).value.tolist() == [[2, 3, 4]]
+    assert both.push_many([[1, 2], [3, 4], [0, 0]]).value.shape == (2, 4, 2)
+    assert both.bins == ("a", "b")
+    copies = plan.start(replicas=5, noise=Zero())
+    assert copies.push_many([1, 1]).value.tolist() == [[2.0] * 5]
+    assert len(copies.push_many([])) == 0
+
+
+def test_bins_and_replicas_have_noise_of_their_own():
+    plan = windows.plan([Query(4, 2)], epsilon=0.1)
+    value = plan.start(seed=1, bins=50, replicas=2).push_many(np.zeros((4, 50), dtype=int)).value
+    assert len(np.unique(np.round(value, 9))) > 40
+
+
+@pytest.mark.parametrize("name", ["every tick", "special", "windows over cycles"])
+@pytest.mark.parametrize("planner", ["base", "best"])
+def test_memory_stays_bounded_on_an_endless_stream(name, planner):
+    plan, _ = planned(name, planner)
+    answers = plan.start(seed=1, refine=planner == "best")
+    sizes = []
+    for _ in range(4):
+        answers.push_many(counts_of(30_000))
+        held = [answers.ledger.snapshot(), answers._stream.snapshot()]
+        arrays = [value for part in held for value in walk(part) if isinstance(value, np.ndarray)]
+        sizes.append(sum(array.nbytes for array in arrays))
+    assert max(sizes) < 1.05 * sizes[0]
+
+
+def walk(value):
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from walk(inner)
+    else:
+        yield value
+
+
+def test_answers_do_not_drift_on_a_long_stream():
+    plan = windows.plan([Query(60, 1), Query(5, 5)])
+    answers = plan.start(noise=Zero())
+    for _ in range(5):
+        due = answers.push_many(np.full(200_000, 2**40))
+    np.testing.assert_array_equal(due.value, (due.end - due.begin) * 2.0**40)
+    assert due.end[-1] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ([-1], "between 0 and 2"),
+        ([1.5], "whole numbers"),
+        ([float("nan")], "between 0 and 2"),
+        ([2**60], "between 0 and 2"),
+        (["7701"], "must be numbers"),
+        ([True], "must be numbers"),
+        ([[1, 2]], "shape"),
+        ([[1], [1, 2]], "shape"),
+        (7701, "shape"),
+        ([None], "must be numbers"),
+    ],
+)
+def test_bad_counts_are_refused_without_showing_or_charging_any(counts, says):
+    answers = windows.plan([Query(2, 1)]).start(noise=Zero())
+    with pytest.raises(InputError, match=says) as refusal:
+        answers.push_many(counts)
+    assert "7701" not in str(refusal.value)
+    assert answers.tick == 0
+    with pytest.raises(InputError, match="give a row of 2 numbers for each tick"):
+        windows.plan([Query(2, 1)]).start(bins=2).push(5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"bins": 0}, "bins is 0"),
+        ({"bins": "ab"}, "number of bins"),
+        ({"bins": ["a", "a"]}, "appears twice"),
+        ({"window": 0}, "window is 0"),
+        ({"window": 2_000_000}, "less than 0.000001 for each of 2,000,000 ticks"),
+        ({"sensitivity": 0}, "sensitivity is 0"),
+        ({"sensitivity": 10**9}, "at most"),
+        ({"replicas": 0}, "replicas is 0"),
+        ({"noise": "loud"}, "noise is"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_settings_are_refused(settings, says):
+    with pytest.raises(InputError, match=says):
+        windows.plan([Query(2, 1)]).start(**settings)
+
+
+def test_chains_cannot_be_refined():
+    with pytest.raises(InputError, match="start it without refine"):
+        windows.plan([Query(2, 1)], planner="base").start(refine=True)
+
+
+def test_a_plan_with_a_horizon_ends():
+    plan, ticks = planned("general")
+    answers = plan.start(seed=1)
+    answers.push_many(counts_of(ticks - 10))
+    with pytest.raises(StateError, match="ends after 10 more ticks"):
+        answers.push_many(np.ones(11, dtype=int))
+    assert answers.tick == ticks - 10
+    answers.push_many(np.ones(10, dtype=int))
+    with pytest.raises(StateError, match="ends after 0 more ticks"):
+        answers.push(1)
+
+
+def test_the_guarantee_says_what_is_promised():
+    plan = windows.plan([Query(2, 1)], epsilon=0.7)
+    assert str(plan.guarantee).startswith("The events of one person inside any single step are hidden by event-level")
+    assert "epsilon 0.7" in str(plan.guarantee)
+    assert str(plan.start().guarantee) == str(plan.guarantee)
+    longer = plan.start(window=9, sensitivity=3).guarantee
+    assert (longer.notion, longer.window, longer.sensitivity, longer.epsilon) == ("w-event", 9, 3, 0.7)
+    assert "any 9 consecutive steps" in str(longer)
+    assert str(plan.start(seed=1).guarantee).startswith("NOT PRIVATE (the noise is seeded")
+
+
+def test_open_slots_are_raw_and_shown_by_nothing():
+    answers = windows.plan([Query(4, 4)]).start()
+    assert not answers.holds_raw
+    answers.push(7_701_234)
+    assert answers.holds_raw
+    assert "7701234" not in repr(answers) + str(vars(answers))
+    answers.push_many([0, 0, 0])
+    assert not answers.holds_raw
+
+
+@pytest.fixture
+def attributes():
+    ward = windows.plan([Query(6, 2), Query(4, 4)], epsilon=0.25)
+    age = windows.plan([Query(9, 3)], epsilon=0.5)
+    return {"ward": ward, "age": age}
+
+
+def test_attributes_share_a_ledger_and_their_charges_add_up(attributes):
+    answers = windows.start_many(attributes, bins={"age": 3}, noise=Zero())
+    ward, age = counts_of(50), counts_of(50, seed=1, bins=3)
+    due = answers.push_many({"ward": ward, "age": age})
+    np.testing.assert_allclose(due["ward"].value, truth(ward, due["ward"]))
+    np.testing.assert_allclose(due["age"].value, truth(age, due["age"]))
+    assert answers.ledger.worst_window() == 0.75
+    assert "in each of 2 attributes, whose epsilons add up: ward 0.25, age 0.5" in str(answers.guarantee)
+    assert "epsilon 0.75" in str(answers.guarantee)
+
+
+def test_attributes_tick_by_tick_are_those_pushed_together(attributes):
+    counts = {"ward": counts_of(40), "age": counts_of(40, seed=1, bins=3)}
+    together = windows.start_many(attributes, bins={"age": 3}, seed=4, window=3).push_many(counts)
+    each = windows.start_many(attributes, bins={"age": 3}, seed=4, window=3)
+    single = [each.push({name: own[tick] for name, own in counts.items()}) for tick in range(40)]
+    for name in attributes:
+        assert rows(together[name]) == rows(itertools.chain.from_iterable(due[name] for due in single))
+    alone = attributes["ward"].start(seed=4).push_many(counts["ward"])
+    assert not np.array_equal(alone.value, together["ward"].value)
+
+
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ({"ward": [1]}, "counts for each of ward, age"),
+        ({"ward": [1], "age": [1], "sex": [1]}, "nothing else"),
+        ({"ward": [1], "age": [1, 2]}, "different numbers of ticks"),
+        ({"ward": [1], "age": [-1]}, "between 0"),
+    ],
+)
+def test_attributes_are_pushed_as_one_or_not_at_all(attributes, counts, says):
+    answers = windows.start_many(attributes)
+    with pytest.raises(InputError, match=says):
+        answers.push_many(counts)
+    assert answers.tick == 0
+
+
+def test_bad_attributes_are_refused(attributes):
+    with pytest.raises(InputError, match="no plan to start"):
+        windows.start_many({})
+    with pytest.raises(InputError, match="'sex', which has no plan"):
+        windows.start_many(attributes, bins={"sex": 2})
+    with pytest.raises(InputError, match="no attribute 'sex'"):
+        windows.start_many(attributes).replan("sex")
+
+
+def test_seeded_sources_of_attributes_differ_and_a_given_one_is_shared(attributes):
+    due = windows.start_many({"a": attributes["age"], "b": attributes["age"]}, seed=1).push_many(
+        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}
+    )
+    assert not np.array_equal(due["a"].value, due["b"].value)
+    assert windows.start_many(attributes, noise=Seeded(1)).guarantee.not_private
