@@ -14,7 +14,7 @@ from broken import (
 )
 
 from eventide.audit import MechanismSubject, audit, audit_mechanism, neighbouring_pairs
-from eventide.audit.exact import exact_likelihood_ratio
+from eventide.audit.exact import exact_likelihood_ratio, most_telling_transcript
 from eventide.mechanisms.budget_absorption import BudgetAbsorption
 from eventide.mechanisms.budget_distribution import BudgetDistribution
 from eventide.mechanisms.sample import Sample
@@ -66,3 +66,12 @@ def test_floating_point_noise_gives_itself_away():
     assert verdict.attack == "grid of doubles"
     integer = audit_mechanism(Uniform, epsilon=1, window=1, bins=1, runs=5_000, secure=True, alpha=1e-6)
     assert not integer.broken, str(integer)
+
+
+@pytest.mark.parametrize("accounting", ["fixed-bin", "moving"])
+def test_groups_with_budgets_of_their_own_fail_against_a_person_who_hops(accounting):
+    """BD with 8 bins in 8 groups: as published, one possible transcript tells more than epsilon; with one ledger none."""
+    make = functools.partial(BudgetDistribution, epsilon=4, window=8, bins=8, groups=8, accounting=accounting)
+    pairs = [pair for pair in neighbouring_pairs(8, 8, 1, ()) if pair.name == "after a quiet time, ++++++++ hopping"]
+    worst = most_telling_transcript(MechanismSubject(make, Seeded), make, pairs, runs=2_000)
+    assert (worst.bound > 4 * (1 + 1e-9)) == (accounting == "fixed-bin"), worst

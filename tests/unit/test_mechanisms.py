@@ -139,6 +139,17 @@ def test_extreme_settings_release_finite_numbers(name, epsilon, window):
     assert mech.ledger.worst_window() <= epsilon
 
 
+@pytest.mark.parametrize("name", ev.mechanism_names())
+@pytest.mark.parametrize("level", [0, 7, 10**9])
+def test_steady_streams_of_one_and_of_many_bins(name, level):
+    for bins, steps in ((1, 60), (100_000, 4)):
+        mech = ev.mechanism(name, epsilon=0.5, window=5, bins=bins, seed=2)
+        values = ev.run(mech, np.full((steps, bins), level)).values
+        assert np.isfinite(values).all()
+        assert np.abs(values - level).mean() < 2000  # noise of scale 10 a step at the least, far from overflow
+        assert mech.ledger.worst_window() <= 0.5
+
+
 def test_a_share_below_a_nano_is_a_repeat_and_charges_nothing():
     mech = ev.Uniform(epsilon=1e-6, window=2000, bins=1)
     release = mech.release([5])

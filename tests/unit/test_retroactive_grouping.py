@@ -36,22 +36,36 @@ def window_error(mechanism, matrix):
 
 
 def test_the_worked_example():
-    """Counts     5  90  91  87 | 88  90  92  90 | 94  ...    a jump at the second unit, then groups of 2, 4, 4
-    groups       [ ][ ][      ][              ][
+    """Counts     5  90  91  87  89  88  90  92  90  94    a jump at the second unit
+    groups       [ ][  ][  ][      ][              ][
     """
     mech = RetroactiveGrouping(epsilon=1, bins=1, span=4, **ZERO)
-    seen = releases(mech, [[5], [90], [91], [87], [88], [90], [92], [90], [94]])
-    assert [release.values[0] for release in seen] == [5, 90, 90, 89, 89, 89, 89, 90, 90]
-    assert [release.fresh for release in seen] == [True, True, False, True, False, False, False, True, False]
-    waiting = [5, 95, 185, 5 + 90 + 89 + 89]
-    assert [release.window_values[0] for release in seen[:4]] == waiting
-    assert [release.window_values[0] for release in seen[4:]] == [
-        90 + 89 + 89 + 89,
-        89 + 89 + 89 + 89,
-        89 + 89 + 89 + 89,
-        90 + 90 + 90 + 90,  # the mean of 88, 90, 92 and 90 counts for all four
+    seen = releases(mech, [[5], [90], [91], [87], [89], [88], [90], [92], [90], [94]])
+    assert [release.values[0] for release in seen] == [5, 90, 91, 91, 88, 88, 88, 88, 90, 90]
+    assert [release.step for release in seen if release.fresh] == [0, 1, 2, 4, 8]
+    assert [release.window_values[0] for release in seen] == [
+        5,
+        5 + 90,
+        5 + 90 + 91,
+        5 + 90 + 91 + 91,
+        90 + 91 + 88 + 88,  # the mean of 87 and 89 counts for both
+        91 + 88 + 88 + 88,
+        88 + 88 + 88 + 88,
+        88 + 88 + 88 + 88,
+        90 + 90 + 90 + 90,
         90 + 90 + 90 + 90,
     ]
+
+
+def test_groups_stay_short_while_published_values_disagree():
+    """Epsilon 1: monitoring overlooks less than 42. A unit alone has noise of scale s = 1 / 0.9, a pair s / 2.
+
+    So two units agree within 3 (2 s^2 + 2 s^2)^(1/2) = 6.7, and a unit and a pair within 5.3.
+    """
+    mech = RetroactiveGrouping(epsilon=1, bins=2, **ZERO)
+    seen = releases(mech, [[0, 0], [30, 5], [60, 10], [90, 15], [120, 20], [150, 21], [180, 23]])
+    assert [release.values[0] for release in seen] == [0, 0, 60, 90, 120, 150, 180]
+    assert [release.values[1] for release in seen] == [0, 0, 7.5, 15, 20, 20, 22]
 
 
 def test_a_change_publishes_what_was_waiting_and_then_itself():

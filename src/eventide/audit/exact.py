@@ -112,7 +112,6 @@ class ReplayingMeter(Meter):
         self.ledger.charge(charge)
         return _Undecided(self, total, amount, looked)
 
-
     def _cannot(self, *_: Any) -> NoReturn:
         raise StateError("the likelihood of this measurement cannot be replayed")
 

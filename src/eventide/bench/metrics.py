@@ -176,16 +176,20 @@ ERRORS = ("mae", "mse", "mre")  # those for which a mechanism is compared with t
 def season_length(series: Array) -> Ints:
     """The lag at which a series is most like itself again, along the last axis; 0 where there is no season.
 
-    Lags count from the first at which the autocorrelation is negative, so that mere inertia is no season.
+    Lags count from the first at which the autocorrelation is negative, so that mere inertia is no season. Multiples of
+    a season are nearly as good as the season, so the first hump that comes near the highest one counts.
     """
     lags = series.shape[-1] // 2 + 1
     centred = series - series.mean(axis=-1, keepdims=True)
     spectrum = np.fft.rfft(centred, series.shape[-1] + lags)  # longer by the lags: the end does not meet the start
     correlation = np.fft.irfft(np.abs(spectrum) ** 2)[..., :lags]
-    turned = np.logical_or.accumulate(correlation < 0, axis=-1)
-    peaks = np.where(turned, correlation, 0)
-    strong = peaks.max(axis=-1) > WEAKEST_SEASON * correlation[..., 0]
-    return np.where(strong, peaks.argmax(axis=-1), 0)
+    turned = np.where(np.logical_or.accumulate(correlation < 0, axis=-1), correlation, 0)
+    highest = turned.max(axis=-1, keepdims=True)
+    high = turned > 0.9 * highest
+    begun = np.logical_or.accumulate(high, axis=-1)
+    first_hump = begun & ~np.logical_or.accumulate(begun & ~high, axis=-1)
+    season = np.where(first_hump, turned, 0).argmax(axis=-1)
+    return np.where(highest[..., 0] > WEAKEST_SEASON * correlation[..., 0], season, 0)
 
 
 def _mean(tally: Tally, cells: Floats) -> Floats:

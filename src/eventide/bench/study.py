@@ -30,18 +30,16 @@ from eventide.streams.real import read_real
 
 @dataclass(frozen=True)
 class StudiedMechanism:
-    """A mechanism by its registry name or module:Class, with parameters; `experiments` it is part of, None for all."""
+    """A mechanism by its registry name or module:Class, with parameters; `experiments` it is part of, None for all.
 
+    The label tells it from the others of the study.
+    """
+
+    label: str
     name: str
     parameters: dict[str, Any]
     filter: str | None = None
     experiments: tuple[str, ...] | None = None
-
-    @property
-    def label(self) -> str:
-        """The name with the parameters that were given."""
-        filtered = {} if self.filter is None else {"filter": self.filter}
-        return labelled(self.name, self.parameters | filtered)
 
     def build(self, setting: Setting, bins: int, replicas: int, noise: Source) -> Mechanism:
         """A new one."""

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eventide.bench.metrics import METRICS, MetricOptions
-from eventide.bench.study import Facts, Setting, StudiedMechanism, StudiedStream, Study
+from eventide.bench.study import Facts, Setting, StudiedMechanism, StudiedStream, Study, labelled
 from eventide.bench.third_party import find_class, is_third_party, why_refused
 from eventide.bench.toml_lines import TOP, Document, Entry
 from eventide.errors import EventideError, InputError
@@ -160,6 +160,7 @@ class StudyFile:
             if not is_third_party(name) and name not in mechanism_names():
                 raise self.document.unknown("mechanism", name, mechanism_names(), entry, "name")
             part_of = self._experiments(entry, values, experiments)
+            label = labelled(name, values)
             chosen = values.pop("filter", self.document.values.get("filter"))
             if chosen not in (None, *filter_names()):
                 raise self.document.unknown("filter", str(chosen), filter_names(), entry, "filter")
@@ -168,7 +169,7 @@ class StudyFile:
             cls = self._asked(entry, "name", find_class, name)
             if is_third_party(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
-            yield entry, StudiedMechanism(name, values, chosen, part_of)
+            yield entry, StudiedMechanism(label, name, values, chosen, part_of)
 
     def _streams(self, experiments: list[str]) -> Iterator[tuple[Entry, StudiedStream]]:
         for entry, values in self._entries("streams"):

@@ -51,7 +51,7 @@ class Document:
         """The line of the key, or else of the entry's heading or of its inline table, or else the first."""
         heading = re.compile(rf"\s*\[\[?\s*{re.escape(entry.table)}\s*\]") if entry.table else None
         any_heading = re.compile(r"\s*\[")
-        this_key = re.compile(rf"(?:^|[\s,{{.\"']){re.escape(key)}[\"']?\s*=") if key else None
+        this_key = re.compile(rf"(?:^|[\s,{{.\"']){re.escape(key)}[\"']?\s*[=.]") if key else None
         found, seen, inside = 1, -1, heading is None
         for number, line in enumerate(self.text.splitlines(), start=1):
             if any_heading.match(line):

@@ -21,7 +21,7 @@ from eventide.privacy.sealed import SealedStep
 # The percentage of events to sample that makes the error of a count of N least, N (1 - b) / b + 2 / (b e')^2: it is the
 # same for every N and budget, since amplification gives e' less than the division by b takes away.
 BEST_RATE = 100
-CERTAINTY = 3  # standard deviations of the monitoring; a false alarm costs a group, a missed change max_group units
+CERTAINTY = 3  # standard deviations of noise that a change must pass; a false alarm costs a group
 
 
 class RetroactiveGrouping(TimeUnitBaseline):
@@ -29,7 +29,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
 
     Idea: a unit of which nothing new is seen repeats the last published value, and its count waits in a sealed group.
     When the group is full, its mean is published: the same noise on the sum of k units is a k-th of it on each. Groups
-    have 1, 2, 4, ... units, up to max_group, and begin again where a count moves away.
+    have 1, 2, 4, ... units, up to max_group, and begin again with one where a count moves away.
 
     Guarantee: event-level privacy with epsilon; with `window` = w, w-event privacy, for people who move between bins.
 
@@ -39,17 +39,18 @@ class RetroactiveGrouping(TimeUnitBaseline):
     Cost: O(d min(max_group, span)) a step, O(w + d span) memory; the open groups are held as true sums.
 
     Use: histograms of sliding windows, of counts that are small next to the noise or change slowly. A larger max_group
-    pays where they stand still; where they jump at every unit, TimeUnitBaseline is better.
+    pays where they stand still; where they move by several times the noise at every unit, TimeUnitBaseline is better.
 
     Departures: the published test takes a difference of more than the variance of a plain release, 2 / epsilon2^2, for
-    a change, but with a tenth of the budget the noise of the monitoring alone exceeds that in six of seven units: then
-    hardly anything is grouped. Here a change must pass three standard deviations of the monitoring as well. The published
-    groups double for ever; here they end at max_group, since the part of a window that still waits goes stale. The
-    published window is the sum of the units as they were released; here all units of a group count with its mean as
-    soon as it is known, and a group that a change cuts short is published too instead of thrown away: both are free,
-    since every unit enters exactly one publication. A filter changes the units as they are released, not the windows.
-    The published monitoring looks for the best sampling rate, count by count; with noise divided by the rate, as it
-    must be, that is always 100 %.
+    a change, but with a tenth of the budget the noise of the monitoring alone exceeds that in six of seven units, and
+    hardly anything is grouped. Here a change must pass three standard deviations of the monitoring as well. What that
+    overlooks the published values show: groups grow only while successive ones agree. The published groups double for
+    ever; here they end at max_group, since the part of a window that still waits goes stale. The published window is
+    the sum of the units as they were released; here all units of a group count with its mean as soon as it is known,
+    and a group that a change cuts short is published too instead of thrown away: both are free, since every unit enters
+    exactly one publication. A filter changes the units as they are released, not the windows. The published monitoring
+    looks for the best sampling rate, count by count; with noise divided by the rate, as it must be, that is always
+    100 %.
 
     Reference: Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM CIKM 2015.
 
@@ -135,7 +136,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
         return means
 
     def _choose_sizes(self, means: Measured, units: Ints) -> None:
-        """Let the next group be twice as long where the published values agree, and a single unit where they do not."""
+        """The next group is twice as long where this value agrees with the last, a single unit where it does not."""
         error = CERTAINTY**2 * 2 * (means.scale**2 + self._last_scale**2)
         agree = (means.values - self._last) ** 2 <= error
         np.copyto(self._full_size, np.where(agree, np.minimum(2 * units, self.max_group), 1), where=means.fresh)

@@ -88,9 +88,12 @@ class Estimates(Stateful, ABC):
         self._lay_tables()
 
     def _lay_tables(self) -> None:
+        """The tables for where the block stands now: slots around the start of the run begin there."""
         start = max(self._start - self._first, 0)
-        self._left, self._right = np.maximum(self._tables[0], start), self._tables[1].copy()
+        left, right = self._tables
+        self._left, self._right, self._resistance = np.maximum(left, start), right.copy(), self._variance.copy()
         self._right[:, start] = start
+        self._resistance[:, start] = self._variance[np.arange(len(left)), left[:, start]]
 
 
 class Chained(Estimates):
@@ -98,7 +101,7 @@ class Chained(Estimates):
 
     def answer(self, begin: Ints, end: Ints, level: Ints) -> tuple[Floats, Floats]:
         """On-time estimates `(windows, cells)` of windows between nodes, and their variances."""
-        tables = self._left, self._right, self._variance, self._released
+        tables = self._left, self._right, self._resistance, self._released
         values, variance = chain_answers(*tables, begin - self._first, end - self._first, level)
         return values, variance
 
@@ -112,7 +115,6 @@ class Fused(Estimates):
         self, timetable: Timetable, sensitivity: int, cells: int, reach: int, start: int, refine: bool
     ) -> None:
         super().__init__(timetable, sensitivity, cells, reach, start)
-        self._conductance = 1 / self._variance
         self._chain: Floats = np.zeros(self._variance.shape)
         self._prefix: Floats = np.zeros(self._released.shape)
         self._refined: Floats | None = np.zeros(self._prefix.shape[1:]) if refine else None
@@ -148,6 +150,10 @@ class Fused(Estimates):
         begin, end = begin - self._first, end - self._first
         variance = refined_variance(self._left, self._right, self._chain, self._conductance, begin, end)
         return self._refined[end] - self._refined[begin], variance
+
+    def _lay_tables(self) -> None:
+        super()._lay_tables()
+        self._conductance = 1 / self._resistance
 
     def shift(self) -> None:
         """Begin a new block; of the blocks before only the last one stays."""

@@ -36,6 +36,12 @@ class Slots:
         """The same slots with one of `parts` equal parts of every budget, rounded down."""
         return replace(self, budget=self.budget // parts)
 
+    def with_one_more(self, begin: int, end: int) -> Slots:
+        """These slots, and behind them one of level 0 with as much budget as any tick has."""
+        added = (0, begin, end, self.largest_sum())
+        columns = (self.level, self.begin, self.end, self.budget)
+        return Slots(*(np.append(column, value) for column, value in zip(columns, added, strict=True)))
+
     def largest_sum(self) -> int:
         """The most nano-epsilon that the slots over any one tick cost together."""
         ticks, position = np.unique(np.concatenate([self.begin, self.end]), return_inverse=True)

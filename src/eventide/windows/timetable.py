@@ -36,11 +36,16 @@ class Closing(NamedTuple):
 
 
 class Timetable:
-    """The slots of a scheme that is run for `length` ticks, or for ever if it is periodic."""
+    """The slots of a scheme that is run for `length` ticks, or for ever if it is periodic.
+
+    Ticks behind its last slot become one more, with as much budget as any tick has: a later plan may reach back there.
+    """
 
     def __init__(self, scheme: Scheme, length: int) -> None:
         self.length, self.periodic = length, scheme.periodic
         slots = scheme.slots
+        if scheme.length < length:
+            slots = slots.with_one_more(scheme.length, length)
         self.nodes = np.unique(np.concatenate([[0], slots.begin, slots.end]))
         self.count = len(self.nodes) - 1
         self.lanes: list[Lane] = []
@@ -49,7 +54,7 @@ class Timetable:
             ticks = np.unique(np.concatenate([[0, length], own.begin, own.end]))
             budget = np.zeros(len(ticks) - 1, dtype=np.int64)
             budget[np.searchsorted(ticks, own.begin)] = own.budget
-            self.lanes.append(Lane(ticks, np.minimum(np.searchsorted(self.nodes, ticks), self.count), budget))
+            self.lanes.append(Lane(ticks, np.searchsorted(self.nodes, ticks), budget))
 
     def close(self, begin: int, end: int) -> list[Closing]:
         """How each level cuts the ticks [begin, end)."""
@@ -90,10 +95,9 @@ class Timetable:
         left, right = np.empty((2, len(self.lanes), cycles * self.count + 1), dtype=np.int64)
         shift = np.arange(cycles)[:, None] * self.count
         for level, lane in enumerate(self.lanes):
-            bounds = np.unique(np.append(lane.nodes, self.count))
-            sizes = np.diff(bounds)
-            left[level] = np.append((np.repeat(bounds[:-1], sizes) + shift).ravel(), cycles * self.count)
-            right[level] = np.append(0, (np.repeat(bounds[1:], sizes) + shift).ravel())
+            sizes = np.diff(lane.nodes)
+            left[level] = np.append((np.repeat(lane.nodes[:-1], sizes) + shift).ravel(), cycles * self.count)
+            right[level] = np.append(0, (np.repeat(lane.nodes[1:], sizes) + shift).ravel())
         return left, right
 
     def variance(self, sensitivity: int, cycles: int) -> Floats:

@@ -1,0 +1,58 @@
+"""Every published mechanism next to the figures of the public Java benchmark, on its own streams.
+
+Prints, for each mechanism, the geometric mean of our mean absolute error over Java's by amplitude and over all cells,
+in how many cells we differ by more than 10 %, and why. The reference folder is that of `java_agreement.py`.
+
+    python benchmarks/java_field.py REFERENCE_FOLDER [--replicas 100]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from java_agreement import our_errors, read_figures, read_streams
+
+AMPLITUDES = (10, 100, 1000, 10_000)
+WHY = {
+    "uniform": "the same mechanism; at amplitude 10 only the rounding of the streams and the repetitions differ.",
+    "sample": "the same mechanism; at amplitude 10 the streams are rounded to whole counts here.",
+    "bd": "the same mechanism; its error is heavy-tailed over repetitions, since late looks of a window are blurred.",
+    "ba": "the same mechanism.",
+    "fast": "Java samples 7.5 % of the steps, we 15 % as the papers do; Java takes a fixed noise variance of 10^6, we "
+    "the true one; Java leaves one step of each block at 0.",
+    "dsat": "Java gives 85 % of epsilon to the test, and an integer division drives its threshold to 0 at once.",
+    "rescuedp": "Java derives the filter's process noise from the true stream, and knows no floor below which a look "
+    "waits, so that its errors explode at large amplitudes.",
+    "adapub": "Java overwrites the noisy deviation, so that every step is a group of its own: Uniform at 80 %.",
+    "pegasus": "Java ships with a switch that opens a new group at every step: Uniform at 80 % of the budget.",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reference", type=Path)
+    parser.add_argument("--replicas", type=int, default=100)
+    options = parser.parse_args()
+    streams, figures = read_streams(options.reference), read_figures(options.reference)
+    heads = "".join(f"{f'a={amplitude}':>9}" for amplitude in AMPLITUDES)
+    print(f"{'mechanism':10}{'all cells':>10}{heads}{'lowest':>9}{'highest':>9}{'off >10 %':>11}{'seconds':>9}")
+    for name, why in WHY.items():
+        begin = time.perf_counter()
+        cells = list(figures[name])
+        ours = our_errors(name, cells, streams, options.replicas)
+        ratios = np.array([ours[cell] / figures[name][cell] for cell in cells])
+        amplitude = np.array([cell.amplitude for cell in cells])
+        means = [np.exp(np.log(ratios[amplitude == a]).mean()) for a in AMPLITUDES]
+        off = f"{np.count_nonzero(np.abs(np.log(ratios)) > np.log(1.1))} of {len(cells)}"
+        print(
+            f"{name:10}{np.exp(np.log(ratios).mean()):10.3f}{''.join(f'{mean:9.3f}' for mean in means)}"
+            f"{ratios.min():9.3f}{ratios.max():9.3f}{off:>11}{time.perf_counter() - begin:9.1f}"
+        )
+        print(f"{'':10}{why}")
+
+
+if __name__ == "__main__":
+    main()
