@@ -35,6 +35,9 @@ _HOMES = {
     "AdaPub": "eventide.mechanisms.adapub",
     "PeGaSus": "eventide.mechanisms.pegasus",
     "SPAS": "eventide.mechanisms.spas",
+    "RetroactiveGrouping": "eventide.mechanisms.retroactive_grouping",
+    "TimeUnitBaseline": "eventide.mechanisms.window_baselines",
+    "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
 }
 _MODULES = {"windows": "eventide.windows", "noise": "eventide.privacy.noise", "filters": "eventide.filters"}
@@ -54,10 +57,13 @@ __all__ = [
     "Query",
     "Release",
     "RescueDP",
+    "RetroactiveGrouping",
     "Sample",
     "StateError",
     "StoreError",
+    "TimeUnitBaseline",
     "Uniform",
+    "WindowBaseline",
     "check_mechanism",
     "filters",
     "load",

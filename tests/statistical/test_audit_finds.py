@@ -70,7 +70,7 @@ def test_floating_point_noise_gives_itself_away():
 
 @pytest.mark.parametrize("accounting", ["fixed-bin", "moving"])
 def test_groups_with_budgets_of_their_own_fail_against_a_person_who_hops(accounting):
-    """BD with 8 bins in 8 groups: as published, one possible transcript tells more than epsilon; with one ledger none."""
+    """BD, 8 bins in 8 groups: as published a possible transcript tells more than epsilon, with one ledger none does."""
     make = functools.partial(BudgetDistribution, epsilon=4, window=8, bins=8, groups=8, accounting=accounting)
     pairs = [pair for pair in neighbouring_pairs(8, 8, 1, ()) if pair.name == "after a quiet time, ++++++++ hopping"]
     worst = most_telling_transcript(MechanismSubject(make, Seeded), make, pairs, runs=2_000)

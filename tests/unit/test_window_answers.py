@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from window_oracles import best_linear, released_slots, rows, truth
 
 from eventide import windows
 from eventide.errors import BudgetExceeded, InputError, StateError
@@ -45,16 +46,6 @@ def counts_of(ticks, seed=0, bins=None):
     return np.random.default_rng(seed).integers(0, 1_000, ticks if bins is None else (ticks, bins))
 
 
-def truth(counts, due):
-    sums = np.concatenate([np.zeros((1, *counts.shape[1:])), np.cumsum(counts, axis=0)])
-    return sums[due.end] - sums[due.begin]
-
-
-def rows(due):
-    """Everything about answers, as plain tuples."""
-    return [(str(query), begin, end, np.array(value).tolist(), *rest) for query, begin, end, value, *rest in due]
-
-
 @pytest.mark.parametrize(("planner", "name"), CASES)
 def test_without_noise_every_answer_is_the_true_sum_of_its_window(planner, name):
     plan, ticks = planned(name, planner)
@@ -85,30 +76,6 @@ def test_every_window_that_ends_is_answered_once_for_each_query_in_order(planner
     assert [answer.query for answer in due][:50] == [queries[i] for i in due.query[:50]]
 
 
-def released_slots(plan, counts, parts=1, sensitivity=1):
-    """Begin, end, noisy value and variance of every slot that ends, for noise equal to its scale."""
-    slots, length = plan.scheme.divided(parts).slots, plan.scheme.length
-    sums = np.append(0, np.cumsum(counts))
-    found = []
-    for cycle in range(-(-len(counts) // length) if plan.scheme.periodic else 1):
-        for begin, end, budget in zip(slots.begin, slots.end, slots.budget, strict=True):
-            if (end := end + cycle * length) <= len(counts) and budget > 0:
-                begin, scale = begin + cycle * length, sensitivity * NANO / budget
-                q = np.exp(-1 / scale)
-                found.append((begin, end, sums[end] - sums[begin] + scale, 2 * q / (1 - q) ** 2))
-    return np.array(found)
-
-
-def best_linear(slots, begin, end):
-    """Value and variance of the best linear unbiased answer from these slots, by solving for all atoms at once."""
-    nodes = np.unique(np.concatenate([slots[:, :2].ravel(), [begin, end]]))
-    over = ((slots[:, :1] <= nodes[:-1]) & (nodes[1:] <= slots[:, 1:2])).astype(float)
-    weighted = over / slots[:, 3:4]
-    inside = ((begin <= nodes[:-1]) & (nodes[1:] <= end)).astype(float)
-    precision = np.linalg.pinv(over.T @ weighted, hermitian=True)
-    return inside @ precision @ weighted.T @ slots[:, 2], inside @ precision @ inside
-
-
 @pytest.mark.parametrize("name", ["nested steps", "coprime steps", "windows over cycles", "general"])
 @pytest.mark.parametrize(("parts", "sensitivity"), [(1, 1), (4, 3)])
 def test_answers_are_the_best_linear_ones_on_time_and_refined(name, parts, sensitivity):
@@ -117,7 +84,7 @@ def test_answers_are_the_best_linear_ones_on_time_and_refined(name, parts, sensi
     counts = counts_of(ticks)
     answers = plan.start(noise=Unit(), window=parts, sensitivity=sensitivity, refine=True)
     due = answers.push_many(counts)
-    slots = released_slots(plan, counts, parts, sensitivity)
+    slots = released_slots(plan, counts, parts=parts, sensitivity=sensitivity)
     chosen = np.random.default_rng(1).permutation(len(due))[:60]
     assert {bool(due.refined[i]) for i in chosen} == {True, False}
     for answer in (due[i] for i in chosen):

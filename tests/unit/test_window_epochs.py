@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from window_oracles import best_linear, released_slots, rows, truth
 
 from eventide import windows
 from eventide.errors import BudgetExceeded, InputError, StateError
@@ -20,15 +21,6 @@ NEW = [Query(12, 4), Query(20, 10), Query(70, 35)]
 
 def counts_of(ticks, seed=0):
     return np.random.default_rng(seed).integers(0, 1_000, ticks)
-
-
-def truth(counts, due):
-    sums = np.append(0, np.cumsum(counts))
-    return sums[due.end] - sums[due.begin]
-
-
-def rows(due):
-    return [(str(query), begin, end, np.array(value).tolist(), *rest) for query, begin, end, value, *rest in due]
 
 
 def windows_of(due, query):
@@ -93,47 +85,22 @@ def test_a_plan_with_a_horizon_goes_on_epoch_after_epoch_with_true_phases():
             assert windows_of(second, query) == all_windows(query, 1_500, 3_000)
 
 
-def truncated_slots(plan, origin, first, last, sums):
-    """The slots of an epoch that runs from tick `first` to `last`, as released with noise equal to its scale."""
-    slots, length, found = plan.slots, plan.scheme.length, []
-    for cycle in range(-(-(last - origin) // length)):
-        for begin, end, budget in zip(slots.begin, slots.end, slots.budget, strict=True):
-            begin, end = (min(max(edge + cycle * length + origin, first), last) for edge in (begin, end))
-            if begin < end and budget > 0:
-                scale = NANO / budget
-                q = np.exp(-1 / scale)
-                found.append((begin, end, sums[end] - sums[begin] + scale, 2 * q / (1 - q) ** 2))
-    return np.array(found)
-
-
-def best_linear(slots, begin, end):
-    nodes = np.unique(np.concatenate([slots[:, :2].ravel(), [begin, end]]))
-    over = ((slots[:, :1] <= nodes[:-1]) & (nodes[1:] <= slots[:, 1:2])).astype(float)
-    weighted = over / slots[:, 3:4]
-    inside = ((begin <= nodes[:-1]) & (nodes[1:] <= end)).astype(float)
-    precision = np.linalg.pinv(over.T @ weighted, hermitian=True)
-    return inside @ precision @ weighted.T @ slots[:, 2], inside @ precision @ inside
-
-
 @pytest.mark.parametrize("boundaries", [(67, 143), (60, 150), (64, 66), (61, 122)])
 def test_answers_across_boundaries_are_the_best_linear_ones_of_truncated_slots(boundaries):
-    """Ticks 0          67        143         200
-    epochs   [---------)[---------)[----------     open slots are released at a boundary, new ones begin there
+    """Ticks 0          67        143         199
+    epochs   [---------)[---------)[---------)     open slots are released at a boundary, new ones begin there
     """
-    counts = counts_of(200)
-    sums = np.append(0, np.cumsum(counts))
-    long = [Query(5, 5), Query(60, 60), *[Query(60, 5)] * 5]
-    answers, epochs, found, tick = windows.plan(long).start(noise=Unit(), refine=True), [], [], 0
-    for boundary, queries in zip(
-        (*boundaries, 200), ([Query(4, 4), Query(48, 48), *[Query(48, 4)] * 5], long, long), strict=True
-    ):
+    counts = counts_of(199)
+    one, other = [Query(20, 5), *[Query(120, 60)] * 3], [Query(12, 4), *[Query(96, 48)] * 2]
+    answers, epochs, found, tick = windows.plan(one).start(noise=Unit(), refine=True), [], [], 0
+    for boundary, queries in zip((*boundaries, 199), (other, one, one), strict=True):
         assert len(np.unique(answers.plan.slots.level)) > 1
-        epochs.append((answers.plan, answers.plan.workload.start, tick))
+        epochs.append((answers.plan, tick))
         found += list(answers.push_many(counts[tick:boundary]))
         found += list(answers.replan(queries))
         tick = boundary
-    ends = [first for *_, first in epochs[1:]] + [200]
-    slots = [truncated_slots(*epoch, end, sums) for epoch, end in zip(epochs, ends, strict=True)]
+    ends = [first for _, first in epochs[1:]] + [199]
+    slots = [released_slots(plan, counts, first, end) for (plan, first), end in zip(epochs, ends, strict=True)]
     across = [a for a in found if any(a.begin < boundary < a.end for boundary in boundaries)]
     assert {answer.refined for answer in across} == {True, False}
     for answer in [*across, *found[::25]]:
@@ -236,7 +203,8 @@ def test_saved_at_any_tick_it_goes_on_the_same(planner, settings, monkeypatch):
     settings = settings | {"refine": planner == "best", "seed": 9}
     plan = windows.plan(OLD, 0.7, planner)
     whole = plan.start(**settings)
-    cut = 180 if planner != "binary" else 60
+    cut, last = (60, 100) if planner == "binary" else (180, 300)  # with that planner plans end
+    counts = counts[:last]
     expected = rows(whole.push_many(counts[:cut])) + rows(whole.replan(NEW)) + rows(whole.push_many(counts[cut:]))
     for tick in np.random.default_rng(2).integers(0, cut, 6):
         answers = plan.start(**settings)
@@ -245,7 +213,7 @@ def test_saved_at_any_tick_it_goes_on_the_same(planner, settings, monkeypatch):
         assert answers.tick == tick
         found += rows(answers.push_many(counts[tick:cut])) + rows(answers.replan(NEW))
         answers = windows.load(answers.save())
-        middle = (cut + 300) // 2
+        middle = (cut + last) // 2
         found += rows(answers.push_many(counts[cut:middle]))
         answers = windows.load(answers.save())
         assert found + rows(answers.push_many(counts[middle:])) == expected

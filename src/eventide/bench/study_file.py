@@ -241,11 +241,11 @@ class StudyFile:
                 raise self.document.unknown(what, key, known, entry)
 
     def _try_out(self, entry: Entry, mechanism: StudiedMechanism, study: Study) -> None:
-        """Build the mechanism once for every setting and number of bins."""
+        """Build the mechanism once for every setting and number of bins that it will meet."""
         known = dict.fromkeys(name for cls in find_class(mechanism.name).__mro__ for name in _keywords(cls))
         self._check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
-        widths = {facts.bins for facts in study.facts.values()}
-        for setting, bins in itertools.product(study.settings, widths):
+        cells = [cell for cell in study.cells if cell.mechanism is mechanism]
+        for setting, bins in dict.fromkeys((cell.setting, study.facts[cell.stream.label].bins) for cell in cells):
             self._asked(entry, "name", mechanism.build, setting, bins, 1, Zero())
 
     def _asked(self, entry: Entry, key: str, function: Callable[..., Value], *arguments: Any) -> Value:

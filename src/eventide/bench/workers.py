@@ -50,26 +50,25 @@ def _shared_out(workers: list[Connection], inputs: list[tuple[int, Input]]) -> I
     """Hand the next input to whoever has none."""
     waiting = iter(inputs)
     busy = set(workers)
-    for worker in busy:
-        worker.send(next(waiting))
-    while busy:
-        ready = multiprocessing.connection.wait(list(busy))
-        for worker in busy.intersection(ready):
-            try:
+    try:
+        for worker in workers:
+            worker.send(next(waiting))
+        while busy:
+            for worker in busy.intersection(multiprocessing.connection.wait(list(busy))):
                 number, output, problem = worker.recv()
-            except EOFError:
-                raise StateError(
-                    "a worker process ended, perhaps for want of memory; what is finished is kept, "
-                    "so run the same command again, with fewer processes"
-                ) from None
-            if problem is not None:
-                raise problem
-            following = next(waiting, None)
-            if following is None:
-                busy.remove(worker)
-            else:
-                worker.send(following)
-            yield number, output
+                if problem is not None:
+                    raise problem
+                following = next(waiting, None)
+                if following is None:
+                    busy.remove(worker)
+                else:
+                    worker.send(following)
+                yield number, output
+    except (EOFError, ConnectionError):
+        raise StateError(
+            "a worker process ended, perhaps for want of memory; what is finished is kept, "
+            "so run the same command again, with fewer processes"
+        ) from None
 
 
 def _work(inputs: Connection, function: Callable[[Input], Output]) -> None:
@@ -81,5 +80,5 @@ def _work(inputs: Connection, function: Callable[[Input], Output]) -> None:
                 inputs.send((number, function(given), None))
             except Exception as problem:
                 inputs.send((number, None, problem))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, ConnectionError):
         return  # the parent is gone

@@ -22,6 +22,9 @@ _HOMES = {
     "adapub": ("eventide.mechanisms.adapub", "AdaPub"),
     "pegasus": ("eventide.mechanisms.pegasus", "PeGaSus"),
     "spas": ("eventide.mechanisms.spas", "SPAS"),
+    "rg": ("eventide.mechanisms.retroactive_grouping", "RetroactiveGrouping"),
+    "rg-baseline": ("eventide.mechanisms.window_baselines", "TimeUnitBaseline"),
+    "rg-window-baseline": ("eventide.mechanisms.window_baselines", "WindowBaseline"),
 }
 
 

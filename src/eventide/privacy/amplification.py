@@ -37,8 +37,8 @@ def _table(charge: int, sensitivity: int) -> Ints:
     """The amplified budget at 0, 1, ..., 100 percent; at 0 nothing is asked."""
     loss = _DIGITS.divide(Decimal(charge), Decimal(NANO * sensitivity))
     grown = _DIGITS.subtract(_DIGITS.exp(loss), Decimal(1))
-    budgets = [0] + [_budget(_DIGITS.divide(grown * 100, Decimal(percent))) for percent in range(1, 101)]
-    return np.array(budgets, dtype=np.int64)
+    budgets = [_budget(_DIGITS.divide(grown * 100, Decimal(percent))) for percent in range(1, 100)]
+    return np.array([0, *budgets, charge // sensitivity], dtype=np.int64)  # a sample of everything gains nothing
 
 
 def _budget(odds: Decimal) -> int:

@@ -64,6 +64,7 @@ class Estimates(Stateful, ABC):
         self._released[open_levels, self._left[open_levels, end - 1]] = values[open_levels]
         self._left[:, end] = end
         self._right[:, : end + 1] = np.minimum(self._right[:, : end + 1], end)
+        self._closed = end + self._first - 1  # once more, since levels above end there now
         self.close(end + self._first)
         return self._closed
 

@@ -1,0 +1,125 @@
+"""The audit of sliding-window plans: what all answers together, and every slot behind them, give away.
+
+An attacker of a plan sees answers. Granted here as well are the released slots they are made of, so that no attack
+fails for lack of algebra: the likelihood of a run is then exact. Streams differ in one tick, or in as many consecutive
+ticks as the plan was started to protect. Imports numpy, `privacy`, `windows` and `audit`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array, Floats, Ints
+from eventide.audit.attacks import ATTACKS, Attack, Score
+from eventide.audit.auditor import Verdict, audit
+from eventide.audit.pairs import Pair
+from eventide.audit.subjects import Transcript
+from eventide.privacy.meter import Meter
+from eventide.privacy.noise import Secure, Seeded, Source, Zero
+from eventide.privacy.slot_sums import Cut, SlotSums
+from eventide.windows.answers import Answers
+from eventide.windows.plans import Plan
+
+
+class PlanSubject:
+    """A plan, given as a function that starts it: `start(replicas=..., noise=...)`.
+
+    Of a transcript, `values` are the answers to the shortest window that ends with each tick, 0 where none does;
+    `extra` holds the slots that were released, and then all answers.
+    """
+
+    def __init__(self, start: Callable[..., Answers], noise: Callable[[int], Source]) -> None:
+        self.start, self.noise = start, noise
+
+    def observe(self, stream: Ints, runs: int, seed: int) -> Transcript:
+        """Run them side by side."""
+        return self._run(stream, runs, self.noise(seed))[0]
+
+    def likelihood_ratio(self, pair: Pair, one: Transcript, other: Transcript) -> Score:
+        """An attack: the exact log-likelihood ratio of all released slots, by the scales that the plan makes public."""
+        (first, rates), (second, _) = (self._run(stream, 2, Zero()) for stream in (pair.stream, pair.neighbour))
+        assert first.extra is not None
+        assert second.extra is not None
+        expected, expected_neighbour = first.extra[0, : len(rates)], second.extra[0, : len(rates)]
+
+        def score(seen: Transcript) -> Floats:
+            assert seen.extra is not None
+            slots = seen.extra[:, : len(rates)]
+            return np.asarray((np.abs(slots - expected) - np.abs(slots - expected_neighbour)) @ rates)
+
+        return score
+
+    def _run(self, stream: Ints, runs: int, noise: Source) -> tuple[Transcript, Floats]:
+        """What is seen, and one over the noise scale of each slot."""
+        answers = self.start(replicas=runs, noise=noise)
+        door = answers._stream
+        door.meter = meter = _Recording(door.meter)
+        due = answers.push_many(stream)
+        answered = due.value.reshape(len(due), runs, -1)
+        values = np.zeros((runs, *stream.shape))
+        for index in np.lexsort((due.begin, due.refined))[~np.sort(due.refined)]:
+            values[:, due.end[index] - 1] = answered[index]
+        slots = np.concatenate([slots.reshape(-1, runs, stream.shape[1]) for slots in meter.released])
+        rates = np.repeat(np.concatenate(meter.budgets), stream.shape[1]) / meter._numerator(1, None)
+        seen = np.concatenate([slots, answered])
+        return Transcript(values, extra=np.moveaxis(seen, 1, 0).reshape(runs, -1)), rates
+
+
+class _Recording(Meter):
+    """A meter that keeps what it hands out."""
+
+    __slots__ = ("budgets", "released")
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__(meter.ledger, meter.source, meter.shape[1], meter.sensitivity)
+        self.released: list[Array] = []
+        self.budgets: list[Ints] = []
+
+    def _ended(self, sums: SlotSums, counts: Ints, cuts: Sequence[Cut]) -> list[Array]:
+        values = super()._ended(sums, counts, cuts)
+        self.released += values
+        self.budgets += [cut.budgets[: len(cut.ends)] for cut in cuts]
+        return values
+
+
+def plan_pairs(plan: Plan, window: int, bins: int, sensitivity: int) -> Iterator[Pair]:
+    """Pairs that differ at the beginning, in the middle and at the end of the plan's slots.
+
+    A person is added at each of `window` ticks, or added and removed in turn, in one bin or hopping; all slots end.
+    """
+    length = plan.scheme.length
+    ticks = -(-(length + window) // length) * length if plan.scheme.periodic else length
+    stream = np.full((ticks, bins), 4 * sensitivity)
+    patterns = {"added": np.ones(window, dtype=np.int64), "in turn": (-1) ** np.arange(window)}
+    for begin in sorted({0, length // 2, max(length - window, 0)}):
+        for how, signs in patterns.items():
+            for place in ("in one bin", "hopping") if bins > 1 and window > 1 else ("in one bin",):
+                changed = np.arange(begin, min(begin + window, ticks))
+                neighbour = stream.copy()
+                where = (changed - begin) % bins if place == "hopping" else 0
+                neighbour[changed, where] += sensitivity * signs[: len(changed)]
+                yield Pair(f"from tick {begin}, {how} {place}", stream, neighbour)
+            if window == 1:
+                break
+
+
+def audit_plan(
+    plan: Plan, *, bins: int = 1, window: int = 1, sensitivity: int = 1, secure: bool = False, **options: Any
+) -> Verdict:
+    """Attack a plan that is started to protect `window` ticks together; `options` go to `audit`."""
+    start = functools.partial(plan.start, bins=bins, window=window, sensitivity=sensitivity)
+    subject = PlanSubject(start, (lambda seed: Secure()) if secure else Seeded)
+    return audit_start(subject, plan, plan.epsilon, bins=bins, window=window, sensitivity=sensitivity, **options)
+
+
+def audit_start(
+    subject: PlanSubject, plan: Plan, epsilon: float, *, bins: int, window: int, sensitivity: int, **options: Any
+) -> Verdict:
+    """Attack whatever `subject` starts, on pairs made for the slots of `plan`."""
+    attacks: dict[str, Attack] = ATTACKS | {"likelihood ratio of slots": subject.likelihood_ratio}
+    pairs = plan_pairs(plan, window, bins, sensitivity)
+    return audit(subject, list(pairs), epsilon, attacks=attacks, **options)

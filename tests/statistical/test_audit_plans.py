@@ -1,0 +1,61 @@
+"""The auditor on sliding-window plans: sound ones pass, and plans that spend what they do not say are found."""
+
+import functools
+
+import pytest
+
+from eventide import windows
+from eventide.audit.plans import PlanSubject, audit_plan, audit_start
+from eventide.privacy.noise import Seeded
+from eventide.windows import Query
+
+QUERIES = [Query(1, 1), Query(4, 2), *[Query(8, 4)] * 4]
+SETTINGS = {"event-level": {"window": 1, "bins": 1}, "w-event": {"window": 3, "bins": 2}}
+
+
+@pytest.mark.parametrize("planner", ["base", "emd", "best"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_sound_plans_pass(planner, setting):
+    plan = windows.plan(QUERIES, 1.0, planner)
+    verdict = audit_plan(plan, **SETTINGS[setting], runs=20_000, alpha=1e-6)
+    assert not verdict.broken, str(verdict)
+    assert verdict.bound > 0.7, str(verdict)  # every tick spends all of epsilon, and the attack sees it
+
+
+class Quiet(Seeded):
+    """Noise at four fifths of its scale."""
+
+    def laplace_in_turn(self, numerator, charges, shape):
+        return super().laplace_in_turn(numerator * 4 // 5, charges, shape)
+
+
+def audited(start, noise, setting):
+    plan, options = windows.plan(QUERIES), SETTINGS[setting] | {"sensitivity": 1}
+    subject = PlanSubject(functools.partial(start, **SETTINGS[setting]), noise)
+    return audit_start(subject, plan, 1.0, **options, runs=40_000)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_noise_below_its_scale_is_found(setting):
+    verdict = audited(windows.plan(QUERIES).start, Quiet, setting)
+    assert verdict.broken, str(verdict)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_budgets_above_what_is_claimed_are_found(setting):
+    verdict = audited(windows.plan(QUERIES, epsilon=2).start, Seeded, setting)
+    assert verdict.broken, str(verdict)
+
+
+def test_a_window_of_ticks_that_shares_nothing_is_found():
+    """Started for single ticks, but claimed for three."""
+    plan = windows.plan(QUERIES)
+    subject = PlanSubject(functools.partial(plan.start, bins=1), Seeded)
+    verdict = audit_start(subject, plan, 1.0, bins=1, window=3, sensitivity=1, runs=20_000)
+    assert verdict.broken, str(verdict)
+    assert verdict.bound > 2
+
+
+def test_the_real_noise_passes():
+    verdict = audit_plan(windows.plan(QUERIES), runs=3_000, alpha=1e-6, secure=True)
+    assert not verdict.broken, str(verdict)
