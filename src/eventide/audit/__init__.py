@@ -7,16 +7,19 @@ Everything here is a study: it runs mechanisms on made-up streams, usually with 
 from eventide.audit.auditor import Finding, Verdict, audit
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import Pair, neighbouring_pairs
+from eventide.audit.plans import PlanSubject, audit_plan
 from eventide.audit.subjects import MechanismSubject, Subject, Transcript
 
 __all__ = [
     "Finding",
     "MechanismSubject",
     "Pair",
+    "PlanSubject",
     "Subject",
     "Transcript",
     "Verdict",
     "audit",
     "audit_mechanism",
+    "audit_plan",
     "neighbouring_pairs",
 ]
