@@ -107,9 +107,10 @@ def test_the_kernel_stops_cheats(cheat, stopped_by):
         ev.run(mechanism, [[1, 2]] * 3)
 
 
-def test_the_door_cannot_be_replaced():
+@pytest.mark.parametrize("name", ["release", "checked", "_step", "_report"])
+def test_the_door_cannot_be_replaced(name):
     with pytest.raises(StateError):
-        type("Door", (Honest,), {"release": lambda self, counts: counts})
+        type("Door", (Honest,), {name: lambda self, counts: counts})
 
 
 class Uncharged(Honest):
@@ -158,6 +159,8 @@ class SharedNoise(Honest):
         (Forgetful, "saved and loaded"),
         (Hoarder, "memory grows"),
         (SharedNoise, "replica"),
+        (Overspender, "epsilon"),
+        (Reader, "sealed step cannot be read"),
     ],
 )
 def test_the_contract_finds_what_is_broken(broken, says):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from eventide.privacy.amounts import NANO
+from eventide.windows.nested import Level, Nested
 
 
 def truth(counts, due):
@@ -43,3 +44,15 @@ def best_linear(slots, begin, end):
     inside = ((begin <= nodes[:-1]) & (nodes[1:] <= end)).astype(float)
     precision = np.linalg.pinv(over.T @ weighted, hermitian=True)
     return inside @ precision @ weighted.T @ slots[:, 2], inside @ precision @ inside
+
+
+def random_plan(random, periodic=False):
+    """Up to four levels over up to 14 atoms of any length, some slots without budget, some twins of the one below."""
+    nodes = np.concatenate([[0], np.cumsum(random.integers(1, 9, random.integers(1, 15)))])
+    bounds, levels = np.arange(len(nodes)), [Level(np.arange(len(nodes)), np.ones(len(nodes) - 1))]
+    for _ in range(random.integers(0, 4)):
+        inside = bounds[1:-1]
+        bounds = np.concatenate([[0], inside[random.random(len(inside)) < 0.5], [len(nodes) - 1]])
+        fraction = np.where(random.random(len(bounds) - 1) < 0.2, 0.0, random.uniform(0.05, 0.9, len(bounds) - 1))
+        levels.append(Level(bounds, fraction))
+    return Nested(nodes, levels, NANO, periodic)

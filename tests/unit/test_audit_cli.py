@@ -56,6 +56,6 @@ def test_parameters_reach_the_mechanism():
     [["magic"], ["os:Nothing"], ["no_such_module:Class"], ["ba", "--set", "k"], ["ba", "--confidence", "2"]],
 )
 def test_bad_usage_is_explained(arguments):
-    result = audit(*arguments, *QUICK)
+    result = audit(*QUICK, *arguments)
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: ")

@@ -183,7 +183,7 @@ def test_wide_steps_must_count_without_a_gap(write, steps):
     rows = "".join(f"{step},7919\n" for step in steps.split(","))
     message = refusal_of(write("wide.csv", "t,a\n" + rows))
     row = next(i for i, step in enumerate(steps.split(",")) if int(step) != i) + 1
-    assert f"column 't' in row {row} does not go on" in message
+    assert f"column 't' in row {row} does not {'begin with 0' if row == 1 else 'go on'}" in message
 
 
 @pytest.mark.parametrize(
@@ -317,3 +317,20 @@ def test_a_bad_list_of_bins_is_refused(write, name, content, fault):
 def test_bins_that_are_neither_are_refused(text):
     with pytest.raises(InputError, match="--bins"):
         parse_bins(text)
+
+
+@pytest.mark.parametrize("text", ["7919,7907\n7901,7883\n", "t,7919\n0,7907\n"])
+def test_a_row_of_counts_is_not_taken_for_a_header(write, text):
+    """The names of bins are published, so a file without a header would give its first step away."""
+    message = refusal_of(write("bare.csv", text))
+    assert "row of numbers instead of names" in message
+    assert "79" not in message
+
+
+def test_numbers_may_be_names_when_they_are_listed(write):
+    assert open_counts(write("coded.csv", "101,102\n3,4\n"), ("101", "102")).bins == ("101", "102")
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_are_named(write, separator):
+    assert "separate columns by commas" in refusal_of(write("other.csv", f"a{separator}b\n1{separator}2\n"))

@@ -56,6 +56,14 @@ def test_a_paper_season_is_symmetric_around_its_peak():
     assert np.array_equal(stream[peak - 9 : peak][::-1], stream[peak + 1 : peak + 10])
 
 
+def test_half_of_a_paper_season_is_growth():
+    for seed in range(20):
+        stream = seasonal(200, season=40, amplitude=FINE, variant="paper", seed=seed)[:, 0]
+        peak = int(stream[:30].argmax())
+        valley = peak + int(stream[peak : peak + 30].argmin())  # where this season ends or the next begins
+        assert valley - 2 * peak in (-1, 0, 1)
+
+
 def test_seasons_of_the_public_code_grow_by_three_tenths_above_a_floor_of_two():
     stream = seasonal(1000, season=40, amplitude=FINE)[:, 0].astype(float)
     moves = np.diff(stream)

@@ -180,6 +180,7 @@ def test_names_and_parameters():
         {"bins": []},
         {"window": 0},
         {"window": 1.5},
+        {"window": 10**20},
         {"replicas": -1},
         {"sensitivity": 0},
         {"sensitivity": 10**7},
@@ -192,6 +193,8 @@ def test_names_and_parameters():
             ev.mechanism("uniform", **{"epsilon": 1, "window": 2, "bins": 2} | bad)
     with pytest.raises(ev.InputError, match="choose one of"):
         ev.mechanism("magic")
+    with pytest.raises(ev.InputError, match="'ba' needs bins"):
+        ev.mechanism("ba", epsilon=1, window=3)
 
 
 def test_guarantee_says_what_is_promised():
@@ -210,6 +213,22 @@ def test_a_message_about_bad_counts_shows_none_of_them():
         with pytest.raises(ev.InputError) as refusal:
             mech.release(counts)
         assert "777" not in str(refusal.value)
+
+
+def test_a_bad_row_stops_a_run_before_its_first_release():
+    mech = ev.Uniform(epsilon=1, window=2, bins=2)
+    for bad in ([[1, 2], [3, -4]], [[1, 2], [3]], [[1, 2, 3]], [[1, 2], [3, 4.5]], [1, 2], [["a", "b"]]):
+        with pytest.raises(ev.InputError):
+            ev.run(mech, bad)
+    assert (mech.step, mech.ledger.worst_window()) == (0, 0)
+
+
+def test_a_filter_may_be_given_by_name():
+    mech = ev.Uniform(epsilon=1, window=2, bins=1, filter="truncate", noise=ev.noise.Unit())
+    assert mech.release([0]).values.tolist() == [2]
+    assert isinstance(mech.filter, ev.filters.Truncate)
+    with pytest.raises(ev.InputError, match="no filter"):
+        ev.Uniform(epsilon=1, window=2, bins=1, filter="magic")
 
 
 def test_a_failed_step_leaves_the_mechanism_usable():

@@ -47,14 +47,20 @@ def test_a_cut_state_is_refused(cut):
 
 def test_a_flipped_bit_is_refused():
     data = saved()
-    for position in range(0, len(data), 97):
+    for position in range(0, len(data), 7):
         damaged = bytearray(data)
-        damaged[position] ^= 16
+        damaged[position] ^= 1 << position % 8
         try:
             loaded = ev.load(bytes(damaged))
         except ev.EventideError:
             continue
         assert loaded.step == 3  # the flip hit a byte that carries nothing, such as a time stamp
+
+
+@pytest.mark.parametrize("wrong", ["state.zip", None, 5])
+def test_only_bytes_can_be_loaded(wrong):
+    with pytest.raises(ev.StateError, match="bytes"):
+        ev.load(wrong)
 
 
 def rewritten(change):

@@ -138,6 +138,16 @@ def test_a_slot_is_the_sum_of_its_steps_with_its_own_scale_and_charge():
     assert not meter.end_slots(sums).any()
 
 
+def test_sums_beyond_64_bits_are_cut_and_never_wrap():
+    meter = Meter(WindowLedger(1, 1), Zero(), 1)
+    sums = meter.slot_sums(1)
+    huge = np.full((3_000, 1), 2**53)
+    for _ in range(3):
+        sum_slots([SlotSteps(meter, sums, huge, [cut([], [5])])])
+    (values,) = sum_slots([SlotSteps(meter, sums, huge, [cut([3_000], [5])])])
+    assert 2**61 < values[0][0, 0, 0] <= 2**62
+
+
 def test_what_the_ledger_refuses_changes_nothing():
     meter = Meter(WindowLedger(1, 2), Zero(), 1)
     sums = meter.slot_sums(1)

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from window_oracles import best_linear, released_slots, rows, truth
+from window_oracles import best_linear, random_plan, released_slots, rows, truth
 
 from eventide import windows
 from eventide.errors import BudgetExceeded, InputError, StateError
@@ -13,7 +13,9 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.noise import Seeded, Unit, Zero
 from eventide.windows import Query, estimates
+from eventide.windows.estimates import Fused
 from eventide.windows.published import general, special
+from eventide.windows.timetable import Timetable
 
 # name: queries, horizon, ticks
 WORKLOADS = {
@@ -92,6 +94,30 @@ def test_answers_are_the_best_linear_ones_on_time_and_refined(name, parts, sensi
         value, variance = best_linear(known, answer.begin, answer.end)
         assert answer.value == pytest.approx(value, rel=1e-9)
         assert answer.variance == pytest.approx(variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_estimates_of_any_nested_plan_are_the_best_linear_ones(seed):
+    """Levels of any shape, some slots without a budget: every window, on time and refined, against the dense oracle."""
+    random = np.random.default_rng(seed)
+    plan = random_plan(random)
+    timetable, counted = Timetable(plan, plan.length), random.normal(0, 10, 100)
+    fused = Fused(timetable, 1, cells=1, reach=plan.length, start=0, refine=True)
+    slots = []
+    for level, lane in enumerate(timetable.lanes):
+        values = counted[: len(lane.budget)] * (level + 1)
+        fused.release(level, lane.nodes[:-1], values[:, None])
+        noise = timetable.variance(1, 1)[level, lane.nodes[:-1]]
+        slots.append(np.column_stack([lane.ticks[:-1], lane.ticks[1:], values, noise])[lane.budget > 0])
+    slots = np.concatenate(slots)
+    fused.close(timetable.count)
+    begin, end = np.triu_indices(len(plan.nodes), 1)
+    on_time, refined = fused.answer(begin, end, begin), fused.refined(begin, end)
+    for i in random.permutation(len(begin))[:25]:
+        window = plan.nodes[begin[i]], plan.nodes[end[i]]
+        expected = best_linear(slots[slots[:, 1] <= window[1]], *window)
+        assert (on_time[0][i, 0], on_time[1][i]) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        assert (refined[0][i, 0], refined[1][i]) == pytest.approx(best_linear(slots, *window), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(("planner", "name"), [(p, n) for p, n in CASES if p != "best"])
@@ -335,6 +361,22 @@ def test_open_slots_are_raw_and_shown_by_nothing():
     assert "7701234" not in repr(answers) + str(vars(answers))
     answers.push_many([0, 0, 0])
     assert not answers.holds_raw
+
+
+def test_a_push_that_was_broken_off_is_not_gone_on_from(monkeypatch):
+    answers = windows.plan([Query(4, 4)]).start()
+    answers.push(1)
+
+    def broken_off(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(estimates.Estimates, "release", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            answers.push(1)
+    with pytest.raises(StateError, match="broken off"):
+        answers.push(1)
+    assert answers.tick == 2
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from window_oracles import random_plan
 
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
@@ -14,18 +15,6 @@ NO_STEP = np.empty(0, dtype=np.int64)
 def uniform_plan(atoms, blocks):
     levels = [Level(np.arange(0, atoms + 1, block), np.full(atoms // block, share)) for block, share in blocks]
     return Nested(np.arange(atoms + 1), levels, NANO, periodic=False)
-
-
-def random_plan(random, periodic=False):
-    """Up to four levels over up to 14 atoms of any length, some slots without budget, some twins of the one below."""
-    nodes = np.concatenate([[0], np.cumsum(random.integers(1, 9, random.integers(1, 15)))])
-    bounds, levels = np.arange(len(nodes)), [Level(np.arange(len(nodes)), np.ones(len(nodes) - 1))]
-    for _ in range(random.integers(0, 4)):
-        inside = bounds[1:-1]
-        bounds = np.concatenate([[0], inside[random.random(len(inside)) < 0.5], [len(nodes) - 1]])
-        fraction = np.where(random.random(len(bounds) - 1) < 0.2, 0.0, random.uniform(0.05, 0.9, len(bounds) - 1))
-        levels.append(Level(bounds, fraction))
-    return Nested(nodes, levels, NANO, periodic)
 
 
 def dense_variance(slots, begin, end):

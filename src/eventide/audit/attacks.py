@@ -73,7 +73,7 @@ def total_of_changes(pair: Pair, one: Transcript, other: Transcript) -> Score:
 
 
 def single_cell(pair: Pair, one: Transcript, other: Transcript) -> Score:
-    """The one cell of the release whose mean differs the most between the two streams."""
+    """The one cell of the release whose median differs the most between the two streams."""
     gap = np.median(other.values, axis=0) - np.median(one.values, axis=0)
     step, bin_ = np.unravel_index(int(np.abs(gap).argmax()), gap.shape)
     return lambda seen: seen.values[:, step, bin_]

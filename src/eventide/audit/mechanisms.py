@@ -12,6 +12,7 @@ from eventide.audit.auditor import Verdict, audit
 from eventide.audit.exact import can_be_replayed, exact_likelihood_ratio, most_telling_transcript
 from eventide.audit.pairs import neighbouring_pairs
 from eventide.audit.subjects import MechanismSubject
+from eventide.errors import InputError
 from eventide.privacy.noise import Secure, Seeded
 
 
@@ -35,6 +36,10 @@ def audit_mechanism(
     if sensitivity != 1:
         given["sensitivity"] = sensitivity
     make = functools.partial(cls, **given)
+    try:
+        make()
+    except TypeError as problem:
+        raise InputError(f"cannot build what is to be attacked: {problem}; it takes epsilon, window and bins") from None
     subject = MechanismSubject(make, (lambda seed: Secure()) if secure else Seeded)
     pairs = list(neighbouring_pairs(window, bins, sensitivity, _jumps(make)))
     if not can_be_replayed(make, pairs[0].stream):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from eventide.arrays import Array, Ints
+from eventide.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,9 @@ class MechanismSubject:
         return Transcript(values, fresh, scale)
 
     def _alone(self, stream: Ints, seed: int) -> Array:
-        mechanism = self.make(seed=seed)
-        released = [mechanism.release(counts) for counts in stream]
-        return np.stack([np.asarray(getattr(release, "values", release), dtype=np.float64) for release in released])
+        try:
+            mechanism = self.make(seed=seed)
+            released = [mechanism.release(counts) for counts in stream]
+            return np.stack([np.asarray(getattr(release, "values", release), dtype=np.float64) for release in released])
+        except Exception as problem:  # whatever somebody's class does: it is theirs to repair
+            raise InputError(f"the class under audit failed: {type(problem).__name__}: {problem}") from problem

@@ -11,6 +11,8 @@ import dataclasses
 import hashlib
 import json
 import platform
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,8 +91,6 @@ def fingerprint(study: Study) -> str:
 
 def versions() -> dict[str, str]:
     """What figures may depend on, besides the study."""
-    from importlib.metadata import version
-
     return {"eventide": version("eventide"), "numpy": np.__version__, "python": platform.python_version()}
 
 
@@ -109,7 +109,7 @@ def holds_results_of(path: Path, mark: str) -> bool:
 
 def write_results(path: Path, study: Study, mark: str, figures: list[CellFigures]) -> None:
     """Write the figures of all cells, in the study's order; the file appears whole or not at all."""
-    rows = _with_delta([row for cell_rows in _rows(study, figures) for row in cell_rows])
+    rows = _with_delta(list(_rows(study, figures)))
     about = {
         "format": FORMAT,
         "fingerprint": mark,
@@ -138,8 +138,9 @@ def read_results(path: str | Path) -> Results:
     return Results(table, about)
 
 
-def _rows(study: Study, figures: list[CellFigures]) -> Any:
-    """For each cell its rows, one a metric."""
+def _rows(study: Study, figures: list[CellFigures]) -> Iterator[dict[str, Any]]:
+    """A row for each cell and metric."""
+    ours = versions()["eventide"]
     for cell, summaries in zip(study.cells, figures, strict=True):
         facts = study.facts[cell.stream.label]
         common = {
@@ -159,13 +160,10 @@ def _rows(study: Study, figures: list[CellFigures]) -> Any:
             "window": cell.setting.window,
             "repetitions": study.repetitions,
             "seed": study.seed_of(cell),
-            "version": versions()["eventide"],
+            "version": ours,
         }
-        names = ("mean", "standard_deviation", "q95")
-        yield [
-            common | {"metric": metric} | dict(zip(names, each, strict=True))
-            for metric, each in zip(study.metrics, summaries, strict=True)
-        ]
+        for metric, (mean, deviation, quantile) in zip(study.metrics, summaries, strict=True):
+            yield common | {"metric": metric, "mean": mean, "standard_deviation": deviation, "q95": quantile}
 
 
 def _with_delta(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from eventide.arrays import Ints
 from eventide.bench.metrics import MetricOptions
-from eventide.bench.third_party import find_class
+from eventide.bench.third_party import find_mechanism
 from eventide.errors import InputError
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
@@ -43,7 +43,7 @@ class StudiedMechanism:
 
     def build(self, setting: Setting, bins: int, replicas: int, noise: Source) -> Mechanism:
         """A new one."""
-        return find_class(self.name)(
+        return find_mechanism(self.name)(
             epsilon=setting.epsilon,
             window=setting.window,
             bins=bins,

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from eventide.bench.metrics import METRICS, MetricOptions
 from eventide.bench.study import Facts, Setting, StudiedMechanism, StudiedStream, Study, labelled
-from eventide.bench.third_party import find_class, is_third_party, why_refused
+from eventide.bench.third_party import find_mechanism, is_third_party, why_refused
 from eventide.bench.toml_lines import TOP, Document, Entry
 from eventide.errors import EventideError, InputError
 from eventide.filters import names as filter_names
@@ -166,7 +166,7 @@ class StudyFile:
                 raise self.document.unknown("filter", str(chosen), filter_names(), entry, "filter")
             if fixed := [key for key in SET_BY_THE_STUDY if key in values]:
                 raise self.document.complaint(f"{fixed[0]} is set by the study; remove it here", entry, fixed[0])
-            cls = self._asked(entry, "name", find_class, name)
+            cls = self._asked(entry, "name", find_mechanism, name)
             if is_third_party(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
             yield entry, StudiedMechanism(label, name, values, chosen, part_of)
@@ -242,7 +242,7 @@ class StudyFile:
 
     def _try_out(self, entry: Entry, mechanism: StudiedMechanism, study: Study) -> None:
         """Build the mechanism once for every setting and number of bins that it will meet."""
-        known = dict.fromkeys(name for cls in find_class(mechanism.name).__mro__ for name in _keywords(cls))
+        known = dict.fromkeys(name for cls in find_mechanism(mechanism.name).__mro__ for name in _keywords(cls))
         self._check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
         cells = [cell for cell in study.cells if cell.mechanism is mechanism]
         for setting, bins in dict.fromkeys((cell.setting, study.facts[cell.stream.label].bins) for cell in cells):

@@ -10,10 +10,10 @@ import importlib
 import inspect
 from typing import Any
 
-from eventide.errors import BudgetExceeded, InputError
+from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.check import check_mechanism
-from eventide.mechanisms.registry import mechanism_class
+from eventide.mechanisms.registry import find_class
 
 
 def is_third_party(name: str) -> bool:
@@ -21,15 +21,9 @@ def is_third_party(name: str) -> bool:
     return ":" in name
 
 
-def find_class(name: str) -> type[Mechanism]:
-    """The class of a registry name or of module:Class, which is code the user asks to run."""
-    if not is_third_party(name):
-        return mechanism_class(name)
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as problem:
-        raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
+def find_mechanism(name: str) -> type[Mechanism]:
+    """The class of a registry name or of module:Class, which must be written in the frame."""
+    found = find_class(name)
     if not (isinstance(found, type) and issubclass(found, Mechanism)):
         raise InputError(f"{name} is no subclass of eventide.mechanisms.base.Mechanism; write it in that frame")
     return found
@@ -41,10 +35,6 @@ def why_refused(cls: type[Mechanism], parameters: dict[str, Any]) -> str | None:
         check_mechanism(cls, **parameters)
     except AssertionError as broken:
         return str(broken)
-    except BudgetExceeded as over:
-        return f"it overspends: {over}"
-    except Exception as problem:  # whatever somebody's code raises on a small stream, it cannot be studied
-        return f"it fails on small streams with {type(problem).__name__}: {problem}"
     return None
 
 

@@ -34,6 +34,14 @@ VERBS = {
         "Publish a file of counts privately.",
         "eventide publish counts.csv --epsilon 1 --window 144 --out private.csv",
     ),
+    "plan": Verb(
+        "eventide.cli.plan",
+        "Plan window queries and predict their errors.",
+        "eventide plan queries.toml --epsilon 1",
+    ),
+    "bench": Verb(
+        "eventide.cli.bench", "Run a study of mechanisms.", "eventide bench quick --out results.parquet"
+    ),
     "audit": Verb(
         "eventide.cli.audit",
         "Try to break a mechanism's guarantee.",

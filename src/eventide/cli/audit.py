@@ -5,7 +5,6 @@ Runs on made-up streams only. Imports click; everything heavy is imported when t
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from eventide.audit import Verdict
 
 GUARANTEE_VIOLATED = 4
+FEWEST_RUNS = 100
 
 
 @click.command("audit")
@@ -58,12 +58,16 @@ def command(
     Example: eventide audit ba --epsilon 1 --window 3 --bins 3
     """
     from eventide.audit import audit_mechanism
+    from eventide.mechanisms.registry import find_class
 
-    if not 0 < confidence < 1 or min(runs, window, bins) < 1:
-        raise InputError("--confidence lies between 0 and 1; --runs, --window and --bins are at least 1")
+    sys.path.insert(0, "")  # a class of the user's own is looked for in this folder first
+    if not 0 < confidence < 1 or min(window, bins) < 1 or runs < FEWEST_RUNS:
+        raise InputError(
+            f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
+        )
     with _progress() as tell:
         verdict = audit_mechanism(
-            _class(mechanism),
+            find_class(mechanism),
             epsilon,
             window,
             bins,
@@ -82,20 +86,6 @@ def command(
         click.echo(f"{mechanism}: {verdict}")
     if verdict.broken:
         ctx.exit(GUARANTEE_VIOLATED)
-
-
-def _class(name: str) -> Any:
-    """The class to attack; a module:Class is code the user asks to run."""
-    from eventide.mechanisms.registry import mechanism_class
-
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        return mechanism_class(name)
-    sys.path.insert(0, "")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as problem:
-        raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
 
 
 def _parameters(settings: tuple[str, ...]) -> dict[str, Any]:

@@ -40,8 +40,10 @@ _TEMPLATE = """<!doctype html>
 <script>
   const chart = {chart};
   const ink = getComputedStyle(document.body).color;
-  Plotly.newPlot("chart", chart.data, {{...chart.layout, font: {{color: ink}}, paper_bgcolor: "transparent",
-                 plot_bgcolor: "transparent"}}, {{responsive: true, displaylogo: false}});
+  const line = getComputedStyle(document.documentElement).getPropertyValue("--line");
+  const layout = {{...chart.layout, font: {{color: ink}}, paper_bgcolor: "transparent", plot_bgcolor: "transparent"}};
+  for (const axis of ["xaxis", "yaxis"]) layout[axis] = {{...layout[axis], gridcolor: line, zerolinecolor: line}};
+  Plotly.newPlot("chart", chart.data, layout, {{responsive: true, displayModeBar: false}});
 </script>
 </body>
 </html>

@@ -1,4 +1,4 @@
-"""`eventide publish`: a file of counts in, private releases out.
+"""`eventide publish`: a file of counts in, private releases out, or answers to window queries.
 
 The whole file is checked before the first release, so that a bad cell stops the work before anything is published or
 written. Imports click; everything heavy is imported when the verb runs.
@@ -11,7 +11,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,13 +21,32 @@ if TYPE_CHECKING:
     from eventide.arrays import Ints
     from eventide.mechanisms.base import Mechanism
     from eventide.privacy.guarantees import Guarantee
+    from eventide.streams.count_files import CountFile
     from eventide.streams.release_files import ReleaseFile
+
+
+class Privacy(NamedTuple):
+    """What is promised."""
+
+    epsilon: float
+    window: int
+    sensitivity: int
+
+
+class Output(NamedTuple):
+    """Where releases or answers go, if anywhere."""
+
+    path: str | None
+    layout: str | None
+    dry_run: bool
 
 
 @click.command("publish")
 @click.argument("source")
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of every window of steps.")
-@click.option("--window", required=True, metavar="STEPS", help="How many consecutive steps are protected together.")
+@click.option(
+    "--window", metavar="STEPS", help="How many consecutive steps are protected together.  [1 with --queries]"
+)
 @click.option("--bins", metavar="FILE_OR_N", help="All bins: a file with one name a line, or a number.")
 @click.option("--mechanism", default="ba", show_default=True, metavar="NAME", help="How looks are chosen and paid for.")
 @click.option(
@@ -53,22 +72,28 @@ if TYPE_CHECKING:
     type=click.Choice(["wide", "long"]),
     help="Of a .csv or .parquet file.  [default: wide up to 1,000 bins]",
 )
+@click.option("--queries", metavar="FILE", help="Answer the window queries of this TOML file instead of every step.")
+@click.option("--step", metavar="DURATION", help="How long a step is, for queries written as durations such as 15min.")
 @click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; releases need --out.")
+@click.pass_context
 def command(
+    ctx: click.Context,
     source: str,
     epsilon: float,
-    window: str,
+    window: str | None,
     bins: str | None,
     mechanism: str,
     filter_name: str,
     sensitivity: int,
     out: str | None,
     layout: str | None,
+    queries: str | None,
+    step: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Publish a file of counts privately, one release for each step.
+    """Publish a file of counts privately: one release for each step, or with --queries the answers to window queries.
 
     SOURCE is a .csv, .csv.gz or .parquet file. Wide: one column a bin, one row a step, perhaps a first column t.
     Long: columns t, bin and count, sorted by t; cells that are 0 may be left out, and --bins must list all bins.
@@ -78,52 +103,77 @@ def command(
     """
     from eventide.streams.bins import parse_bins
     from eventide.streams.count_files import open_counts
-    from eventide.streams.release_files import open_releases
 
     if as_json and not dry_run and out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     counts = open_counts(source, parse_bins(bins) if bins else None)
-    mech = _mechanism(mechanism, filter_name, epsilon, window, sensitivity, counts.bins)
-    with open_releases(out, counts.bins, layout, counts.table.path) as releases:
-        quiet = releases.path is None and sys.stdout.isatty()
-        steps = sum(1 for _ in _with_progress(counts.steps(), "Checking", None, quiet))
-        report = {
-            "steps": steps,
-            "bins": mech.size,
-            "mechanism": mechanism,
-            "filter": filter_name,
-            "epsilon": mech.epsilon,
-            "window": mech.window,
-            "sensitivity": mech.sensitivity,
-            "guarantee": str(_promised(mech)),
-        }
-        if dry_run:
-            report |= _predicted(mech)
-        else:
-            report |= _published(mech, _with_progress(counts.steps(), "Publishing", steps, quiet), releases)
+    output = Output(out, layout, dry_run)
+    if queries is None:
+        if step is not None:
+            raise InputError("--step says how long a step is for --queries; a file of counts has no other use for it")
+        mech = _mechanism(mechanism, filter_name, Privacy(epsilon, _steps(window), sensitivity), counts.bins)
+        report, sentence = _publish_steps(mech, counts, output)
+        report = {"mechanism": mechanism, "filter": filter_name} | report
+    else:
+        from eventide.cli.publish_answers import publish_answers
+
+        if ctx.get_parameter_source("mechanism") is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(
+                "--queries answers window queries and --mechanism releases every step; both at once would need two "
+                "shares of epsilon, so choose one of them"
+            )
+        privacy = Privacy(epsilon, _steps(window or "1"), sensitivity)
+        report, sentence = publish_answers(queries, step, counts, filter_name, privacy, output)
     if as_json:
         click.echo(json.dumps(report))
-    click.echo(_summary(report), err=True)
+    click.echo(sentence, err=True)
     click.echo(report["guarantee"], err=True)
 
 
-def _mechanism(
-    name: str, filter_name: str, epsilon: float, window: str, sensitivity: int, bins: tuple[str, ...]
-) -> Mechanism:
-    from eventide.filters import by_name
-    from eventide.mechanisms.registry import mechanism
-
+def _steps(window: str | None) -> int:
+    if window is None:
+        raise InputError("--window is missing; say how many consecutive steps are protected together")
     if not window.isdecimal():
         raise InputError(
             f"--window {window} must be a whole number of steps; a file of counts has no clock for a duration"
         )
+    return int(window)
+
+
+def _publish_steps(mech: Mechanism, counts: CountFile, output: Output) -> tuple[dict[str, Any], str]:
+    from eventide.cli.progress import with_progress
+    from eventide.streams.release_files import open_releases
+
+    with open_releases(output.path, counts.bins, output.layout, counts.table.path) as releases:
+        quiet = releases.path is None and sys.stdout.isatty()
+        steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
+        report = {
+            "steps": steps,
+            "bins": mech.size,
+            "epsilon": mech.epsilon,
+            "window": mech.window,
+            "sensitivity": mech.sensitivity,
+            "guarantee": str(promised(mech.guarantee)),
+        }
+        if output.dry_run:
+            report |= _predicted(mech)
+        else:
+            report |= _published(mech, with_progress(counts.steps(), "Publishing", steps, quiet), releases)
+    return report, _summary(report)
+
+
+def _mechanism(name: str, filter_name: str, privacy: Privacy, bins: tuple[str, ...]) -> Mechanism:
+    from eventide.filters import by_name
+    from eventide.mechanisms.registry import mechanism
+
     chosen = None if filter_name == "none" else by_name(filter_name)
-    return mechanism(name, epsilon=epsilon, window=int(window), bins=bins, sensitivity=sensitivity, filter=chosen)
+    return mechanism(name, bins=bins, filter=chosen, **privacy._asdict())
 
 
-def _promised(mech: Mechanism) -> Guarantee:
+def promised(guarantee: Guarantee) -> Guarantee:
+    """A guarantee about a file, whose length is not hidden."""
     taken = "the first and the last step are those of the file, which is taken to be no secret"
-    return dataclasses.replace(mech.guarantee, assumptions=(*mech.guarantee.assumptions, taken))
+    return dataclasses.replace(guarantee, assumptions=(*guarantee.assumptions, taken))
 
 
 def _published(mech: Mechanism, steps: Iterable[Ints], releases: ReleaseFile) -> dict[str, Any]:
@@ -164,13 +214,3 @@ def _summary(report: dict[str, Any]) -> str:
         f"Published {amount} to {report['out'] or 'standard output'}, {report['fresh_looks']:,} of them measured anew; "
         f"the fullest {report['window']} steps spent {report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )
-
-
-def _with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: bool) -> Iterable[Ints]:
-    """Show a bar on a terminal, unless the releases themselves are shown there."""
-    if quiet or not sys.stderr.isatty():
-        return steps
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(steps, doing, total, console=Console(stderr=True), transient=True)

@@ -23,6 +23,7 @@ import numpy as np
 from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
+from eventide.filters.registry import by_name
 from eventide.mechanisms.release import Release
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
@@ -34,6 +35,7 @@ from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 
 LARGEST_SENSITIVITY = 10**6
+LONGEST_WINDOW = 10**9
 
 
 class Common(TypedDict, total=False):
@@ -41,7 +43,7 @@ class Common(TypedDict, total=False):
 
     sensitivity: int
     replicas: int
-    filter: Filter | None
+    filter: Filter | str | None
     noise: str | Source
     seed: int | None
 
@@ -51,8 +53,8 @@ class Mechanism(Stateful, abc.ABC):
 
     epsilon: budget of every `window` consecutive steps. bins: how many, or their names. sensitivity: the most one
     person adds to a step over all bins together. replicas: independent copies side by side. filter: what turns
-    measurements into releases, instead of the mechanism's own. noise: "secure", "opendp", or a test source of
-    `eventide.noise`; `seed=7` is short for a seeded one.
+    measurements into releases, instead of the mechanism's own, or its name. noise: "secure", "opendp", or a test
+    source of `eventide.noise`; `seed=7` is short for a seeded one.
     """
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
@@ -66,26 +68,28 @@ class Mechanism(Stateful, abc.ABC):
         *,
         sensitivity: int = 1,
         replicas: int = 1,
-        filter: Filter | None = None,
+        filter: Filter | str | None = None,
         noise: str | Source = "secure",
         seed: int | None = None,
     ) -> None:
         self.total = nano(epsilon)
         self.window = positive_integer(window, "window")
+        if self.window > LONGEST_WINDOW:
+            raise InputError(f"window is {window}; it can be {LONGEST_WINDOW} steps at most")
         self._names = None if isinstance(bins, int | np.integer) else _names(bins)
         self.size = positive_integer(bins, "bins") if self._names is None else len(self._names)  # type: ignore[arg-type]
         self.sensitivity = positive_integer(sensitivity, "sensitivity")
         if self.sensitivity > LARGEST_SENSITIVITY:
             raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
         self.replicas = positive_integer(replicas, "replicas")
-        self.filter = filter
+        self.filter = by_name(filter) if isinstance(filter, str) else filter
         self.source = source(noise, seed)
         self.ledger = WindowLedger(
             Fraction(self.total, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
         )
         self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
         own = self.own_filter()
-        self._filter = (own if filter is None else filter.over(own)).started(
+        self._filter = (own if self.filter is None else self.filter.over(own)).started(
             self.replicas, self.size, sensitivity=self.sensitivity, epsilon=self.epsilon, window=self.window
         )
         self._released: Array = np.zeros(self.meter.shape)
@@ -95,7 +99,7 @@ class Mechanism(Stateful, abc.ABC):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "release" in vars(cls) or "_step" in vars(cls):
+        if {"release", "checked", "_step", "_report"} & vars(cls).keys():
             raise StateError(f"{cls.__name__} replaces the door: a mechanism answers the four questions only")
 
     def begin(self) -> None:
@@ -132,24 +136,13 @@ class Mechanism(Stateful, abc.ABC):
 
     def checked(self, counts: Any) -> Ints:
         """The counts as a copy of shape `(1 or R, d)`, or a refusal that shows none of them."""
-        try:
-            array = np.asarray(counts)
-        except ValueError:
-            array = np.asarray(None)
-        if array.dtype.kind not in "iuf":
-            raise InputError("counts must be numbers, one for each bin")
+        array = whole_counts(counts)
         shared = array.ndim == 1
         if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
             raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
         if array.shape[-1] != self.size:
             raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
-        low, high = array.min(), array.max()
-        if not (low >= 0 and high <= LARGEST_COUNT):
-            raise InputError(f"counts must lie between 0 and 2^53; look at {self._culprit(array)}")
-        whole = array.astype(np.int64)
-        if array.dtype.kind == "f" and (whole != array).any():
-            raise InputError("counts must be whole numbers; round them before publishing")
-        return whole.reshape(-1, self.size)
+        return array.reshape(-1, self.size)
 
     @property
     def epsilon(self) -> float:
@@ -246,10 +239,22 @@ class Mechanism(Stateful, abc.ABC):
         """The histogram of the sliding window, for mechanisms that give one."""
         return None
 
-    def _culprit(self, array: Array) -> str:
-        """Which bin holds a value that is no count; its position only."""
-        bad = int(np.argmax(~((array >= 0) & (array <= LARGEST_COUNT)).reshape(-1, self.size).all(axis=0)))
-        return f"bin {self.bins[bad]!r}"
+
+def whole_counts(counts: Any) -> Ints:
+    """A copy of `counts`, of any shape, as whole numbers from 0 to 2^53, or a refusal that shows none of them."""
+    try:
+        array = np.asarray(counts)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf":
+        raise InputError("counts must be numbers, one for each bin")
+    if array.size and not (array.min() >= 0 and array.max() <= LARGEST_COUNT):
+        bad = np.argwhere(~((array >= 0) & (array <= LARGEST_COUNT)))[0]
+        raise InputError(f"counts must lie between 0 and 2^53; look at position {', '.join(map(str, bad))}")
+    whole: Ints = array.astype(np.int64)
+    if array.dtype.kind == "f" and (whole != array).any():
+        raise InputError("counts must be whole numbers; round them before publishing")
+    return whole
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:

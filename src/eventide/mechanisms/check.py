@@ -41,8 +41,13 @@ def check_mechanism(cls: type[Mechanism], **parameters: Any) -> list[str]:
         return cls(**common | parameters | more)
 
     for check in CHECKS:
-        check(make)
-    return [check.__name__.removeprefix("check_").replace("_", " ") for check in CHECKS]
+        try:
+            check(make)
+        except AssertionError:
+            raise
+        except Exception as problem:
+            raise AssertionError(f"{type(problem).__name__} while checking '{_rule(check)}': {problem}") from problem
+    return [_rule(check) for check in CHECKS]
 
 
 def check_no_window_is_over_epsilon(make: Make) -> None:
@@ -245,6 +250,10 @@ def _streams() -> Iterator[tuple[str, Ints]]:
 
 def _stream(name: str) -> Ints:
     return dict(_streams())[name]
+
+
+def _rule(check: Callable[[Make], None]) -> str:
+    return check.__name__.removeprefix("check_").replace("_", " ")
 
 
 def _demand(holds: bool, otherwise: str) -> None:

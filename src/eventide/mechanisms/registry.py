@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from eventide.errors import InputError
+from eventide.mechanisms.parameters import parameter_names
 
 if TYPE_CHECKING:
     from eventide.mechanisms.base import Mechanism
@@ -42,16 +43,30 @@ def mechanism_class(name: str) -> type[Mechanism]:
     return found
 
 
+def find_class(name: str) -> Any:
+    """The class of a registry name, or of module:Class, which is code that the user asks to run."""
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        return mechanism_class(name)
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as problem:
+        raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
+
+
 def mechanism(name: str, **parameters: Any) -> Mechanism:
     """A new mechanism by its registry name, with the parameters of its class.
 
     >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
     BudgetAbsorption(epsilon=1, window=120, bins=10)
     """
-    try:
-        return mechanism_class(name)(**parameters)
-    except TypeError as problem:
-        raise InputError(f"mechanism {name!r}: {problem}") from None
+    cls = mechanism_class(name)
+    known = parameter_names(cls)
+    if unknown := parameters.keys() - known.keys():
+        raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
+    if missing := [needed for needed, must in known.items() if must and needed not in parameters]:
+        raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
+    return cls(**parameters)
 
 
 def name_of(cls: type[Mechanism]) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from eventide.arrays import Bools, Ints
 from eventide.mechanisms.base import Mechanism
-from eventide.privacy.amounts import share
+from eventide.privacy.amounts import NANO, share
 from eventide.privacy.sealed import SealedStep
 
 
@@ -45,7 +47,8 @@ class Uniform(Mechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        return self.error_bound(), self.error_bound()
+        look = self.sensitivity * NANO / (self.total // self.window) if self.total >= self.window else inf
+        return look, look
 
     def error_bound(self) -> float:
         """The mean absolute error, whatever the data: the noise scale (exact up to the rounding of discrete noise)."""

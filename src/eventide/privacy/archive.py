@@ -17,6 +17,7 @@ import numpy as np
 from eventide.errors import StateError
 
 _DOCUMENT = "state.json"
+_DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError)
 
 
 def pack(document: dict[str, Any]) -> bytes:
@@ -39,11 +40,13 @@ def pack(document: dict[str, Any]) -> bytes:
 
 def unpack(data: bytes) -> dict[str, Any]:
     """The document that `pack` put away."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError("a saved state is given as bytes; read the file first")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             document = _with_arrays(json.loads(archive.read(_DOCUMENT)), archive)
             return dict(document)
-    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, NotImplementedError) as problem:
+    except _DAMAGE as problem:
         raise StateError(f"the saved bytes cannot be read ({type(problem).__name__}); they are damaged") from None
 
 

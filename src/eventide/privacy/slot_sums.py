@@ -15,6 +15,8 @@ from eventide.arrays import Ints
 from eventide.errors import StateError
 from eventide.privacy.state import Stateful
 
+LARGEST = 2**62  # of a sum
+
 
 class Cut(NamedTuple):
     """How one level cuts the steps to come: after how many of them slots end (ascending), and the budget of each slot.
@@ -64,18 +66,25 @@ class SlotSums(Stateful):
         """
         if len(cuts) != len(self._budgets):
             raise StateError(f"{len(cuts)} levels were cut where there are {len(self._budgets)}")
-        charges = np.array([cut.charges(steps) for cut in cuts])
-        if charges.min() < 0 or charges.max() > most:
-            raise StateError("the budget of a slot lies between 0 and epsilon")
-        if (self._open & (charges[:, 0] != self._budgets)).any():
-            raise StateError("an open slot cannot change its budget; end it first")
-        return np.asarray(charges.sum(axis=0))
+        total = np.zeros(steps, dtype=np.int64)
+        for level, cut in enumerate(cuts):
+            charges = cut.charges(steps)
+            if cut.budgets.min() < 0 or cut.budgets.max() > most:
+                raise StateError("the budget of a slot lies between 0 and epsilon")
+            if self._open[level] and charges[0] != self._budgets[level]:
+                raise StateError("an open slot cannot change its budget; end it first")
+            total += charges
+        return total
 
     def _totals(self, level: int, counts: Ints, cut: Cut) -> Ints:
-        """The true sums `(slots, d)` of a level's slots, of which the first was perhaps open. Only for the meter."""
+        """The true sums `(slots, d)` of a level's slots, of which the first was perhaps open. Only for the meter.
+
+        What would leave 64 bits is cut, not wrapped: that never moves a sum further.
+        """
         begins = np.append(0, cut.ends)[: len(cut.budgets)]
-        totals = np.add.reduceat(counts, begins, axis=0) * (cut.budgets > 0)[:, None]
-        totals[0] += self._sums[level]
+        within = np.minimum(counts, LARGEST // len(counts))
+        totals = np.add.reduceat(within, begins, axis=0) * (cut.budgets > 0)[:, None]
+        totals[0] = np.minimum(totals[0] + self._sums[level], LARGEST)
         return totals
 
     def _keep(self, rests: Sequence[Ints], cuts: Sequence[Cut]) -> None:

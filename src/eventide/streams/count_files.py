@@ -73,9 +73,11 @@ class WideFile(CountFile):
     def _check_steps(self, steps: Ints, first_row: int) -> None:
         wrong = np.flatnonzero(steps != np.arange(first_row - 1, first_row - 1 + len(steps)))
         if wrong.size:
+            row = first_row + wrong[0]
+            fault = "does not begin with 0" if row == 1 else "does not go on from the row before"
             raise InputError(
-                f"{self.name}: column {self.step_column!r} in row {first_row + wrong[0]} does not go on from the row "
-                "before; it must count 0, 1, 2, ... without a gap, so sort the rows or add the missing ones"
+                f"{self.name}: column {self.step_column!r} in row {row} {fault}; it must count 0, 1, 2, ... without a "
+                "gap, so sort the rows or add the missing ones (a column of times may be named time)"
             )
 
 
@@ -144,6 +146,13 @@ def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
     header = table.columns[1:] if first in STEP_NAMES + TIME_NAMES else table.columns
     if not header:
         raise InputError(f"{table.path.name} has no column of counts; give it one column for each bin")
+    if bins is None and all(_is_number(name) for name in header):
+        raise InputError(
+            f"{table.path.name} begins with a row of numbers instead of names, and names are published; "
+            "add a header, or if these numbers are the names of the bins, list them with --bins FILE"
+        )
+    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+        raise InputError(f"{table.path.name} has one column only; separate columns by commas")
     names = header if bins is None else tuple(bins)
     if wrong := set(names) ^ set(header):
         name = min(wrong)
@@ -152,6 +161,14 @@ def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
             fault = "is missing; add it, or correct the list of --bins"
         raise InputError(f"{table.path.name}: column {name!r} {fault}")
     return WideFile(table, names, table.columns[0] if first in STEP_NAMES else None)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _open_long(table: Table, bins: Sequence[str] | None) -> LongFile:

@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from eventide.errors import InputError
-from eventide.streams.release_formats import FORMATS, Format, JsonLines, Released
+from eventide.streams.release_formats import FORMATS, Format, Formats
 
 
 class ReleaseFile:
@@ -26,7 +26,7 @@ class ReleaseFile:
         self._unfinished = unfinished
         self.path = path
 
-    def write(self, release: Released) -> None:
+    def write(self, release: Any) -> None:
         """Take a release."""
         with _refusals(self.path):
             self._content.add(release)
@@ -44,14 +44,19 @@ class ReleaseFile:
 
 @contextmanager
 def open_releases(
-    out: str | None, bins: Sequence[str], layout: str | None = None, source: Path | None = None
+    out: str | None,
+    bins: Sequence[str],
+    layout: str | None = None,
+    source: Path | None = None,
+    formats: Formats = FORMATS,
 ) -> Iterator[ReleaseFile]:
     """Open a `.jsonl`, `.csv` or `.parquet` file for releases; None or "-" is standard output, in JSON lines.
 
     What cannot be written is refused now rather than after the work; `source`, the file being read, is never replaced.
+    Other `formats` of the same endings write something else, such as answers.
     """
     if out is None or out == "-":
-        yield ReleaseFile(JsonLines(sys.stdout.buffer, bins, layout), None, None)
+        yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
         return
     path = Path(out)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -62,7 +67,7 @@ def open_releases(
         undone.callback(unfinished.unlink, missing_ok=True)
         undone.callback(_close, stream)
         with _refusals(path):
-            content = FORMATS[path.suffix.lower()](stream, bins, layout)
+            content = formats[path.suffix.lower()](stream, bins, layout)
         undone.callback(content.abandon)
         yield ReleaseFile(content, unfinished, path)
 

@@ -56,12 +56,12 @@ class Released(Protocol):
 
 
 class Format(ABC):
-    """Takes releases and fills `stream`."""
+    """Takes releases, or whatever else a format is for, and fills `stream`."""
 
     stream: BinaryIO
 
     @abstractmethod
-    def add(self, release: Released) -> None:
+    def add(self, release: Any) -> None:
         """Take a release."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class JsonLines(Format):
         for name in ("values", "scale", "low", "high"):
             numbers = getattr(release, name)
             if numbers is not None:
-                line[name] = _plain(numbers)
+                line[name] = plain(numbers)
         self.stream.write(json.dumps(line, allow_nan=False).encode() + b"\n")
 
     def close(self) -> None:
@@ -101,17 +101,20 @@ class Tabular(Format):
         self.layout = layout or ("wide" if len(bins) <= WIDEST else "long")
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
-        if self.layout == "wide" and "step" in bins:
+        self.bins = pa.array(bins, pa.string())
+        self._held: list[Released] = []
+        self.schema = pa.schema(self.columns(bins))
+        self.begin()
+
+    def columns(self, bins: Sequence[str]) -> dict[str, Any]:
+        """The columns of the layout."""
+        if self.layout == "long":
+            return {"step": pa.int64(), "bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
+        if "step" in bins:
             raise InputError(
                 "a wide table has a column step of its own, so no bin may be named so; choose --layout long"
             )
-        self.bins = pa.array(bins, pa.string())
-        self._held: list[Released] = []
-        columns: dict[str, Any] = {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
-        if self.layout == "wide":
-            columns = dict.fromkeys(bins, pa.float64())
-        self.schema = pa.schema({"step": pa.int64(), **columns})
-        self.begin()
+        return {"step": pa.int64(), **dict.fromkeys(bins, pa.float64())}
 
     @abstractmethod
     def begin(self) -> None:
@@ -183,7 +186,9 @@ class Parquet(Tabular):
         self._writer.is_open = False
 
 
-FORMATS: dict[str, Callable[[BinaryIO, Sequence[str], str | None], Format]] = {
+Formats = dict[str, Callable[[BinaryIO, Sequence[str], str | None], Format]]
+
+FORMATS: Formats = {
     ".jsonl": JsonLines,
     ".csv": Csv,
     ".parquet": Parquet,
@@ -194,7 +199,7 @@ def _is_whole(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and bool((numbers == np.rint(numbers)).all())
 
 
-def _plain(numbers: Array) -> list[float | int | None]:
+def plain(numbers: Array) -> list[float | int | None]:
     """Numbers for JSON: whole ones as integers, those that are not finite as null."""
     if np.isfinite(numbers).all() and _is_whole(numbers):
         return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@
 Every slot of the plan is a sealed sum that charges each tick in it when the tick is added, and is read once, when it
 ends; the ledger holds, for every tick, what the slots over it cost together. Answers are made of those readings alone.
 Several plans may work on several attributes of the same events: they share the ledger, and their charges add up.
-Imports eventide.errors, eventide.privacy, the stream, plans and (when asked for) saving.
+Imports eventide.errors, eventide.privacy, eventide.mechanisms, the stream, plans and (when asked for) saving.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, TypedDict, Unpack
 
 from eventide.errors import InputError
+from eventide.mechanisms.base import LARGEST_SENSITIVITY
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
@@ -21,8 +22,6 @@ from eventide.windows.due import Answer, Due
 from eventide.windows.plans import Plan, guarantee
 from eventide.windows.stream import Bins, Stream, push
 from eventide.windows.workload import Query
-
-LARGEST_SENSITIVITY = 10**6
 
 
 class Settings(TypedDict, total=False):

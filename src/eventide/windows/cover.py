@@ -15,7 +15,7 @@ import numpy as np
 from eventide.arrays import Floats, Ints
 from eventide.windows.cover_kernels import cheapest_chains
 from eventide.windows.scheme import Cyclic, positions
-from eventide.windows.slots import Slots, noise_variance, partition, stacked
+from eventide.windows.slots import Partition, Slots, noise_variance, partition, stacked
 from eventide.windows.workload import Workload
 
 
@@ -35,6 +35,11 @@ class Layers:
     def divided(self, parts: int) -> Layers:
         """The same slots with one of `parts` equal parts of every budget."""
         return Layers(self.slots.divided(parts), self.length, self.periodic, self.steps, self.serves)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The layers."""
+        return self.slots.partitions
 
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of each window's answer, for a query of the given step."""
@@ -89,6 +94,11 @@ class Cover(Cyclic):
     def divided(self, parts: int) -> Cover:
         """The same slots with one of `parts` equal parts of every budget."""
         return Cover(self.slots.divided(parts), self.length, self.periodic)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The layers."""
+        return self.slots.partitions
 
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
         """The variance of intervals of [0, length)."""

@@ -138,11 +138,8 @@ class Epoch(Stateful):
 
     def nothing(self) -> Due:
         """No answer is due."""
-        none, cells = np.empty(0, dtype=np.int64), math.prod(self.shape)
-        flags = np.empty(0, dtype=np.bool_)
-        return self.schedule.due(
-            [Answered(none, none, none, none, flags, np.empty((0, cells)), np.empty(0))], self.shape
-        )
+        none, values = np.empty(0, dtype=np.int64), np.empty((0, math.prod(self.shape)))
+        return self.schedule.due([Answered(none, none, none, none, none > 0, values, np.empty(0))], self.shape)
 
     def _block_end(self) -> int | None:
         if not self.timetable.periodic:

@@ -16,7 +16,7 @@ import numpy as np
 from eventide.arrays import Floats, Ints
 from eventide.windows.nested_kernels import decompose, squared_flows
 from eventide.windows.scheme import Cyclic, positions
-from eventide.windows.slots import Slots, noise_variance
+from eventide.windows.slots import Partition, Slots, noise_variance
 
 
 class Level(NamedTuple):
@@ -97,6 +97,12 @@ class Nested(Cyclic):
         budget = np.concatenate(self.budgets)
         released = budget > 0
         return Slots(level[released], begin[released], end[released], budget[released])
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The levels, each a partition of [0, length); slots without a budget are not released."""
+        levels = zip(self.levels, self.budgets, strict=True)
+        return [Partition(self.nodes[bounds], budget) for (bounds, _), budget in levels]
 
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
         """The variance of intervals of [0, length)."""

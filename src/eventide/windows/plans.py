@@ -9,7 +9,7 @@ eventide.privacy, the registry of planners and the workload; what starts, saves 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -94,6 +94,15 @@ class Plan:
         from eventide.windows.saving import save_plan
 
         return save_plan(self)
+
+    def plot(self, query: Query | None = None, begin: int | None = None) -> Any:
+        """The slots around one window as a matplotlib figure, with those its answer is made of highlighted.
+
+        By default that is a window of a query of middling length; `begin` is the tick at which it begins.
+        """
+        from eventide.windows.drawing import draw
+
+        return draw(self, query, begin)
 
     def explain(self) -> str:
         """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""

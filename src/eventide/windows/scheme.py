@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
-from eventide.windows.slots import Slots
+from eventide.windows.slots import Partition, Slots
 from eventide.windows.workload import Workload, cut_at_cycle, sums
 
 
@@ -29,6 +29,10 @@ class Scheme(Protocol):
 
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of the on-time answers to the windows [begin, end) of queries with the given steps."""
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The levels, each a partition of [0, length); slots without a budget are not released."""
 
     def divided(self, parts: int) -> Scheme:
         """The same slots with one of `parts` equal parts of every budget."""

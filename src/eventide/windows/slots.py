@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,11 +37,15 @@ class Slots:
         """The same slots with one of `parts` equal parts of every budget, rounded down."""
         return replace(self, budget=self.budget // parts)
 
-    def with_one_more(self, begin: int, end: int) -> Slots:
-        """These slots, and behind them one of level 0 with as much budget as any tick has."""
-        added = (0, begin, end, self.largest_sum())
-        columns = (self.level, self.begin, self.end, self.budget)
-        return Slots(*(np.append(column, value) for column, value in zip(columns, added, strict=True)))
+    @property
+    def partitions(self) -> list[Partition]:
+        """The levels, each of which must be a partition, in order."""
+        levels = []
+        for level in range(int(self.level.max()) + 1):
+            own = self[np.flatnonzero(self.level == level)]
+            order = np.argsort(own.begin)
+            levels.append(Partition(np.append(own.begin[order], own.end.max()), own.budget[order]))
+        return levels
 
     def largest_sum(self) -> int:
         """The most nano-epsilon that the slots over any one tick cost together."""
@@ -48,6 +53,13 @@ class Slots:
         change = np.zeros(len(ticks), dtype=np.int64)
         np.add.at(change, position, np.concatenate([self.budget, -self.budget]))
         return int(np.cumsum(change).max())
+
+
+class Partition(NamedTuple):
+    """One level: slot i is [ticks[i], ticks[i + 1]) and costs `budget[i]` nano-epsilon."""
+
+    ticks: Ints
+    budget: Ints
 
 
 def noise_variance(budget: Ints) -> Floats:

@@ -127,6 +127,8 @@ def push(streams: Sequence[Stream], counts: Sequence[Ints]) -> list[Due]:
     ticks = len(counts[0])
     if not ticks:
         return [stream._epoch.nothing() for stream in streams]
+    if any(stream._epoch.tick != stream._ledger.step for stream in streams):
+        raise StateError("a push was broken off and what was drawn is lost; go on from the last saved state")
     closings = [stream._epoch.close(ticks) for stream in streams]
     steps = [
         SlotSteps(stream.meter, stream._sums, own, [closing.cut for closing in cut])
@@ -144,6 +146,6 @@ def _names(bins: Bins) -> tuple[str, ...] | None:
         return None
     if isinstance(bins, str | bytes):
         raise InputError("bins is the number of bins, or a list of their names")
-    if isinstance(bins, Sequence):
+    if isinstance(bins, Sequence | np.ndarray):
         return checked_names([str(name) for name in bins], "the list of bins", "name")
     return tuple(map(str, range(positive_integer(bins, "bins"))))

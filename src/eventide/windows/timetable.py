@@ -1,8 +1,8 @@
 """When the slots of a scheme begin and end: its levels as partitions of time, and how they cut the ticks to come.
 
-Every level is a partition of the ticks [0, length), over and over if the scheme is periodic; where nothing is released
-it has slots without a budget. Boundaries of any level are nodes, numbered along a line: those of the second cycle go on
-where the first ends. Imports numpy, eventide.arrays, eventide.privacy and schemes.
+Every level is a partition of the ticks [0, length), over and over if the scheme is periodic. Boundaries of any level
+are nodes, numbered along a line: those of the second cycle go on where the first ends. Imports numpy, eventide.arrays,
+eventide.privacy, schemes and slots.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from eventide.arrays import Array, Floats, Ints
 from eventide.privacy.amounts import NANO
 from eventide.privacy.slot_sums import Cut
 from eventide.windows.scheme import Scheme
+from eventide.windows.slots import Partition
 
 PRECISE = 1e-9  # no variance counts as less than this much of the largest, so that running sums can tell it apart
 
@@ -43,18 +44,16 @@ class Timetable:
 
     def __init__(self, scheme: Scheme, length: int) -> None:
         self.length, self.periodic = length, scheme.periodic
-        slots = scheme.slots
+        levels = scheme.partitions
         if scheme.length < length:
-            slots = slots.with_one_more(scheme.length, length)
-        self.nodes = np.unique(np.concatenate([[0], slots.begin, slots.end]))
+            behind = [scheme.slots.largest_sum(), *(0 for _ in levels[1:])]
+            levels = [
+                Partition(np.append(ticks, length), np.append(budget, more))
+                for (ticks, budget), more in zip(levels, behind, strict=True)
+            ]
+        self.nodes = np.unique(np.concatenate([level.ticks for level in levels]))
         self.count = len(self.nodes) - 1
-        self.lanes: list[Lane] = []
-        for level in range(int(slots.level.max()) + 1):
-            own = slots[np.flatnonzero(slots.level == level)]
-            ticks = np.unique(np.concatenate([[0, length], own.begin, own.end]))
-            budget = np.zeros(len(ticks) - 1, dtype=np.int64)
-            budget[np.searchsorted(ticks, own.begin)] = own.budget
-            self.lanes.append(Lane(ticks, np.searchsorted(self.nodes, ticks), budget))
+        self.lanes = [Lane(level.ticks, np.searchsorted(self.nodes, level.ticks), level.budget) for level in levels]
 
     def close(self, begin: int, end: int) -> list[Closing]:
         """How each level cuts the ticks [begin, end)."""

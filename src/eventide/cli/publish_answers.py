@@ -1,0 +1,116 @@
+"""The part of `eventide publish` that answers window queries instead of releasing every step.
+
+The whole file is checked and its steps counted before the first answer; the number of steps, which is taken to be no
+secret, is the plan's horizon where the steps of the queries have a longer cycle. Imports what the verb needs.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from eventide import windows
+from eventide.arrays import Ints
+from eventide.cli.progress import with_progress
+from eventide.cli.publish import Output, Privacy, promised
+from eventide.errors import InputError
+from eventide.streams.answer_formats import ANSWER_FORMATS, Rows
+from eventide.streams.count_files import CountFile
+from eventide.streams.release_files import ReleaseFile, open_releases
+from eventide.windows.answers import Answers
+from eventide.windows.query_files import read_queries
+
+CHUNK_CELLS = 1 << 20  # counts that are pushed at a time
+FILTERS = ("truncate", "none")
+
+
+def publish_answers(
+    queries: str, tick: str | None, counts: CountFile, filter_name: str, privacy: Privacy, output: Output
+) -> tuple[dict[str, Any], str]:
+    """Answer the queries of a file on a file of counts; give a report and a sentence about it."""
+    if filter_name not in FILTERS:
+        raise InputError(
+            f"--filter {filter_name} is for releases of every step; with --queries choose truncate or none"
+        )
+    asked = read_queries(queries, tick)
+    with open_releases(output.path, counts.bins, output.layout, counts.table.path, ANSWER_FORMATS) as file:
+        quiet = file.path is None and sys.stdout.isatty()
+        steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
+        shorter = steps < math.lcm(*(query.step for query in asked))
+        plan = windows.plan(asked, privacy.epsilon, horizon=steps if shorter else None)
+        answers = plan.start(bins=counts.bins, window=privacy.window, sensitivity=privacy.sensitivity)
+        report = {
+            "queries": len(asked),
+            "filter": filter_name,
+            "steps": steps,
+            "bins": len(counts.bins),
+            "epsilon": plan.epsilon,
+            "window": privacy.window,
+            "sensitivity": privacy.sensitivity,
+            "guarantee": str(promised(answers.guarantee)),
+        }
+        if output.dry_run:
+            report |= _predicted(answers)
+        else:
+            report |= _published(answers, with_progress(counts.steps(), "Publishing", steps, quiet), filter_name, file)
+    return report, _summary(report)
+
+
+def _predicted(answers: Answers) -> dict[str, Any]:
+    """What is known before anything is spent: the error of every query's answers."""
+    factor = answers.ledger.window * answers.sensitivity
+    errors = [
+        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+    ]
+    return {"dry_run": True, "standard_errors": errors, "worst_window_spent_at_most": answers.ledger.epsilon}
+
+
+def _published(answers: Answers, steps: Iterable[Ints], filter_name: str, out: ReleaseFile) -> dict[str, Any]:
+    """Push all steps and write what is due."""
+    names = [str(query) for query in answers.plan.queries]
+    written = 0
+    for counts in _chunks(steps):
+        due = answers.push_many(counts)
+        values = np.maximum(np.rint(due.value), 0) if filter_name == "truncate" else due.value
+        if len(due):
+            out.write(Rows([names[query] for query in due.query], due.begin, due.end, values, due.variance))
+        written += len(due)
+    out.commit()
+    return {
+        "answers": written,
+        "worst_window_spent": answers.ledger.worst_window(),
+        "out": None if out.path is None else str(out.path),
+    }
+
+
+def _summary(report: dict[str, Any]) -> str:
+    """One sentence about what was done."""
+    amount = f"{report['steps']:,} steps of {report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+    if "dry_run" in report:
+        errors = [each["standard_error"] for each in report["standard_errors"] if each["standard_error"] is not None]
+        return (
+            f"Checked {amount}; nothing was published or charged. Answers to {report['queries']:,} queries would have "
+            f"standard errors of {min(errors):,.3g} to {max(errors):,.3g}."
+        )
+    fullest = "step" if report["window"] == 1 else f"{report['window']} steps"
+    return (
+        f"Published {report['answers']:,} answers to {report['queries']:,} queries about {amount} to "
+        f"{report['out'] or 'standard output'}; the fullest {fullest} spent "
+        f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
+    )
+
+
+def _chunks(steps: Iterable[Ints]) -> Iterator[Ints]:
+    held: list[Ints] = []
+    for counts in steps:
+        held.append(counts)
+        if len(held) * len(counts) >= CHUNK_CELLS:
+            yield np.stack(held)
+            held.clear()
+    if held:
+        yield np.stack(held)

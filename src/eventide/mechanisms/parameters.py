@@ -1,0 +1,25 @@
+"""The parameters of a constructor, its base classes' included. Imports the standard library only."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def parameter_names(cls: type) -> dict[str, bool]:
+    """Every name that can be given to `cls(...)`, and whether it must be; `**common` stands for the base class's."""
+    found: dict[str, bool] = {}
+    for owner in cls.__mro__:
+        if "__init__" in vars(owner):
+            signature = inspect.signature(vars(owner)["__init__"]).parameters
+            for name, given in signature.items():
+                if given.kind in _NAMED and name != "self":
+                    found.setdefault(name, given.default is inspect.Parameter.empty)
+    return found
+
+
+def parameters(thing: object, but: set[str] | None = None) -> dict[str, Any]:
+    """The parameters of `thing` as they are now, read from attributes of the same name; those in `but` left out."""
+    return {name: getattr(thing, name) for name in parameter_names(type(thing)) if name not in (but or ())}

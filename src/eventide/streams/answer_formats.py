@@ -1,0 +1,89 @@
+"""How answers to window queries are written: JSON lines, CSV and Parquet.
+
+JSON lines hold one object an answer: query, begin, end, values in the order of the bins, and variance, which is the
+same for all bins. Tables are wide (query, begin, end, one column a bin, variance) or long (query, begin, end, bin,
+value, variance). May import `errors`, `arrays` and its neighbours in `streams`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from eventide.arrays import Floats, Ints
+from eventide.errors import InputError
+from eventide.streams.release_formats import Csv, Format, Formats, Parquet, Tabular, plain
+
+OWN_COLUMNS = ("query", "begin", "end", "variance")
+
+
+class Rows(NamedTuple):
+    """Answers, one for each entry: the query's name, the window [begin, end), values `(answers, d)`, variance."""
+
+    query: Sequence[str]
+    begin: Ints
+    end: Ints
+    values: Floats
+    variance: Floats
+
+
+class AnswerLines(Format):
+    """One JSON object a line, one line an answer."""
+
+    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
+        if layout is not None:
+            raise InputError("a layout is for .csv and .parquet; JSON lines hold one object an answer, so leave it out")
+        self.stream = stream
+
+    def add(self, rows: Rows) -> None:
+        """Write answers."""
+        for query, begin, end, values, variance in zip(*rows, strict=True):
+            line = {"query": query, "begin": int(begin), "end": int(end), "values": plain(values)}
+            self.stream.write(json.dumps(line | {"variance": float(variance)}, allow_nan=False).encode() + b"\n")
+
+    def close(self) -> None:
+        """Nothing is held back."""
+
+
+class AnswerTable(Tabular):
+    """Writes answers as rows, wide or long, as they come."""
+
+    def columns(self, bins: Sequence[str]) -> dict[str, Any]:
+        """The columns of the layout."""
+        if self.layout == "wide" and (taken := set(bins) & set(OWN_COLUMNS)):
+            raise InputError(
+                f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
+            )
+        between = dict.fromkeys(bins, pa.float64())
+        if self.layout == "long":
+            between = {"bin": pa.string(), "value": pa.float64()}
+        return {"query": pa.string(), "begin": pa.int64(), "end": pa.int64(), **between, "variance": pa.float64()}
+
+    def add(self, rows: Any) -> None:
+        """Write answers."""
+        times = 1 if self.layout == "wide" else len(self.bins)
+        which = np.repeat(np.arange(len(rows.query)), times)
+        names = pa.array(rows.query, pa.string()).take(which)
+        between = list(rows.values.T)
+        if self.layout == "long":
+            between = [self.bins.take(np.tile(np.arange(len(self.bins)), len(rows.query))), rows.values.ravel()]
+        self.put([names, rows.begin[which], rows.end[which], *between, rows.variance[which]])
+
+
+class AnswerCsv(AnswerTable, Csv):
+    """Comma-separated values in UTF-8."""
+
+
+class AnswerParquet(AnswerTable, Parquet):
+    """Apache Parquet."""
+
+
+ANSWER_FORMATS: Formats = {
+    ".jsonl": AnswerLines,
+    ".csv": AnswerCsv,
+    ".parquet": AnswerParquet,
+}

@@ -1,0 +1,24 @@
+"""Lengths of time as people write them: 30s, 5min, 1h, 1d. Imports nothing of eventide but `errors`."""
+
+from __future__ import annotations
+
+import re
+
+from eventide.errors import InputError
+
+UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
+
+
+def milliseconds(text: str) -> int:
+    """A duration in whole milliseconds.
+
+    >>> milliseconds("5min")
+    300000
+    """
+    found = _DURATION.fullmatch(text)
+    if not found or not int(found[1]):
+        raise InputError(
+            f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
+        )
+    return int(found[1]) * UNITS[found[2]]
