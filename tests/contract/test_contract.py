@@ -1,5 +1,7 @@
 """Every registered mechanism passes the contract suite; cheats do not get past the kernel or the suite."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "
 
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_contract(name, parameters):
-    assert len(ev.check_mechanism(mechanism_class(name), **parameters)) == 10
+    assert len(ev.check_mechanism(mechanism_class(name), **parameters)) == 11
 
 
 class Honest(Mechanism):
@@ -111,6 +113,9 @@ def test_the_kernel_stops_cheats(cheat, stopped_by):
 def test_the_door_cannot_be_replaced(name):
     with pytest.raises(StateError):
         type("Door", (Honest,), {name: lambda self, counts: counts})
+    mixin = type("Mixin", (), {name: lambda self, counts: counts})
+    with pytest.raises(StateError):
+        type("Door", (mixin, Honest), {})
 
 
 class Uncharged(Honest):
@@ -119,6 +124,20 @@ class Uncharged(Honest):
     def perturbation(self, step, amount):
         self.source.laplace(NANO, amount, self.meter.shape)
         return super().perturbation(step, amount)
+
+
+class Raw(Honest):
+    """Takes the counts from the frame that called it, and adds them to what it releases."""
+
+    def filtering(self, measured):
+        return super().filtering(measured) + inspect.currentframe().f_back.f_locals["counts"]
+
+
+class HalfNoise(Honest):
+    """Tells the meter of a smaller sensitivity."""
+
+    def begin(self):
+        self.meter.sensitivity = 1
 
 
 class Forgetful(Honest):
@@ -156,6 +175,8 @@ class SharedNoise(Honest):
     ("broken", "says"),
     [
         (Uncharged, "no measurement"),
+        (Raw, "without passing through the meter"),
+        (HalfNoise, "the scale of 'counts'"),
         (Forgetful, "saved and loaded"),
         (Hoarder, "memory grows"),
         (SharedNoise, "replica"),

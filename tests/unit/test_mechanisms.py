@@ -231,6 +231,31 @@ def test_a_filter_may_be_given_by_name():
         ev.Uniform(epsilon=1, window=2, bins=1, filter="magic")
 
 
+class Interrupted(ev.filters.Repeat):
+    """Fails once."""
+
+    def step(self, measured):
+        if not hasattr(self, "failed"):
+            self.failed = True
+            raise KeyboardInterrupt
+        return super().step(measured)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("uniform", {}), ("bd", {}), ("ba", {}), ("bd", {"pan_private": "single"}), ("ba", {"pan_private": "announced"})],
+)
+def test_an_interrupted_step_is_over_and_counted_once(name, options):
+    mech = ev.mechanism(name, epsilon=100, window=3, bins=2, noise=ev.noise.Zero(), **options)
+    mech._filter = Interrupted().started(1, 2)
+    with pytest.raises(KeyboardInterrupt):
+        mech.release([500, 700])
+    release = mech.release([0, 0])
+    assert release.step == 1
+    assert np.abs(release.values).max() < 400  # nothing of the interrupted step is counted again
+    assert mech.ledger.worst_window() <= 100
+
+
 def test_a_failed_step_leaves_the_mechanism_usable():
     mech = ev.Uniform(epsilon=1, window=2, bins=1, noise=ev.noise.Zero())
     mech.ledger.charge(800_000_000)

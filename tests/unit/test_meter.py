@@ -1,6 +1,7 @@
 """Each measurement: what comes out, what is charged, at which scale."""
 
 import copy
+import decimal
 import logging
 import math
 import pickle
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventide.errors import BudgetExceeded, InputError, StateError
-from eventide.privacy.amplification import amplified
+from eventide.privacy.amplification import _table, amplified
 from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Seeded, Unit, Zero
@@ -125,6 +126,13 @@ def test_thinning_uses_all_that_amplification_allows_and_no_more(sensitivity, pe
     assert cost(budget + 2) > charge
 
 
+def test_amplification_does_not_depend_on_the_callers_decimals():
+    with decimal.localcontext(decimal.Context(prec=1, rounding=decimal.ROUND_UP)):
+        coarse = amplified(np.array([777_777_777]), np.array([50]), 1)
+    _table.cache_clear()
+    assert amplified(np.array([777_777_777]), np.array([50]), 1) == coarse
+
+
 def test_thinned_counts():
     door = meter(Unit())
     measured = door.thinned(door.seal(COUNTS), np.array([[50, 100, 10]]), TENTH)
@@ -132,6 +140,15 @@ def test_thinned_counts():
     assert budgets[1] == TENTH[0, 0]
     assert measured.values[0] == pytest.approx(np.array([2, 0, 2]) + 1e9 / budgets)
     assert door.ledger.charged() == 0.1
+
+
+def test_a_run_whose_span_was_closed_behind_its_back_answers_no_more():
+    door = meter(window=2)
+    test = door.threshold_test()
+    door.open_test(test, TENTH)
+    door.ledger.close_span(lane=test.lane)
+    with pytest.raises(StateError, match="does not hold"):
+        door.above(test, door.seal(COUNTS), np.zeros((1, 3)), np.array([[1]]))
 
 
 def test_a_threshold_run_costs_once_until_it_is_above():
@@ -206,6 +223,11 @@ def test_a_step_dies_when_the_ledger_advances():
             door.counts(asked, TENTH)
     with pytest.raises(StateError):
         meter().counts(fresh, TENTH)
+    other = meter()
+    step = other.seal(COUNTS)
+    other.ledger.advance()
+    with pytest.raises(StateError, match="is over"):
+        other.counts(step, TENTH)
     with pytest.raises(StateError):
         door.seal(COUNTS)
 

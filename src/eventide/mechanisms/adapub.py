@@ -131,10 +131,10 @@ class AdaPub(PeGaSus):
         _, look = super().noise_range()
         return look / self.size, look
 
-    def assumptions(self) -> tuple[str, ...]:
-        """The disputed form rests on more than is proven."""
+    def not_proven(self) -> str | None:
+        """What the proof of the published form does not cover."""
         disputed = "the test is as published: what a count adds to later answers of its group is not covered by a proof"
-        return (*super().assumptions(), disputed) if self.as_published else super().assumptions()
+        return disputed if self.as_published else None
 
     def _cells(self, index: int) -> Partition:
         """The bins between the same two pivots, by the last release."""

@@ -38,6 +38,9 @@ LARGEST_SENSITIVITY = 10**6
 LONGEST_WINDOW = 10**9
 
 
+_DOOR = ("release", "checked", "_step", "_report")
+
+
 class Common(TypedDict, total=False):
     """The keywords that every mechanism takes besides epsilon, window and bins."""
 
@@ -83,6 +86,8 @@ class Mechanism(Stateful, abc.ABC):
             raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
         self.replicas = positive_integer(replicas, "replicas")
         self.filter = by_name(filter) if isinstance(filter, str) else filter
+        if not isinstance(self.filter, Filter | None):
+            raise InputError(f"filter is {filter!r}; it must be a filter or the name of one")
         self.source = source(noise, seed)
         self.ledger = WindowLedger(
             Fraction(self.total, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
@@ -99,7 +104,7 @@ class Mechanism(Stateful, abc.ABC):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if {"release", "checked", "_step", "_report"} & vars(cls).keys():
+        if any(getattr(cls, name) is not getattr(Mechanism, name) for name in _DOOR):
             raise StateError(f"{cls.__name__} replaces the door: a mechanism answers the four questions only")
 
     def begin(self) -> None:
@@ -165,12 +170,17 @@ class Mechanism(Stateful, abc.ABC):
             unit=self.unit(),
             sensitivity=self.sensitivity,
             assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
+            not_proven=self.not_proven(),
             not_private=None if private else f"the noise is {self.source.name}, for studies and tests only",
         )
 
     def unit(self) -> str:
         """Whose events are protected."""
         return "one person who stays in one bin" if self.accounts_per_bin else "one person"
+
+    def not_proven(self) -> str | None:
+        """What the proof of a published form does not cover; None where it is whole."""
+        return None
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
@@ -183,7 +193,7 @@ class Mechanism(Stateful, abc.ABC):
 
     @property
     def holds_raw(self) -> bool:
-        """Whether a saved state would hold sums or counts of true events that are still open."""
+        """Whether a saved state would hold what hides or holds true events: open sums and groups, or a test's noise."""
         return False
 
     @property
@@ -209,8 +219,9 @@ class Mechanism(Stateful, abc.ABC):
                 measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
             values = np.array(spread(self.filtering(measured), self.meter.shape), dtype=np.float64)
             return self._report(step.index, values, measured)
-        except BaseException:
-            self.meter.abandon()
+        except BaseException:  # the step is over: what it was charged stays, and nothing of it is counted again
+            self.meter.advance()
+            self.prepare()
             raise
 
     def _report(self, index: int, values: Array, measured: Measured | None) -> Release:
@@ -224,12 +235,12 @@ class Mechanism(Stateful, abc.ABC):
             step=index,
             values=values.copy(),
             fresh=fresh.any(axis=1),
-            fresh_bins=spread(fresh, values.shape),
-            scale=spread(self._scale, values.shape),
+            fresh_bins=np.array(spread(fresh, values.shape)),
+            scale=np.array(spread(self._scale, values.shape)),
             spent=charged.max(axis=1),
-            low=self._filter.low,
-            high=self._filter.high,
-            window_values=self.window_histogram(),
+            low=_copied(self._filter.low),
+            high=_copied(self._filter.high),
+            window_values=_copied(self.window_histogram()),
         )
         self.meter.advance()
         self.prepare()
@@ -255,6 +266,10 @@ def whole_counts(counts: Any) -> Ints:
     if array.dtype.kind == "f" and (whole != array).any():
         raise InputError("counts must be whole numbers; round them before publishing")
     return whole
+
+
+def _copied(array: Array | None) -> Array | None:
+    return None if array is None else array.copy()
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:

@@ -43,7 +43,7 @@ class Hybrid(Mechanism):
     def __init__(
         self, epsilon: Amount, window: int, bins: int | Sequence[str], *, k: int | None = None, **common: Unpack[Common]
     ) -> None:
-        self.k = max(1, round(math.sqrt(window))) if k is None else positive_integer(k, "k")
+        self.k = max(1, round(math.sqrt(positive_integer(window, "window")))) if k is None else positive_integer(k, "k")
         super().__init__(epsilon, window, bins, **common)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:

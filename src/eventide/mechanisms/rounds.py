@@ -96,13 +96,17 @@ class RoundsMechanism(Mechanism):
         """What the round put aside for its look."""
         return self._amount
 
-    def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee rests on, and what it does not cover in the published form."""
+    def not_proven(self) -> str | None:
+        """What the proof of the published form does not cover."""
         if not self.as_published:
-            return super().assumptions()
+            return None
         steps = " and each compares with the true counts of the step before" if self.published_compares_steps else ""
-        disputed = f"as published, one noise on the threshold serves all tests for ever{steps}, which no proof covers"
-        return (*super().assumptions(), disputed)
+        return f"as published, one noise on the threshold serves all tests for ever{steps}, which no proof covers"
+
+    @property
+    def holds_raw(self) -> bool:
+        """While a run is open: the noise of its threshold hides what it answered; as published, one run never ends."""
+        return bool(np.any(self._test.running)) or (self.as_published and self.step > 0)
 
     def _open_rounds(self, index: int) -> None:
         """Open a round where none is and the window can pay for it; without budget for its run or look none opens."""

@@ -15,7 +15,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.privacy.amounts import NANO
 
-_DIGITS = Context(prec=60, rounding=ROUND_FLOOR)
+_DIGITS = Context(prec=60, rounding=ROUND_FLOOR)  # used for every operation: the caller's own context may be coarse
 _MARGIN = Decimal(1).scaleb(-30)  # far above the error of 60 digits, far below a nano
 
 
@@ -37,11 +37,13 @@ def _table(charge: int, sensitivity: int) -> Ints:
     """The amplified budget at 0, 1, ..., 100 percent; at 0 nothing is asked."""
     loss = _DIGITS.divide(Decimal(charge), Decimal(NANO * sensitivity))
     grown = _DIGITS.subtract(_DIGITS.exp(loss), Decimal(1))
-    budgets = [_budget(_DIGITS.divide(grown * 100, Decimal(percent))) for percent in range(1, 100)]
+    budgets = [
+        _budget(_DIGITS.divide(_DIGITS.multiply(grown, Decimal(100)), Decimal(percent))) for percent in range(1, 100)
+    ]
     return np.array([0, *budgets, charge // sensitivity], dtype=np.int64)  # a sample of everything gains nothing
 
 
 def _budget(odds: Decimal) -> int:
     """ln(1 + odds) in nano-epsilon, rounded down."""
-    exponent = _DIGITS.ln(_DIGITS.add(odds, Decimal(1)))
-    return max(0, int(((exponent - _MARGIN) * NANO).to_integral_value(rounding=ROUND_FLOOR)))
+    exponent = _DIGITS.subtract(_DIGITS.ln(_DIGITS.add(odds, Decimal(1))), _MARGIN)
+    return max(0, int(_DIGITS.multiply(exponent, Decimal(NANO)).to_integral_value(rounding=ROUND_FLOOR)))

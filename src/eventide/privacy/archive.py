@@ -10,6 +10,8 @@ import io
 import json
 import zipfile
 import zlib
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from eventide.errors import StateError
 
 _DOCUMENT = "state.json"
-_DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError, OSError)
 
 
 def pack(document: dict[str, Any]) -> bytes:
@@ -27,7 +29,7 @@ def pack(document: dict[str, Any]) -> bytes:
     {'name': 'a', 'values': array([0, 1, 2])}
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    text = json.dumps(_without_arrays(document, arrays))
+    text = json.dumps(_without_arrays(document, arrays), default=_plain)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo(_DOCUMENT), text)
@@ -48,6 +50,15 @@ def unpack(data: bytes) -> dict[str, Any]:
             return dict(document)
     except _DAMAGE as problem:
         raise StateError(f"the saved bytes cannot be read ({type(problem).__name__}); they are damaged") from None
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON does not know: numpy's as Python's, exact ones as text."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Fraction | Decimal):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be saved")
 
 
 def _without_arrays(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:

@@ -27,12 +27,17 @@ class GroupTest(Stateful):
     state = ("_counts", "_deviation", "_threshold_noise")
 
     def __init__(self, amount: Ints, shape: tuple[int, int], longest: int) -> None:
-        self.amount = np.array(amount, dtype=np.int64)
-        self.amount.flags.writeable = False
+        self._amount = np.array(amount, dtype=np.int64)
+        self._amount.flags.writeable = False
         self.longest = longest
         self._counts = SortedGroups(shape)
         self._deviation: Ints = np.zeros(shape, dtype=np.int64)
         self._threshold_noise: Array = np.zeros(shape, dtype=np.int64)
+
+    @property
+    def amount(self) -> Ints:
+        """What every step is charged."""
+        return self._amount
 
     @property
     def holds_raw(self) -> bool:

@@ -10,7 +10,8 @@ class Guarantee:
     """A privacy guarantee; `str()` of it is one sentence that may be shown to anybody.
 
     `notion` is "w-event" or "event-level", `unit` says whose data is protected, `assumptions` what it rests on and
-    what it does not cover. `not_private` names the reason where there is no guarantee at all.
+    what it does not cover. `not_proven` names the gap of a published form whose proof has one, `not_private` the reason
+    why there is no guarantee at all.
     """
 
     notion: str
@@ -19,6 +20,7 @@ class Guarantee:
     unit: str
     sensitivity: int
     assumptions: tuple[str, ...] = ()
+    not_proven: str | None = None
     not_private: str | None = None
 
     def __str__(self) -> str:
@@ -28,6 +30,8 @@ class Guarantee:
             f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
         )
         sentence = "; ".join([sentence, *self.assumptions]) + "."
+        if self.not_proven:
+            sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"
         if self.not_private:
             return f"NOT PRIVATE ({self.not_private}): with private noise, {sentence}"
         return sentence[0].upper() + sentence[1:]

@@ -84,6 +84,7 @@ class Meter:
         truth, amount = self._open(step), self.ledger.checked(amount)
         charge = amount
         if groups is not None:
+            _refuse_other(groups)
             truth, charge = groups.sums(truth), groups.spread(amount)
         self.ledger.charge(charge)
         return self._measured("counts", truth, amount, (self.shape[0], truth.shape[1]))
@@ -98,6 +99,7 @@ class Meter:
         if groups is None:
             total, charge = terms.sum(axis=1, keepdims=True), amount
         else:
+            _refuse_other(groups)
             total, charge = groups.sums(terms), groups.spread(amount)
         self.ledger.charge(charge)
         return self._measured("distance", total, amount, (self.shape[0], total.shape[1])).values
@@ -165,6 +167,8 @@ class Meter:
 
     def above(self, test: ThresholdTest, step: SealedStep, reference: Array, threshold: Array) -> Bools:
         """In which replicas with an open run is the distance to `reference` above `threshold`? Those runs end."""
+        if (self.ledger.open_spans(test.lane) < test._budget).any():
+            raise StateError("the ledger does not hold what this run costs; open it through the meter")
         total = self._differences(step, reference).sum(axis=1, keepdims=True)
         noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
         positive: Bools = (total + noise >= threshold + test._threshold_noise) & test.running
@@ -218,6 +222,8 @@ class Meter:
         if not isinstance(step, SealedStep):
             raise StateError("the meter measures sealed steps only")
         truth = unseal(step)
+        if step.index != self.ledger.step:
+            raise StateError(f"step {step.index} is over; it can be measured only while it is the current one")
         if step is not self._current:
             raise StateError("this step belongs to another meter")
         return truth
@@ -286,6 +292,12 @@ def sum_slots(streams: Sequence[SlotSteps]) -> list[list[Array]]:
     charges = [stream.sums.checked(stream.cuts, steps, ledger.total) for stream in streams]
     ledger.charge_each(np.sum(charges, axis=0))
     return [stream.meter._ended(stream.sums, stream.counts, stream.cuts) for stream in streams]
+
+
+def _refuse_other(groups: Partition) -> None:
+    """Nothing but a partition itself may see true counts."""
+    if type(groups) is not Partition:
+        raise StateError("groups of bins are given as a Partition")
 
 
 def _whole(reference: Array) -> Ints:

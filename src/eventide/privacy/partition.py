@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 
 from eventide.arrays import Ints
 from eventide.errors import InputError
 
 
+@final
 class Partition:
     """`labels` `(1 or R, d)` name the group 0..groups-1 of every bin; -1 puts a bin in none.
 

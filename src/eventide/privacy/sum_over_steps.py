@@ -19,10 +19,15 @@ class SumOverSteps(Stateful):
     state = ("_sums", "_steps")
 
     def __init__(self, amount: Ints, shape: tuple[int, int]) -> None:
-        self.amount = np.array(amount, dtype=np.int64)
-        self.amount.flags.writeable = False
+        self._amount = np.array(amount, dtype=np.int64)
+        self._amount.flags.writeable = False
         self._sums = np.zeros(shape, dtype=np.int64)
         self._steps = np.zeros(shape, dtype=np.int64)
+
+    @property
+    def amount(self) -> Ints:
+        """What every step is charged when it is added, and the sum is read with."""
+        return self._amount
 
     @property
     def steps(self) -> Ints:
