@@ -1,7 +1,6 @@
 """`eventide plan` and `eventide publish --queries`: predicted errors, answers in files, clear refusals."""
 
 import json
-import sys
 
 import numpy as np
 import pyarrow.csv as pa_csv
@@ -14,7 +13,6 @@ from eventide.errors import InputError
 from eventide.privacy.ledger import WindowLedger
 from eventide.streams.durations import milliseconds
 from eventide.windows import Query
-from eventide.windows.composition import composition
 from eventide.windows.query_files import read_queries
 
 TICKS, BINS = 130, ("north", "south")
@@ -271,39 +269,10 @@ def test_a_bad_cell_stops_before_anything_is_charged(run, charges, tmp_path):
     assert not (tmp_path / "a.csv").exists()
 
 
-@pytest.mark.parametrize("planner", ["base", "sample-dp", "emd", "best"])
-def test_weights_of_a_composition_make_the_answer(planner):
-    plan = windows.plan([Query(20, 5), *[Query(120, 60)] * 3], planner=planner)
-    for query, begin in ((Query(20, 5), 45), (Query(120, 60), 0), (Query(120, 60), 60), (Query(20, 5), 0)):
-        parts = composition(plan.scheme, begin, begin + query.window, query.step)
-        covered = np.zeros(begin + query.window)
-        for first, last, weight in zip(parts.begin, parts.end, parts.weight, strict=True):
-            covered[first:last] += weight
-        np.testing.assert_allclose(covered, np.arange(begin + query.window) >= begin, atol=1e-9)
-    with pytest.raises(InputError, match="where no slot of the plan does"):
-        composition(plan.scheme, 3, 20, 5)
-
-
-def test_a_plan_is_drawn(run, tmp_path):
+def test_a_plan_is_drawn_into_a_file(run, tmp_path):
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install '.[test-all]'")
-    plan = windows.plan([Query(20, 5), *[Query(120, 60)] * 3])
-    for figure in (plan.plot(), plan.plot(Query(20, 5)), plan.plot(Query(20, 5), 10)):
-        (axes,) = figure.axes
-        assert len(axes.collections) == len(plan.scheme.partitions)
-        assert "every" in axes.get_title()
-    assert "[10, 30)" in axes.get_title()
     assert run("plan", "queries.toml", "--epsilon", "1", "--out", "plan.svg")[0] == 0
     assert (tmp_path / "plan.svg").stat().st_size > 1_000
     code, _, err = run("plan", "queries.toml", "--epsilon", "1", "--out", "plan.docx")
     assert code == 2
     assert "cannot draw plan.docx" in err
-    with pytest.raises(InputError, match="is not planned"):
-        plan.plot(Query(7, 7))
-    with pytest.raises(InputError, match="more than 3,000 slots"):
-        windows.plan([Query(9_000, 1)]).plot()
-
-
-def test_without_matplotlib_drawing_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match=r"pip install 'eventide\[plots\]'"):
-        windows.plan([Query(20, 5)]).plot()

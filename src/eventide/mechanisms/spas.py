@@ -111,11 +111,6 @@ class SPAS(RoundsMechanism):
         """From one look in a window to one at every step."""
         return self._noise_between(1, self.window)
 
-    @property
-    def holds_raw(self) -> bool:
-        """The published form keeps the true counts of the last step."""
-        return self.as_published
-
     def _remember(self, change: Array, fresh: Bools) -> None:
         """Add the change to the sums where this was a look and not the first."""
         seen = np.stack(
