@@ -28,9 +28,10 @@ def cases() -> list[tuple[str, str, dict[str, Any]]]:
         for name in ("uniform", "ba")
         for chosen in ("truncate", "kalman")
     ]
+    histograms = [(f"{name}, span=3", name, {"span": 3}) for name in ("rg", "rg-baseline", "rg-window-baseline")]
     grouped = [(f"{name}, groups=3", name, {"groups": 3}) for name in ("bd", "ba")]
     disputed = [(f"{name}, as_published=True", name, {"as_published": True}) for name in ("dsat", "spas", "adapub")]
-    return plain + filtered + grouped + disputed
+    return plain + filtered + histograms + grouped + disputed
 
 
 def audits(runs: int) -> Iterator[tuple[str, Verdict]]:

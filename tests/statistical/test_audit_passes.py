@@ -19,6 +19,15 @@ def test_sound_mechanisms_pass(name, record_property):
     assert not verdict.broken, str(verdict)
 
 
+@pytest.mark.parametrize("name", ["rg", "rg-baseline", "rg-window-baseline"])
+@pytest.mark.parametrize("window", [1, 3])
+def test_window_histograms_pass(name, window):
+    """Event-level and w-event, with windows short enough for their histograms to tell something."""
+    options = {"parameters": {"span": 2}, "runs": 10_000, "alpha": 1e-6}
+    verdict = audit_mechanism(mechanism_class(name), 1.0, window, 2, **options)
+    assert not verdict.broken, str(verdict)
+
+
 @pytest.mark.parametrize("name", ["uniform", "ba", "bd"])
 @pytest.mark.parametrize("filter_name", ev.filters.names())
 def test_filters_give_nothing_away(name, filter_name):

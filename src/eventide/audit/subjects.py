@@ -77,7 +77,9 @@ class MechanismSubject:
             np.stack([getattr(release, field) for release in releases], axis=1)
             for field in ("values", "fresh_bins", "scale")
         )
-        return Transcript(values, fresh, scale)
+        windows = [release.window_values for release in releases if release.window_values is not None]
+        extra = np.concatenate(windows, axis=1) if windows else None
+        return Transcript(values, fresh, scale, extra)
 
     def _alone(self, stream: Ints, seed: int) -> Array:
         try:
