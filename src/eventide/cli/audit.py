@@ -135,20 +135,20 @@ def _document(name: str, verdict: Verdict) -> dict[str, Any]:
 def _draw(out: Path, name: str, verdict: Verdict) -> None:
     from eventide.cli.page import write_page
 
-    found = sorted(verdict.findings, key=lambda finding: finding.bound)
-    labels = [f"{finding.attack} · {finding.pair}" for finding in found]
-    bars = {"type": "bar", "orientation": "h", "x": [f.bound for f in found], "y": labels, "name": "lower bound"}
+    found = sorted(verdict.findings, key=lambda finding: -finding.bound)
+    numbers = [f"attack {number}" for number in range(1, len(found) + 1)]  # the table below says which
+    bars = {"type": "bar", "orientation": "h", "x": [finding.bound for finding in found], "y": numbers}
     claim = {"type": "line", "x0": verdict.epsilon, "x1": verdict.epsilon, "yref": "paper", "y0": 0, "y1": 1}
     layout = {
         "xaxis": {"title": {"text": "epsilon"}, "rangemode": "tozero"},
-        "yaxis": {"automargin": True},
+        "yaxis": {"automargin": True, "autorange": "reversed"},
         "shapes": [claim | {"line": {"dash": "dash", "color": "#b3471d"}}],
-        "annotations": [{"x": verdict.epsilon, "y": 1.02, "yref": "paper", "text": "the claim", "showarrow": False}],
-        "margin": {"t": 40, "r": 20},
+        "annotations": [{"x": verdict.epsilon, "y": 1.1, "yref": "paper", "text": "the claim", "showarrow": False}],
+        "margin": {"t": 50, "r": 30},
     }
-    rows = [(f.attack, f.pair, f"{f.bound:.3f}") for f in reversed(found)]
+    rows = [(number, f.attack, f.pair, f"{f.bound:.3f}") for number, f in zip(numbers, found, strict=True)]
     sentences = [f"{str(verdict)[0].upper()}{str(verdict)[1:]}.", "The streams attacked are made up."]
     chart = {"data": [bars], "layout": layout}
     write_page(
-        out, f"Audit of {name}", sentences, chart, ("attack", "streams", "lower bound"), rows, 140 + 40 * len(rows)
+        out, f"Audit of {name}", sentences, chart, ("", "attack", "streams", "lower bound"), rows, 140 + 40 * len(rows)
     )
