@@ -1,6 +1,6 @@
 """Writes `docs/mechanisms.md` from the docstrings of the registered mechanisms, so that neither can go stale.
 
-    python docs/generate_mechanisms.py > docs/mechanisms.md
+python docs/generate_mechanisms.py > docs/mechanisms.md
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ def released(counts, **parameters):
     return ev.run(AdaPub(**{"epsilon": 1.0, "window": 1, "bins": counts.shape[1]} | parameters), counts).values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [{}, {"as_published": True, "pivots": 2, "gains": [0.5, 0.3, 0.2]}])
 def test_contract(variant):
     assert ev.check_mechanism(AdaPub, **variant)

@@ -247,6 +247,7 @@ def test_shifted_budget_counts_the_bins_of_a_group():
     assert many.release([0] * 16).spent == pytest.approx(1 / 4 + 1 / 4)  # two bins a group are too few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("parameters", [{"groups": 2}, {"groups": 3, "filter": ev.filters.Truncate()}])
 def test_contract_of_moving_groups(cls, parameters):

@@ -172,6 +172,7 @@ def test_many_bins_of_large_counts():
         assert np.isfinite(release.values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [

@@ -199,6 +199,7 @@ def test_noise_of_bins_is_independent():
     assert np.abs(np.corrcoef(noise.T) - np.eye(30)).max() < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
     [

@@ -250,6 +250,7 @@ def test_what_is_refused():
                 ask(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize(
     "parameters",

@@ -26,11 +26,13 @@ def released(counts, **parameters):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [{}, {"smoother": "james-stein", "max_group": 2}])
 def test_contract(variant):
     assert ev.check_mechanism(PeGaSus, **variant)
 
 
+@pytest.mark.slow
 def test_contract_behind_a_filter():
     assert ev.check_mechanism(PeGaSus, filter=ev.filters.Truncate())
 

@@ -311,6 +311,7 @@ def test_an_all_zero_stream_without_noise_stays_zero():
     assert np.abs(values[-1]).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
     [

@@ -180,6 +180,7 @@ def test_many_bins_of_large_counts():
         assert np.isfinite(mechanism.release(np.full(100_000, level)).values).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parameters",
     [

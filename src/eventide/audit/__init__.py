@@ -1,25 +1,22 @@
 """The auditor: neighbouring streams, distinguishers, and lower bounds on epsilon with confidence.
 
 Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. Imports `mechanisms`,
-`windows` and what stands left of them.
+`windows` and what stands left of them; `eventide.audit.plans`, which attacks plans of windows, is imported by name.
 """
 
 from eventide.audit.auditor import Finding, Verdict, audit
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import Pair, neighbouring_pairs
-from eventide.audit.plans import PlanSubject, audit_plan
 from eventide.audit.subjects import MechanismSubject, Subject, Transcript
 
 __all__ = [
     "Finding",
     "MechanismSubject",
     "Pair",
-    "PlanSubject",
     "Subject",
     "Transcript",
     "Verdict",
     "audit",
     "audit_mechanism",
-    "audit_plan",
     "neighbouring_pairs",
 ]

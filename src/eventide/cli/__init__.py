@@ -39,9 +39,7 @@ VERBS = {
         "Plan window queries and predict their errors.",
         "eventide plan queries.toml --epsilon 1",
     ),
-    "bench": Verb(
-        "eventide.cli.bench", "Run a study of mechanisms.", "eventide bench quick --out results.parquet"
-    ),
+    "bench": Verb("eventide.cli.bench", "Run a study of mechanisms.", "eventide bench quick --out results.parquet"),
     "audit": Verb(
         "eventide.cli.audit",
         "Try to break a mechanism's guarantee.",

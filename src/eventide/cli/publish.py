@@ -55,7 +55,7 @@ class Output(NamedTuple):
     default="truncate",
     show_default=True,
     metavar="NAME",
-    help="What is made of the noisy counts: truncate to whole numbers from 0 up, or none.",
+    help="What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, or none (the mechanism's own).",
 )
 @click.option(
     "--sensitivity",
@@ -211,6 +211,6 @@ def _summary(report: dict[str, Any]) -> str:
             f"on average, and any {report['window']} steps would spend at most {report['epsilon']:g} of epsilon."
         )
     return (
-        f"Published {amount} to {report['out'] or 'standard output'}, {report['fresh_looks']:,} of them measured anew; "
+        f"Published {amount} to {report['out'] or 'standard output'}, {report['fresh_looks']:,} steps measured anew; "
         f"the fullest {report['window']} steps spent {report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )

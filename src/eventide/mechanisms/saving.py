@@ -6,7 +6,6 @@ imports what a file names: the class comes from the registry, or from the caller
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -19,16 +18,9 @@ from eventide.mechanisms.parameters import parameters
 from eventide.mechanisms.registry import mechanism_class, name_of
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
-from eventide.privacy.noise import OpenDP, Secure, Seeded, Source, Unit, Zero
+from eventide.privacy.noise import named
 
 FORMAT, VERSION = "eventide mechanism", 1
-_SOURCES: dict[str, Callable[[], Source]] = {
-    "secure": Secure,
-    "opendp": OpenDP,
-    "seeded": lambda: Seeded(0),  # its state is restored with the rest
-    "zero": Zero,
-    "unit": Unit,
-}
 
 
 def save(mechanism: Mechanism) -> bytes:
@@ -55,7 +47,7 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
         described = document["parameters"] | ({} if filter is None else {"filter": filter})
         given = {name: _built(value) for name, value in described.items()}
         epsilon = Fraction(document["epsilon"], NANO)
-        loaded = cls(epsilon=epsilon, noise=_SOURCES[document["noise"]](), **given)
+        loaded = cls(epsilon=epsilon, noise=named(document["noise"]), **given)
         loaded.restore(document["state"])
         return loaded
     except EventideError:
