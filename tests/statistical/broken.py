@@ -67,10 +67,8 @@ class RecyclesEarly(BudgetDistribution):
     def _left_for_looks(self):
         return self._look_pool - sum(self._past)
 
-    def filtering(self, measured):
-        spent = 0 if measured is None else np.where(measured.fresh, self._planned, 0)
-        self._past = [*self._past[1:], spent + np.zeros((self.replicas, 1), dtype=np.int64)]
-        return super().filtering(measured)
+    def looked(self, accounts):
+        self._past = [*self._past[1:], np.where(accounts, self._planned, 0)]
 
 
 class OneDrawForAllBins(Uniform):

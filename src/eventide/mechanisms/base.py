@@ -219,19 +219,18 @@ class Mechanism(Stateful, abc.ABC):
                 measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
             values = np.array(spread(self.filtering(measured), self.meter.shape), dtype=np.float64)
             return self._report(step.index, values, measured)
-        except BaseException:  # the step is over: what it was charged stays, and nothing of it is counted again
+        finally:  # also a step that failed is over: what it was charged stays, and nothing of it is counted again
             self.meter.advance()
             self.prepare()
-            raise
 
     def _report(self, index: int, values: Array, measured: Measured | None) -> Release:
-        """Build the release and end the step."""
+        """Build the release."""
         fresh = np.zeros((self.replicas, 1), dtype=np.bool_) if measured is None else measured.fresh
         if measured is not None:
             self._scale = np.where(fresh, measured.scale, self._scale)
         self._released = values
         charged = np.asarray(self.ledger.charged()).reshape(self.replicas, -1)
-        release = Release(
+        return Release(
             step=index,
             values=values.copy(),
             fresh=fresh.any(axis=1),
@@ -242,9 +241,6 @@ class Mechanism(Stateful, abc.ABC):
             high=_copied(self._filter.high),
             window_values=_copied(self.window_histogram()),
         )
-        self.meter.advance()
-        self.prepare()
-        return release
 
     def window_histogram(self) -> Array | None:
         """The histogram of the sliding window, for mechanisms that give one."""
