@@ -104,7 +104,8 @@ def test_json_is_one_document(tmp_path):
 
 def test_no_browser_opens_away_from_a_terminal(tmp_path, monkeypatch):
     monkeypatch.setattr(webbrowser, "open", lambda address: pytest.fail("a browser was opened"))
-    CliRunner().invoke(command, ["--out", str(tmp_path / "city.html")], catch_exceptions=False)
+    result = CliRunner().invoke(command, ["--out", str(tmp_path / "city.html")], catch_exceptions=False)
+    assert result.exit_code == 0
 
 
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):

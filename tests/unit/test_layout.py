@@ -146,7 +146,7 @@ def test_no_file_names_a_folder_of_the_machine_it_was_written_on():
 def test_a_machine_path_is_found_and_an_address_is_not():
     assert MACHINE_PATH.search("open('" + "/work" + "/main/README.md')")
     assert MACHINE_PATH.search("cd " + "/home" + "/somebody")
-    assert not MACHINE_PATH.search("https://example.org/home/page and src/eventide/work/x")
+    assert not MACHINE_PATH.search("https://example.org/home/page and src/eventide/" + "work/x")
 
 
 def test_importing_eventide_loads_no_numpy():
