@@ -39,8 +39,14 @@ _HOMES = {
     "TimeUnitBaseline": "eventide.mechanisms.window_baselines",
     "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
+    "Publisher": "eventide.live.publisher",
 }
-_MODULES = {"windows": "eventide.windows", "noise": "eventide.privacy.noise", "filters": "eventide.filters"}
+_MODULES = {
+    "bench": "eventide.bench",
+    "windows": "eventide.windows",
+    "noise": "eventide.privacy.noise",
+    "filters": "eventide.filters",
+}
 
 __all__ = [
     "DSAT",
@@ -54,6 +60,7 @@ __all__ = [
     "Hybrid",
     "InputError",
     "PeGaSus",
+    "Publisher",
     "Query",
     "Release",
     "RescueDP",
@@ -64,6 +71,7 @@ __all__ = [
     "TimeUnitBaseline",
     "Uniform",
     "WindowBaseline",
+    "bench",
     "check_mechanism",
     "filters",
     "load",

@@ -293,8 +293,10 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch, ending):
     assert peak < rows * width * 8 / 4
 
 
-def test_bins_are_a_number_or_a_list_in_a_file(write):
+def test_bins_are_a_number_a_range_or_a_list_in_a_file(write):
     assert parse_bins("3") == ("0", "1", "2")
+    assert parse_bins("1..24") == tuple(str(number) for number in range(1, 25))
+    assert parse_bins("7..7") == ("7",)
     assert parse_bins(str(write("bins.txt", "north\nsouth, or near it\n"))) == ("north", "south, or near it")
     assert parse_bins(str(write("bins.csv", 'bin\nnorth\n"south, or near it"\n'))) == ("north", "south, or near it")
 
@@ -313,10 +315,15 @@ def test_a_bad_list_of_bins_is_refused(write, name, content, fault):
         parse_bins(str(write(name, content)))
 
 
-@pytest.mark.parametrize("text", ["0", "-3", "absent.txt", "."])
+@pytest.mark.parametrize("text", ["0", "-3", "absent.txt", ".", "1..", "..4", "1...4", "a..c"])
 def test_bins_that_are_neither_are_refused(text):
     with pytest.raises(InputError, match="--bins"):
         parse_bins(text)
+
+
+def test_a_range_that_goes_down_holds_no_bin():
+    with pytest.raises(InputError, match=r"5\.\.3 holds no bin"):
+        parse_bins("5..3")
 
 
 @pytest.mark.parametrize("text", ["7919,7907\n7901,7883\n", "t,7919\n0,7907\n"])

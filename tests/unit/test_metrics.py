@@ -121,10 +121,40 @@ def test_the_season_of_a_seasonal_series_is_found_despite_noise(season):
     assert np.abs(season_length(series) - season).max() <= 1
 
 
+TRENDS = {
+    "a line": lambda time: 10 * time,
+    "a fall": lambda time: -10 * time,
+    "a bend": lambda time: 20 * (time - 0.3) ** 2,
+    "growth": lambda time: np.exp(3 * time) / 3,
+}
+
+
+@pytest.mark.parametrize("season", [7, 30, 150])
+@pytest.mark.parametrize("trend", TRENDS.values(), ids=TRENDS)
+def test_a_trend_does_not_hide_the_season(season, trend):
+    random = np.random.default_rng(season)
+    phases = random.uniform(0, season, (20, 1))
+    wave = np.sin((np.arange(1000) + phases) * 2 * np.pi / season) + random.normal(0, 0.3, (20, 1000))
+    assert np.abs(season_length(wave + trend(np.arange(1000) / 1000)) - season).max() <= max(1, 0.05 * season)
+
+
+def test_a_trend_alone_is_no_season():
+    random = np.random.default_rng(9)
+    time = np.arange(1000) / 1000
+    for trend in TRENDS.values():
+        assert season_length(trend(time) + random.normal(0, 0.3, (20, 1000))).max() == 0
+    assert season_length(1e6 * TRENDS["a bend"](time)) == 0
+
+
+def test_what_is_seen_but_twice_is_no_season():
+    assert season_length(np.sin(np.arange(1000) * 2 * np.pi / 450)) == 0
+
+
 def test_noise_inertia_and_calm_are_no_season():
     random = np.random.default_rng(1)
     assert season_length(random.normal(size=(20, 1000))).max() == 0
-    assert season_length(np.full(100, 3.0)) == 0
+    for steps in range(3, 400):  # what rounding leaves of a constant is no season either, whatever the length
+        assert all(season_length(np.full(steps, level)) == 0 for level in (1.0, 3.0, 7.0, 1000.0, 12345.0))
     assert season_length(np.arange(100)) == 0
 
 

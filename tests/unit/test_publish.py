@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.cli import main
+from eventide.mechanisms.base import Mechanism
 from eventide.privacy.ledger import WindowLedger
 from eventide.streams.count_files import open_counts
 from eventide.streams.release_files import ReleaseFile
@@ -53,15 +54,15 @@ def charges(monkeypatch):
 
 @pytest.fixture
 def released(monkeypatch):
-    """Every release on its way into a file."""
+    """Everything that any mechanism releases."""
     releases = []
-    write = ReleaseFile.write
+    release = Mechanism.release
 
-    def spy(file, release):
-        releases.append(release)
-        write(file, release)
+    def spy(mechanism, counts):
+        releases.append(release(mechanism, counts))
+        return releases[-1]
 
-    monkeypatch.setattr(ReleaseFile, "write", spy)
+    monkeypatch.setattr(Mechanism, "release", spy)
     return releases
 
 

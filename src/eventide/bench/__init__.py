@@ -4,6 +4,10 @@ Everything here runs on data one may look at, with seeded noise: results are fig
 releases. Imports `windows`, `mechanisms` and what stands left of them.
 """
 
+from eventide.bench.choose import choose
+from eventide.bench.choose_history import describe
+from eventide.bench.choose_result import Choice
+from eventide.bench.report import Report, build_report
 from eventide.bench.requirements import check_requirements
 from eventide.bench.results import Results, read_results
 from eventide.bench.runner import repeat_cell, run_study
@@ -12,10 +16,15 @@ from eventide.bench.study_file import builtin_studies, load_study
 
 __all__ = [
     "Cell",
+    "Choice",
+    "Report",
     "Results",
     "Study",
+    "build_report",
     "builtin_studies",
     "check_requirements",
+    "choose",
+    "describe",
     "load_study",
     "read_results",
     "repeat_cell",

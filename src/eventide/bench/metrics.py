@@ -7,6 +7,7 @@ releases. Imports numpy and `errors`.
 | metric | of one repetition |
 |---|---|
 | mae, mse | mean absolute, mean squared error over all steps and bins |
+| tse | total squared error: the sum over all steps and bins |
 | mre | mean of the absolute error divided by the true count, or by the sanity bound where that is larger |
 | season_kept | 1 if the season length of the released total is that of the true total within a tenth, else 0 |
 | amplitude_kept | the released total's largest less smallest value, divided by the true total's |
@@ -15,6 +16,7 @@ releases. Imports numpy and `errors`.
 | crossing_recall | of the moments at which the true total does, the part that the released one shows |
 | publications | steps with a fresh measurement, per window |
 | unused_budget | the part of epsilon that windows leave unspent, on average over all whole windows |
+| release_seconds | processor time of one release; repetitions run side by side, and each has its part |
 
 A figure that does not exist (a season of a stream without one, the precision of no alarms) is NaN.
 """
@@ -30,6 +32,8 @@ import numpy as np
 from eventide.arrays import Array, Bools, Floats, Ints
 
 WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
+FEWEST_SEASONS = 3  # in a series
+ROUNDING = 1e-20  # of a series' power: what floats leave of a series that is all trend
 
 
 @dataclass(frozen=True)
@@ -47,13 +51,17 @@ class MetricOptions:
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`."""
+    """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; fresh and unused `(B, S, P)`.
+
+    seconds: what all these releases took.
+    """
 
     begin: int
     truth: Ints
     released: Floats
     fresh: Bools
     unused: Floats
+    seconds: float = 0.0
 
     @cached_property
     def error(self) -> Floats:
@@ -75,8 +83,7 @@ class Tally:
     ) -> None:
         streams, self.steps, self.bins = truth.shape
         self.epsilon, self.window, self.options = epsilon, min(window, self.steps), options
-        column_totals = truth.sum(axis=1)
-        self.bound = np.where(column_totals > 0, options.sanity_bound * column_totals, 1.0)[:, None]
+        self.bound = sanity_bounds(truth, options)[:, None]
         self._sums = {name: np.zeros((streams, repetitions)) for name in metrics if name in SUMMED}
         self._kept = [name for name in metrics if name in OF_TOTALS]
         self._order = metrics
@@ -109,6 +116,11 @@ def squared(tally: Tally, block: Block) -> Floats:
     return _mean(tally, block.error**2)
 
 
+def total_squared(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the total squared error."""
+    return np.asarray((block.error**2).sum(axis=(0, 3)))
+
+
 def relative(tally: Tally, block: Block) -> Floats:
     """What a block adds to the mean relative error."""
     return _mean(tally, block.error / np.maximum(block.truth, tally.bound))
@@ -124,6 +136,12 @@ def unused_budget(tally: Tally, block: Block) -> Floats:
     whole = block.begin + np.arange(len(block.truth)) >= tally.window - 1
     windows = tally.steps - tally.window + 1
     return np.asarray(block.unused[whole].sum(axis=0) / (windows * tally.epsilon))
+
+
+def release_seconds(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the mean time of a release."""
+    _, streams, repetitions, _ = block.released.shape
+    return np.full((streams, repetitions), block.seconds / (streams * repetitions * tally.steps))
 
 
 def season_kept(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
@@ -158,9 +176,11 @@ def crossing_recall(truth: Ints, released: Floats, options: MetricOptions) -> Fl
 SUMMED: dict[str, Callable[[Tally, Block], Floats]] = {
     "mae": absolute,
     "mse": squared,
+    "tse": total_squared,
     "mre": relative,
     "publications": publications,
     "unused_budget": unused_budget,
+    "release_seconds": release_seconds,
 }
 OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
     "season_kept": season_kept,
@@ -170,26 +190,45 @@ OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
     "crossing_recall": crossing_recall,
 }
 METRICS = (*SUMMED, *OF_TOTALS)
-ERRORS = ("mae", "mse", "mre")  # those for which a mechanism is compared with the best
+ERRORS = ("mae", "mse", "tse", "mre", "workload_error")  # those for which a mechanism is compared with the best
+
+
+def sanity_bounds(counts: Ints, options: MetricOptions) -> Floats:
+    """The least divisor of each column of streams `(..., T, d)` for relative errors, `(..., d)`."""
+    totals = counts.sum(axis=-2)
+    return np.where(totals > 0, options.sanity_bound * totals, 1.0)
 
 
 def season_length(series: Array) -> Ints:
     """The lag at which a series is most like itself again, along the last axis; 0 where there is no season.
 
-    Lags count from the first at which the autocorrelation is negative, so that mere inertia is no season. Multiples of
-    a season are nearly as good as the season, so the first hump that comes near the highest one counts.
+    A trend, bent or straight, is taken off first: a series that grows is like itself at every short lag. A season is
+    seen three times at least, or it might be a trend as well. Lags count from the first at which the autocorrelation
+    is negative, so that mere inertia is no season. Multiples of a season are nearly as good as the season, so the
+    first hump that comes near the highest one counts.
     """
-    lags = series.shape[-1] // 2 + 1
-    centred = series - series.mean(axis=-1, keepdims=True)
-    spectrum = np.fft.rfft(centred, series.shape[-1] + lags)  # longer by the lags: the end does not meet the start
-    correlation = np.fft.irfft(np.abs(spectrum) ** 2)[..., :lags]
+    steps = series.shape[-1]
+    lags = steps // FEWEST_SEASONS + 1
+    padded = (
+        1 << (steps + lags - 1).bit_length()
+    )  # by the lags, so that the end does not meet the start, and a fast one
+    spectrum = np.fft.rfft(_without_trend(series), padded)
+    correlation = np.fft.irfft(np.abs(spectrum) ** 2, padded)[..., :lags]
     turned = np.where(np.logical_or.accumulate(correlation < 0, axis=-1), correlation, 0)
     highest = turned.max(axis=-1, keepdims=True)
     high = turned > 0.9 * highest
     begun = np.logical_or.accumulate(high, axis=-1)
     first_hump = begun & ~np.logical_or.accumulate(begun & ~high, axis=-1)
     season = np.where(first_hump, turned, 0).argmax(axis=-1)
-    return np.where(highest[..., 0] > WEAKEST_SEASON * correlation[..., 0], season, 0)
+    weakest = np.maximum(WEAKEST_SEASON * correlation[..., 0], ROUNDING * (series * series).sum(axis=-1))
+    return np.where(highest[..., 0] > weakest, season, 0)
+
+
+def _without_trend(series: Array) -> Floats:
+    """What is left of a series when the parabola that comes nearest to it is taken off."""
+    time = np.linspace(-1, 1, series.shape[-1])
+    basis, _ = np.linalg.qr(np.stack([time**power for power in range(3)], axis=-1))
+    return np.asarray(series - (series @ basis) @ basis.T)
 
 
 def _mean(tally: Tally, cells: Floats) -> Floats:

@@ -4,11 +4,13 @@ Cells that differ only in their stream, if streams are equally long and have one
 what makes a study fast. A run never holds more than LARGEST_RUN values a step, and repetitions beyond that are run one
 lot after the other, so memory is bounded however large a study is. What is finished is kept in a journal beside the
 results: run again after whatever happened, a study goes on from there, and its results are the same to the last byte,
-also with another number of processes. Imports `mechanisms` and what stands left of it.
+also with another number of processes; only processor times, where a study asks for them, differ. Imports `windows`,
+`mechanisms` and what stands left of them.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +21,13 @@ from eventide.arrays import Floats, Ints
 from eventide.bench.cell_noise import CellNoise
 from eventide.bench.journal import Journal
 from eventide.bench.metrics import Block, Tally
+from eventide.bench.plan_runs import PlanRun
 from eventide.bench.results import CellFigures, fingerprint, holds_results_of, summary, write_results
-from eventide.bench.study import Cell, Study
+from eventide.bench.study import Cell, StudiedStream, Study
 from eventide.bench.workers import in_processes
 from eventide.errors import EventideError, InputError
+from eventide.mechanisms.release import Release
+from eventide.mechanisms.sliding_sum import SlidingSum
 from eventide.privacy.noise import Seeded
 
 LARGEST_RUN = 2**17  # replicas times bins: some mechanisms hold dozens of numbers for each
@@ -43,7 +48,8 @@ def plan(study: Study) -> list[Batch]:
     alike: dict[object, list[int]] = {}
     for number, cell in enumerate(study.cells):
         facts = study.facts[cell.stream.label]
-        joins = (cell.mechanism.label, cell.setting, facts.steps) if facts.bins == 1 else number
+        alone = facts.bins > 1 or cell.stream.workload is not None
+        joins = number if alone else (cell.mechanism.label, cell.setting, facts.steps, cell.stream.span)
         alike.setdefault(joins, []).append(number)
     batches = []
     for numbers in alike.values():
@@ -92,7 +98,7 @@ class Runner:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._labels: list[str] = []
-        self._truth: Ints = np.empty((0, 0, 0), dtype=np.int64)
+        self._counts: Ints = np.empty((0, 0, 0), dtype=np.int64)
 
     def __call__(self, numbers: Sequence[int]) -> list[CellFigures]:
         """For each cell, by number, the summary of each metric."""
@@ -101,14 +107,33 @@ class Runner:
 
     def figures(self, cells: Sequence[Cell]) -> dict[str, Floats]:
         """One figure for each cell and repetition, of each metric."""
-        study, truth, setting = self.study, self._read(cells), cells[0].setting
-        _, steps, bins = truth.shape
-        at_once = min(study.repetitions, _replicas_at_once(steps, bins))
+        counts = self._read(cells)
+        try:
+            if cells[0].stream.workload is not None:
+                return {name: each[None] for name, each in self._answers(cells[0], counts[0]).items()}
+            return self._releases(cells, counts)
+        except EventideError as problem:
+            names = f"{cells[0].mechanism.label} on {cells[0].stream.label}"
+            raise InputError(f"{names} cannot go on: {problem}") from problem
+
+    def _answers(self, cell: Cell, counts: Ints) -> dict[str, Floats]:
+        """The figures of a planner, whose stream has window queries."""
+        study, setting, workload = self.study, cell.setting, cell.stream.workload
+        assert workload is not None
+        seed = study.seed_of(cell)
+        run = PlanRun(cell.mechanism.name, workload, counts, setting.epsilon, setting.window, study.repetitions, seed)
+        return run.figures(study.metrics, study.options)
+
+    def _releases(self, cells: Sequence[Cell], counts: Ints) -> dict[str, Floats]:
+        """The figures of a mechanism on streams of equal shape."""
+        study, setting = self.study, cells[0].setting
+        truth = cells[0].stream.asked(counts)
+        at_once = min(study.repetitions, _replicas_at_once(*counts.shape[1:]))
         parts = []
         for first in range(0, study.repetitions, at_once):
             repetitions = min(at_once, study.repetitions - first)
             tally = Tally(study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
-            for block in releases(study, cells, truth, first, repetitions):
+            for block in releases(study, cells, counts, first, repetitions):
                 tally.add(block)
             parts.append(tally.figures())
         return {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in study.metrics}
@@ -116,35 +141,57 @@ class Runner:
     def _read(self, cells: Sequence[Cell]) -> Ints:
         labels = [cell.stream.label for cell in cells]
         if labels != self._labels:
-            self._truth = np.stack([cell.stream.read() for cell in cells])
+            self._counts = np.stack([cell.stream.read() for cell in cells])
             self._labels = labels
-        return self._truth
+        return self._counts
 
 
-def releases(study: Study, cells: Sequence[Cell], truth: Ints, first: int, repetitions: int) -> Iterator[Block]:
-    """Run cells that differ in nothing but their streams `truth` `(S, T, d)`, side by side, block of steps by block."""
-    streams, steps, bins = truth.shape
+def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repetitions: int) -> Iterator[Block]:
+    """Run cells that differ in nothing but their streams, `counts` `(S, T, d)`, side by side, block after block."""
+    streams, steps, bins = counts.shape
     shape = (streams, repetitions)
     seeds = [study.seed_of(cell, first) for cell in cells]
     noise = CellNoise(seeds, repetitions) if bins == 1 else Seeded(*seeds)
     length = max(1, BLOCK // (repetitions * bins))
-    try:
-        mechanism = cells[0].mechanism.build(cells[0].setting, bins, streams * repetitions, noise)
-        for begin in range(0, steps, length):
-            true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
-            released = np.empty((len(true), *shape, bins))
-            fresh = np.empty((len(true), *shape), dtype=np.bool_)
-            unused = np.empty((len(true), *shape))
-            for step, counts in enumerate(true):
-                left = np.reshape(mechanism.ledger.left(), (*shape, -1)).min(axis=2)
-                release = mechanism.release(np.repeat(counts, repetitions, axis=0) if streams > 1 else counts[0])
-                released[step] = release.values.reshape(*shape, bins)
-                fresh[step] = np.reshape(release.fresh, shape)
-                unused[step] = left - np.reshape(release.spent, shape)
-            yield Block(begin, true[:, :, None], released, fresh, unused)
-    except EventideError as problem:
-        names = f"{cells[0].mechanism.label} on {cells[0].stream.label}"
-        raise InputError(f"{names} cannot go on: {problem}") from problem
+    stream, replicas = cells[0].stream, streams * repetitions
+    truth, answer = stream.asked(counts), _Asked(stream, (replicas, bins))
+    mechanism = cells[0].mechanism.build(cells[0].setting, bins, replicas, noise, stream.span)
+    for begin in range(0, steps, length):
+        true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
+        released = np.empty((len(true), *shape, bins))
+        fresh = np.empty((len(true), *shape), dtype=np.bool_)
+        unused = np.empty((len(true), *shape))
+        seconds = 0.0
+        for step in range(len(true)):
+            current = counts[:, begin + step]
+            left = np.reshape(mechanism.ledger.left(), (*shape, -1)).min(axis=2)
+            started = time.process_time()
+            release = mechanism.release(np.repeat(current, repetitions, axis=0) if streams > 1 else current[0])
+            seconds += time.process_time() - started
+            released[step] = answer.of(release).reshape(*shape, bins)
+            fresh[step] = np.reshape(release.fresh, shape)
+            unused[step] = left - np.reshape(release.spent, shape)
+        yield Block(begin, true[:, :, None], released, fresh, unused, seconds)
+
+
+class _Asked:
+    """What a release says about what is asked of a stream: its values, or the histogram of the last `span` steps.
+
+    A mechanism that gives no such histogram has it as the sum of its last releases.
+    """
+
+    def __init__(self, stream: StudiedStream, shape: tuple[int, int]) -> None:
+        self._shape = shape
+        self._sums = None if stream.span is None else SlidingSum(stream.span, shape)
+
+    def of(self, release: Release) -> Floats:
+        """The next release's answer."""
+        if self._sums is None:
+            return release.values
+        if release.window_values is not None:
+            return release.window_values
+        self._sums.push(release.values.reshape(self._shape))
+        return self._sums.total
 
 
 def _replicas_at_once(steps: int, bins: int) -> int:

@@ -1,8 +1,8 @@
 """What a study is made of: mechanisms, streams, privacy settings, metrics; and the cells that these make.
 
 A cell is one mechanism on one stream under one setting, repeated. Its noise follows from the study's seed and the cell
-alone, so that nothing else in the study changes its figures. Imports `mechanisms`, `filters`, `streams` and what
-stands left of them.
+alone, so that nothing else in the study changes its figures. A stream of which window queries are asked meets planners
+in the place of mechanisms. Imports `mechanisms`, `filters`, `streams`, the workloads and what stands left of them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.bench.metrics import MetricOptions
 from eventide.bench.third_party import find_mechanism
+from eventide.bench.workloads import StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
 from eventide.streams.generators import GENERATORS
 from eventide.streams.matrices import Matrix, read_matrix
@@ -41,9 +43,11 @@ class StudiedMechanism:
     filter: str | None = None
     experiments: tuple[str, ...] | None = None
 
-    def build(self, setting: Setting, bins: int, replicas: int, noise: Source) -> Mechanism:
-        """A new one."""
-        return find_mechanism(self.name)(
+    def build(self, setting: Setting, bins: int, replicas: int, noise: Source, span: int | None = None) -> Mechanism:
+        """A new one; if it can, it publishes histograms of the last `span` steps."""
+        cls = find_mechanism(self.name)
+        asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
+        return cls(
             epsilon=setting.epsilon,
             window=setting.window,
             bins=bins,
@@ -51,15 +55,21 @@ class StudiedMechanism:
             noise=noise,
             filter=None if self.filter is None else by_name(self.filter),
             **self.parameters,
+            **asked,
         )
+
+
+class StudiedPlanner(StudiedMechanism):
+    """A planner of window queries, which stands in a study where a mechanism does."""
 
 
 @dataclass(frozen=True)
 class StudiedStream:
-    """A stream by its source: `generator`, `real` or `file`, each with a name, and how it is prepared.
+    """A stream by its source: `generator`, `real` or `file`, each with a name; how it is prepared, what is asked of it.
 
-    columns: the bins to keep, in this order. merge: how many consecutive steps are summed into one. public: may the
-    true counts be shown?
+    columns: the bins to keep, in this order. merge: how many consecutive steps are summed into one. steps: how many of
+    these to keep. span: ask for the histogram of so many last steps instead of the counts of each step. workload: ask
+    window queries. public: may the true counts be shown?
     """
 
     source: str
@@ -68,6 +78,9 @@ class StudiedStream:
     folder: Path = Path()
     columns: tuple[str, ...] | None = None
     merge: int = 1
+    steps: int | None = None
+    span: int | None = None
+    workload: StudiedWorkload | None = None
     public: bool = True
     experiments: tuple[str, ...] | None = None
 
@@ -79,8 +92,14 @@ class StudiedStream:
     @property
     def described(self) -> dict[str, Any]:
         """Everything that makes this stream what it is, besides its source and name."""
-        columns = {} if self.columns is None else {"columns": ",".join(self.columns)}
-        return self.parameters | columns | ({} if self.merge == 1 else {"merge": self.merge})
+        prepared = {
+            "columns": self.columns and ",".join(self.columns),
+            "merge": None if self.merge == 1 else self.merge,
+            "steps": self.steps,
+            "span": self.span,
+        }
+        asked = {} if self.workload is None else self.workload.described
+        return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked
 
     def read(self) -> Ints:
         """The counts, `(T, d)`."""
@@ -94,7 +113,7 @@ class StudiedStream:
         return read_real(self.name, self.folder) if self.source == "real" else read_matrix(self.folder / self.name)
 
     def prepared(self, matrix: Matrix) -> Ints:
-        """Choose columns and merge steps; a rest of steps too short to be merged is left out."""
+        """Choose columns, merge and choose steps; a rest of steps too short to be merged is left out."""
         counts, bins = matrix
         if self.columns is not None:
             missing = [column for column in self.columns if column not in bins]
@@ -104,7 +123,18 @@ class StudiedStream:
         steps = len(counts) // self.merge
         if steps == 0:
             raise InputError(f"{self.name} has {len(counts)} steps; it cannot be merged by {self.merge}")
-        return np.asarray(counts[: steps * self.merge].reshape(steps, self.merge, -1).sum(axis=1))
+        if self.steps is not None and steps < self.steps:
+            raise InputError(f"{self.name} has only {steps} of the {self.steps} steps to keep")
+        merged = counts[: steps * self.merge].reshape(steps, self.merge, -1).sum(axis=1)
+        return np.asarray(merged[: self.steps])
+
+    def asked(self, counts: Ints) -> Ints:
+        """What is asked of streams of counts `(..., T, d)`: these, or the sums of the last `span` steps."""
+        if self.span is None:
+            return counts
+        sums = np.cumsum(counts, axis=-2)
+        sums[..., self.span :, :] -= sums[..., : -self.span, :].copy()
+        return sums
 
 
 @dataclass(frozen=True)
@@ -181,7 +211,7 @@ class Study:
             for setting in self.settings
             for stream in self.streams
             for mechanism in self.mechanisms
-            if _takes_part(stream, setting) and _takes_part(mechanism, setting)
+            if _takes_part(stream, setting) and _takes_part(mechanism, setting) and _meet(mechanism, stream)
         )
 
     def seed_of(self, cell: Cell, first_repetition: int = 0) -> int:
@@ -203,3 +233,7 @@ def labelled(name: str, parameters: dict[str, Any]) -> str:
 
 def _takes_part(part: StudiedMechanism | StudiedStream, setting: Setting) -> bool:
     return part.experiments is None or setting.experiment in part.experiments
+
+
+def _meet(mechanism: StudiedMechanism, stream: StudiedStream) -> bool:
+    return isinstance(mechanism, StudiedPlanner) == (stream.workload is not None)

@@ -34,12 +34,29 @@ VERBS = {
         "Publish a file of counts privately.",
         "eventide publish counts.csv --epsilon 1 --window 144 --out private.csv",
     ),
+    "serve": Verb("eventide.cli.serve", "Run the service and its dashboard.", "eventide serve eventide.toml"),
+    "init": Verb("eventide.cli.init", "Write a configuration to start from.", "eventide init"),
+    "config": Verb("eventide.cli.config", "Check a configuration, make tokens.", "eventide config check eventide.toml"),
+    "ledger": Verb("eventide.cli.ledger", "Show and verify what a store has spent.", "eventide ledger city.db"),
+    "export": Verb(
+        "eventide.cli.export", "Write what a store holds to a file.", "eventide export city.db --out releases.csv"
+    ),
     "plan": Verb(
         "eventide.cli.plan",
         "Plan window queries and predict their errors.",
         "eventide plan queries.toml --epsilon 1",
     ),
     "bench": Verb("eventide.cli.bench", "Run a study of mechanisms.", "eventide bench quick --out results.parquet"),
+    "report": Verb(
+        "eventide.cli.report",
+        "Draw the results of a study, or compare two.",
+        "eventide report results.parquet --out report.html",
+    ),
+    "choose": Verb(
+        "eventide.cli.choose",
+        "Recommend a mechanism for a stream like this one.",
+        "eventide choose history.csv --epsilon 1 --window 120",
+    ),
     "audit": Verb(
         "eventide.cli.audit",
         "Try to break a mechanism's guarantee.",

@@ -40,8 +40,9 @@ def command(study: str, out: Path, data: Path | None, processes: int | None, as_
     """Run STUDY, a TOML file or the name of a built-in one, and write its results.
 
     Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), kellaris (the experiments of
-    the paper that introduced w-event privacy). A study that was interrupted goes on where it stopped when the same
-    command is given again. Results are figures about mechanisms, computed from true counts: they are not private.
+    the paper that introduced w-event privacy), retroactive (histograms of sliding windows), sliding (planners of
+    window queries). A study that was interrupted goes on where it stopped when the same command is given again.
+    Results are figures about mechanisms, computed from true counts: they are not private.
 
     \b
     Example: eventide bench quick --out results.parquet

@@ -6,6 +6,7 @@ secret, is the plan's horizon where the steps of the queries have a longer cycle
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,10 +17,12 @@ import numpy as np
 from eventide import windows
 from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
-from eventide.cli.publish import Output, Privacy, promised
+from eventide.cli.publish_options import Options
+from eventide.cli.publish_source import open_count_file, window_steps
 from eventide.errors import InputError
+from eventide.live.count_feed import LENGTH_IS_PUBLIC
+from eventide.privacy.guarantees import Guarantee
 from eventide.streams.answer_formats import ANSWER_FORMATS, Rows
-from eventide.streams.count_files import CountFile
 from eventide.streams.release_files import ReleaseFile, open_releases
 from eventide.windows.answers import Answers
 from eventide.windows.query_files import read_queries
@@ -28,36 +31,55 @@ CHUNK_CELLS = 1 << 20  # counts that are pushed at a time
 FILTERS = ("truncate", "none")
 
 
-def publish_answers(
-    queries: str, tick: str | None, counts: CountFile, filter_name: str, privacy: Privacy, output: Output
-) -> tuple[dict[str, Any], str]:
+def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str, Any], list[str]]:
     """Answer the queries of a file on a file of counts; give a report and a sentence about it."""
-    if filter_name not in FILTERS:
-        raise InputError(
-            f"--filter {filter_name} is for releases of every step; with --queries choose truncate or none"
-        )
-    asked = read_queries(queries, tick)
-    with open_releases(output.path, counts.bins, output.layout, counts.table.path, ANSWER_FORMATS) as file:
+    _refuse_what_is_for_steps(options, mechanism_chosen)
+    counts = open_count_file(options)
+    window = 1 if options.window is None else window_steps(options)
+    asked = read_queries(str(options.queries), options.step)
+    with open_releases(options.out, counts.bins, options.layout, counts.table.path, ANSWER_FORMATS) as file:
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))
-        plan = windows.plan(asked, privacy.epsilon, horizon=steps if shorter else None)
-        answers = plan.start(bins=counts.bins, window=privacy.window, sensitivity=privacy.sensitivity)
+        plan = windows.plan(asked, options.epsilon, horizon=steps if shorter else None)
+        answers = plan.start(bins=counts.bins, window=window, sensitivity=options.sensitivity_of_counts)
         report = {
             "queries": len(asked),
-            "filter": filter_name,
+            "filter": options.filter_name,
             "steps": steps,
             "bins": len(counts.bins),
             "epsilon": plan.epsilon,
-            "window": privacy.window,
-            "sensitivity": privacy.sensitivity,
-            "guarantee": str(promised(answers.guarantee)),
+            "window": window,
+            "sensitivity": answers.sensitivity,
+            "guarantee": str(_promised(answers.guarantee)),
         }
-        if output.dry_run:
+        if options.dry_run:
             report |= _predicted(answers)
         else:
-            report |= _published(answers, with_progress(counts.steps(), "Publishing", steps, quiet), filter_name, file)
-    return report, _summary(report)
+            pushed = with_progress(counts.steps(), "Publishing", steps, quiet)
+            report |= _published(answers, pushed, options.filter_name, file)
+    return report, [_summary(report)]
+
+
+def _refuse_what_is_for_steps(options: Options, mechanism_chosen: bool) -> None:
+    if mechanism_chosen:
+        raise InputError(
+            "--queries answers window queries and --mechanism releases every step; both at once would need two "
+            "shares of epsilon, so choose one of them"
+        )
+    if options.filter_name not in FILTERS:
+        raise InputError(
+            f"--filter {options.filter_name} is for releases of every step; with --queries choose truncate or none"
+        )
+    if options.events:
+        raise InputError("--queries answers from files of counts only; publish events step by step, without it")
+    if options.store is not None or options.webhook:
+        raise InputError("--queries writes its answers to one file; leave --store and --webhook out")
+
+
+def _promised(guarantee: Guarantee) -> Guarantee:
+    """A guarantee about a file, whose length is not hidden."""
+    return dataclasses.replace(guarantee, assumptions=(*guarantee.assumptions, LENGTH_IS_PUBLIC))
 
 
 def _predicted(answers: Answers) -> dict[str, Any]:

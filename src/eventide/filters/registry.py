@@ -7,6 +7,7 @@ from typing import Any
 from eventide.errors import InputError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.kalman import Kalman
+from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.truncate import Truncate
 
 _FILTERS: dict[str, type[Filter]] = {"kalman": Kalman, "repeat": Repeat, "truncate": Truncate}

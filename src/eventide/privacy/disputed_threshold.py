@@ -64,6 +64,7 @@ class DisputedMeter(Meter):
         """The meter's comparison, with the published noise and, where asked for, the step before as the reference."""
         if self.to_previous_step and isinstance(test, DisputedTest):
             reference, test._previous = test._previous, self._open(step)
+            self._hide()
         return super().above(test, step, reference, threshold)
 
     def close_test(self, test: ThresholdTest, where: Bools | None = None) -> None:

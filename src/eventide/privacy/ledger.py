@@ -8,12 +8,23 @@ keeps all windows within it, and its largest value so far is the worst window. I
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from eventide.arrays import Bools, Floats, Ints
 from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.state import Stateful
+
+
+class Entry(NamedTuple):
+    """One line of a ledger's record: a point of a step, or a span of a lane that opens or closes at it."""
+
+    step: int
+    kind: str  # "point", "open" or "close"
+    lane: str  # of a span; empty for a point
+    amount: int  # nano-epsilon
 
 
 class WindowLedger(Stateful):
@@ -40,7 +51,7 @@ class WindowLedger(Stateful):
 
     __slots__ = (  # no other attributes: nobody can put a charge of their own in the place of this one
         *("total", "window", "replicas", "accounts", "_nothing", "step", "_spent", "_worst", "_rows"),
-        *("_point", "_bins", "_peak", "_opened", "_closed", "_open"),
+        *("_point", "_bins", "_peak", "_opened", "_closed", "_open", "_entries"),
     )
     state = ("step", "_spent", "_worst", "_rows", "_point", "_bins", "_peak", "_opened", "_closed", "_open")
 
@@ -62,11 +73,27 @@ class WindowLedger(Stateful):
         self._opened: Ints = nothing  # spans opened at this step
         self._closed: Ints = nothing  # spans closed at this step: they age like points from here
         self._open: dict[str, Ints] = {}  # open spans, by lane
+        self._entries: list[Entry] | None = None
 
     @property
     def epsilon(self) -> float:
         """The budget of every window."""
         return self.total / NANO
+
+    @property
+    def entries(self) -> list[Entry] | None:
+        """Where everything charged is written down; None, as at first, where nobody asked for it.
+
+        A step's spans are entered as they open and close, its points as one when it ends. Whoever sets the list reads
+        and clears it.
+        """
+        return self._entries
+
+    @entries.setter
+    def entries(self, record: list[Entry] | None) -> None:
+        if record is not None and self.accounts != (1, 1):
+            raise StateError("entries are written down for one account only; take replicas=1 and accounting='moving'")
+        self._entries = record
 
     def left_nano(self) -> Ints:
         """What the window that ends at this step still has, in nano-epsilon, shape `(R, 1)` or `(R, d)`."""
@@ -113,6 +140,11 @@ class WindowLedger(Stateful):
         if len(over):
             refused, left = int(asked[over[0, 0], 0, 0]), self.total - int(spent[tuple(over[0])])
             raise BudgetExceeded(refused / NANO, (left + refused) / NANO, self.window)
+        if self._entries is not None:
+            points = np.append(self._point + self._peak + asked[0], asked[1:])
+            self._entries += [
+                Entry(self.step + n, "point", "", int(points[n])) for n in np.flatnonzero(points).tolist()
+            ]
         self._worst = np.maximum(self._worst, spent.max(axis=0))
         self._make_room(self.step + len(rows))
         kept = rows[-self.window :]
@@ -132,6 +164,7 @@ class WindowLedger(Stateful):
         self._take(asked)
         self._open[lane] = held + asked
         self._opened = self._opened + asked
+        self._enter("open", lane, asked)
 
     def close_span(self, where: Bools | None = None, lane: str = "span") -> None:
         """End the open spans of `lane` at this step, all of them or those of the accounts in `where`."""
@@ -139,6 +172,7 @@ class WindowLedger(Stateful):
         closing = held if where is None else np.where(where, held, 0)
         self._open[lane] = held - closing
         self._closed = self._closed + closing
+        self._enter("close", lane, closing)
 
     def open_spans(self, lane: str = "span") -> Ints:
         """What the open spans of `lane` were charged, 0 where none is open."""
@@ -146,6 +180,7 @@ class WindowLedger(Stateful):
 
     def advance(self) -> None:
         """Seal the current step and begin the next: the oldest step of the window falls out of it."""
+        self._enter("point", "", self._point + self._peak)
         self._worst = np.maximum(self._worst, self._spent)
         self._make_room(self.step + 1)
         self._rows[self.step % self.window] = self._point + self._peak + self._closed
@@ -153,6 +188,10 @@ class WindowLedger(Stateful):
         if self.step >= self.window:
             self._spent = self._spent - self._rows[self.step % self.window]
         self._begin_step()
+
+    def _enter(self, kind: str, lane: str, amounts: Ints) -> None:
+        if self._entries is not None and amounts.any():
+            self._entries.append(Entry(self.step, kind, lane, int(amounts.item())))
 
     def _begin_step(self) -> None:
         self._point = self._peak = self._opened = self._closed = self._nothing

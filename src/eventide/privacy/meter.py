@@ -11,7 +11,7 @@ amount of 0 asks for nothing: that cell is not measured and not charged. Imports
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from eventide.privacy.partition import Partition
 from eventide.privacy.sealed import SealedStep, destroy, unseal
 from eventide.privacy.slot_sums import Cut, SlotSums
 from eventide.privacy.sum_over_steps import SumOverSteps
+from eventide.privacy.tape import Tape
 from eventide.privacy.threshold_test import ThresholdTest
 
 
@@ -44,10 +45,11 @@ class Draw(NamedTuple):
 class Meter:
     """Measurements of `size` bins for `replicas` streams, charged to `ledger`, with noise from `source`.
 
-    `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges.
+    `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges. `tape`, when
+    set, records every answer, or gives recorded ones.
     """
 
-    __slots__ = ("_current", "journal", "ledger", "sensitivity", "shape", "source")
+    __slots__ = ("_current", "journal", "ledger", "sensitivity", "shape", "source", "tape")
 
     def __init__(self, ledger: WindowLedger, source: Source, size: int, sensitivity: int = 1) -> None:
         self.ledger = ledger
@@ -55,6 +57,7 @@ class Meter:
         self.sensitivity = sensitivity
         self.shape = (ledger.replicas, size)
         self.journal: list[Draw] | None = None
+        self.tape: Tape | None = None
         self._current: SealedStep | None = None
 
     def seal(self, counts: Ints) -> SealedStep:
@@ -87,7 +90,7 @@ class Meter:
             _refuse_other(groups)
             truth, charge = groups.sums(truth), groups.spread(amount)
         self.ledger.charge(charge)
-        return self._measured("counts", truth, amount, (self.shape[0], truth.shape[1]))
+        return self._measured("counts", lambda: truth, amount, (self.shape[0], truth.shape[1]))
 
     def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Array:
         """Noisy L1 distance to a released vector, `(R, 1)`, or for each group `(R, groups)`; 0 where not asked.
@@ -102,7 +105,7 @@ class Meter:
             _refuse_other(groups)
             total, charge = groups.sums(terms), groups.spread(amount)
         self.ledger.charge(charge)
-        return self._measured("distance", total, amount, (self.shape[0], total.shape[1])).values
+        return self._measured("distance", lambda: total, amount, (self.shape[0], total.shape[1])).values
 
     def thinned(self, step: SealedStep, percent: Ints, amount: Ints) -> Measured:
         """Noisy counts of a random sample that keeps each event with probability percent / 100.
@@ -113,8 +116,10 @@ class Meter:
         truth, amount = np.broadcast_to(self._open(step), self.shape), self.ledger.checked(amount)
         budget = np.broadcast_to(amplified(amount, percent, self.sensitivity), self.shape)
         self.ledger.charge(np.where(budget > 0, amount, 0))
-        sample = self.source.binomial(truth, np.where(budget > 0, percent, 0))
-        return self._measured("thinned counts", sample, budget, self.shape, sensitivity=1)
+        sampled = np.where(budget > 0, percent, 0)
+        return self._measured(
+            "thinned counts", lambda: self.source.binomial(truth, sampled), budget, self.shape, sensitivity=1
+        )
 
     def sum_over_steps(self, amount: Ints) -> SumOverSteps:
         """A sealed accumulator whose cells are read with budget `amount`; see `SumOverSteps` for why it is private."""
@@ -123,6 +128,7 @@ class Meter:
     def add(self, step: SealedStep, sums: SumOverSteps, where: Bools | None = None) -> None:
         """Charge the step and add its counts to the accumulator, in the bins of `where`."""
         truth = self._open(step)
+        self._hide()
         added = sums.amount > 0 if where is None else where & (sums.amount > 0)
         self.ledger.charge(np.where(added, sums.amount, 0))
         sums._sums = np.minimum(sums._sums + np.where(added, truth, 0), 2**62)  # cut, not wrapped: never moves further
@@ -131,7 +137,7 @@ class Meter:
     def read(self, sums: SumOverSteps, where: Bools | None = None) -> Measured:
         """The noisy sums of the cells in `where` that hold any step, once: they begin anew. Already charged."""
         reading = sums._steps > 0 if where is None else where & (sums._steps > 0)
-        result = self._measured("sum over steps", sums._sums, np.where(reading, sums.amount, 0), self.shape)
+        result = self._measured("sum over steps", lambda: sums._sums, np.where(reading, sums.amount, 0), self.shape)
         self.drop(sums, reading)
         return result
 
@@ -170,8 +176,13 @@ class Meter:
         if (self.ledger.open_spans(test.lane) < test._budget).any():
             raise StateError("the ledger does not hold what this run costs; open it through the meter")
         total = self._differences(step, reference).sum(axis=1, keepdims=True)
-        noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
-        positive: Bools = (total + noise >= threshold + test._threshold_noise) & test.running
+
+        def compare() -> Bools:
+            noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
+            above: Bools = (total + noise >= threshold + test._threshold_noise) & test.running
+            return above
+
+        positive = self._answered("test", (self.shape[0], 1), compare)
         self.close_test(test, positive)
         return positive
 
@@ -239,16 +250,35 @@ class Meter:
         return np.minimum(terms, longest) if terms.max() > longest else terms
 
     def _measured(
-        self, kind: str, truth: Ints, amount: Ints, shape: tuple[int, int], sensitivity: int | None = None
+        self,
+        kind: str,
+        truth: Callable[[], Ints],
+        amount: Ints,
+        shape: tuple[int, int],
+        sensitivity: int | None = None,
     ) -> Measured:
         """Truth plus noise where the amount is not 0, nothing elsewhere."""
-        noise = self._draw(kind, 1, amount, shape, sensitivity)
         fresh = amount > 0
-        values = truth + noise
-        if fresh.all():
+        everywhere = fresh.all()
+
+        def measure() -> Array:
+            values = truth() + self._draw(kind, 1, amount, shape, sensitivity)
+            return values if everywhere else np.where(fresh, values, 0)
+
+        values = self._answered(kind, shape, measure)
+        if everywhere:
             return Measured(values, self._numerator(1, sensitivity) / amount, fresh)
         scale = np.divide(self._numerator(1, sensitivity), amount, out=np.full(amount.shape, np.inf), where=fresh)
-        return Measured(np.where(fresh, values, 0), scale, fresh)
+        return Measured(values, scale, fresh)
+
+    def _answered(self, kind: str, shape: tuple[int, int], measure: Callable[[], Array]) -> Array:
+        """What `measure` gives, which must be private; or what it gave before, where a tape plays."""
+        return measure() if self.tape is None else self.tape.answer(kind, shape, measure)
+
+    def _hide(self) -> None:
+        """Tell a tape that something true stays inside."""
+        if self.tape is not None:
+            self.tape.hide()
 
     def _draw(
         self, kind: str, factor: int, charges: Ints, shape: tuple[int, int], sensitivity: int | None = None
@@ -256,12 +286,15 @@ class Meter:
         numerator = self._numerator(factor, sensitivity)
         if self.journal is not None:
             self.journal.append(Draw(kind, self.ledger.step, numerator, np.array(charges), shape))
+        if self.tape is not None and charges.any():
+            self.tape.drawn()
         return self.source.laplace(numerator, charges, shape)
 
     def _draw_in_turn(self, kind: str, charges: Ints) -> Array:
         numerator = self._numerator(1, None)
         if self.journal is not None:
             self.journal.append(Draw(kind, self.ledger.step, numerator, charges, self.shape))
+        self._hide()  # a slot is open, or was until now
         return self.source.laplace_in_turn(numerator, charges, self.shape)
 
     def _numerator(self, factor: int, sensitivity: int | None) -> int:

@@ -93,7 +93,7 @@ class NoisyCells(Stateful):
         """
         amount = np.where(where, self.look_budget, 0)
         meter.ledger.charge(amount)
-        once = meter._measured("counts", self._look, amount, self.shape)
+        once = meter._measured("counts", lambda: self._look, amount, self.shape)
         return Measured(once.values, once.scale * np.sqrt(2 + self._intrusions), once.fresh)
 
     def __repr__(self) -> str:

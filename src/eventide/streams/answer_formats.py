@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
-from eventide.streams.release_formats import Csv, Format, Formats, Parquet, Tabular, plain
+from eventide.streams.release_formats import Csv, Format, Formats, Parquet, Tabular
+from eventide.streams.release_lines import plain
 
 OWN_COLUMNS = ("query", "begin", "end", "variance")
 

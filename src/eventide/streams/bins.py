@@ -7,28 +7,35 @@ events. Imports nothing of eventide but `errors`.
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from eventide.errors import InputError
 
+_RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})")
+
 
 def parse_bins(text: str) -> tuple[str, ...]:
-    """Read `--bins`: a number N for the names "0" to "N-1", or a file with one name a line (or a CSV of one column).
+    """Read `--bins`: a number N for the names "0" to "N-1", a range, or a file with one name a line.
 
-    A first line that reads `bin` is a heading.
+    The file may also be a CSV of one column. A first line that reads `bin` is a heading.
 
     >>> parse_bins("3")
     ('0', '1', '2')
+    >>> parse_bins("8..11")
+    ('8', '9', '10', '11')
     """
     if text.isdecimal():
         return checked_names([str(number) for number in range(int(text))], f"--bins {text}", "bin")
+    if bounds := _RANGE.fullmatch(text):
+        return checked_names([str(number) for number in range(int(bounds[1]), int(bounds[2]) + 1)], text, "bin")
     path = Path(text)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InputError(
-            f"--bins {text} is neither a number nor a text file that can be read; check the path"
+            f"--bins {text} is neither a number, a range such as 1..24, nor a text file that can be read; check the path"
         ) from None
     names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines
     if names and names[0].strip().lower() == "bin":

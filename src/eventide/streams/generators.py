@@ -68,6 +68,12 @@ def sparse_poisson(length: int = 1000, bins: int = 100, rate: float = 0.05, seed
     return np.random.default_rng(seed).poisson(rate, _shape(length, bins, rate))
 
 
+def bernoulli(length: int = 1000, bins: int = 1, rate: float = 0.5, seed: int = 0) -> Ints:
+    """Each count is 1 with probability `rate`, else 0: the bit stream that papers on window queries call uniform."""
+    _demand(0 <= rate <= 1, "rate is a probability, between 0 and 1")
+    return np.random.default_rng(seed).binomial(1, rate, _shape(length, bins, rate))
+
+
 def bursts(
     length: int = 1000, bins: int = 1, level: int = 20, chance: float = 0.02, tail: float = 1.2, seed: int = 0
 ) -> Ints:
@@ -87,6 +93,7 @@ GENERATORS: dict[str, Generator] = {
     "level-shifts": level_shifts,
     "constant": constant,
     "sparse-poisson": sparse_poisson,
+    "bernoulli": bernoulli,
     "bursts": bursts,
 }
 

@@ -1,17 +1,17 @@
 """How a release is written: JSON lines, CSV and Parquet, each a class that takes releases and fills a stream.
 
-JSON lines hold one object a step: step, fresh, values and scale in the order of the bins, and low and high where known.
-Tables are wide (step, then one column a bin) or long (step, bin, value, scale). In text, whole numbers are written as
-such, without ".0"; a scale that is not known (no look yet) is null. May import `errors` and `arrays`.
+JSON lines hold one object a step, as `release_lines` writes it. Tables are wide (step, then one column a bin) or long
+(step, bin, value, scale); where steps have times, a column start follows step. In text, whole numbers are written as
+such, without ".0"; a scale that is not known (no look yet) is null. May import `errors`, `arrays` and its neighbours.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from eventide.arrays import Array, Floats
+from eventide.arrays import Floats
 from eventide.errors import InputError
+from eventide.streams.release_lines import write_line
 
 LAYOUTS = ("wide", "long")
 WIDEST = 1_000  # bins; above it tables are long unless asked otherwise
@@ -82,22 +83,18 @@ class JsonLines(Format):
 
     def add(self, release: Released) -> None:
         """Write a release."""
-        line: dict[str, Any] = {"step": release.step, "fresh": bool(release.fresh)}
-        for name in ("values", "scale", "low", "high"):
-            numbers = getattr(release, name)
-            if numbers is not None:
-                line[name] = plain(numbers)
-        self.stream.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+        self.stream.write(write_line(release, _start(release)) + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""
 
 
 class Tabular(Format):
-    """Collects releases and writes them many at a time as a table, wide or long."""
+    """Collects releases and writes them many at a time as a table, wide or long; `starts` adds when steps begin."""
 
-    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
+    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
         self.stream = stream
+        self.starts = starts
         self.layout = layout or ("wide" if len(bins) <= WIDEST else "long")
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
@@ -108,13 +105,14 @@ class Tabular(Format):
 
     def columns(self, bins: Sequence[str]) -> dict[str, Any]:
         """The columns of the layout."""
+        first = {"step": pa.int64()} | ({"start": pa.string()} if self.starts else {})
         if self.layout == "long":
-            return {"step": pa.int64(), "bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
-        if "step" in bins:
+            return first | {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
+        if taken := first.keys() & set(bins):
             raise InputError(
-                "a wide table has a column step of its own, so no bin may be named so; choose --layout long"
+                f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
             )
-        return {"step": pa.int64(), **dict.fromkeys(bins, pa.float64())}
+        return first | dict.fromkeys(bins, pa.float64())
 
     @abstractmethod
     def begin(self) -> None:
@@ -137,15 +135,17 @@ class Tabular(Format):
     def _flush(self) -> None:
         if not self._held:
             return
-        steps = np.array([release.step for release in self._held])
+        which = np.repeat(np.arange(len(self._held)), 1 if self.layout == "wide" else len(self.bins))
+        first = [np.array([release.step for release in self._held])[which]]
+        if self.starts:
+            first.append(pa.array(map(_start, self._held), pa.string()).take(which))
         values = np.stack([release.values for release in self._held])
         if self.layout == "wide":
-            self.put([steps, *values.T])
+            self.put([*first, *map(_known, values.T)])
         else:
-            scales = np.stack([release.scale for release in self._held]).ravel()
-            names = self.bins.take(np.tile(np.arange(len(self.bins)), len(steps)))
-            scales = pa.array(scales, mask=~np.isfinite(scales))
-            self.put([np.repeat(steps, len(self.bins)), names, values.ravel(), scales])
+            scales = np.stack([release.scale for release in self._held])
+            names = self.bins.take(np.tile(np.arange(len(self.bins)), len(self._held)))
+            self.put([*first, names, _known(values.ravel()), _known(scales.ravel())])
         self._held.clear()
 
 
@@ -195,18 +195,22 @@ FORMATS: Formats = {
 }
 
 
+def formats(*, starts: bool) -> Formats:
+    """The formats of releases, whose tables also tell when steps begin if that is known."""
+    tables = {".csv": Csv, ".parquet": Parquet}
+    return {".jsonl": JsonLines, **{ending: partial(table, starts=starts) for ending, table in tables.items()}}
+
+
+def _known(numbers: Floats) -> Any:
+    """A column in which whatever is not known is null."""
+    known = np.isfinite(numbers)
+    return numbers if known.all() else pa.array(numbers, mask=~known)
+
+
 def _is_whole(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and bool((numbers == np.rint(numbers)).all())
 
 
-def plain(numbers: Array) -> list[float | int | None]:
-    """Numbers for JSON: whole ones as integers, those that are not finite as null."""
-    if np.isfinite(numbers).all() and _is_whole(numbers):
-        return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
-    return [_plain_number(number) for number in numbers.tolist()]
-
-
-def _plain_number(number: float) -> float | int | None:
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
+def _start(release: Released) -> str | None:
+    """When the step begins; not every release knows."""
+    return getattr(release, "start", None)

@@ -1,0 +1,204 @@
+"""`eventide choose`: which mechanism for a stream like this one, and what to expect of it.
+
+It looks at true counts, or at a stream made up from a description, and says so. Imports click; everything heavy is
+imported when the verb runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from eventide.bench import Choice
+    from eventide.bench.choose_history import History
+
+REPEATED = 5  # times the repetitions, in the command that says it more exactly
+
+
+@click.command("choose")
+@click.argument("history", required=False)
+@click.option("--epsilon", type=float, required=True, help="Privacy budget of every window of steps.")
+@click.option("--window", metavar="STEPS", help="Steps protected together, or a duration.  [default: what --hide says]")
+@click.option("--hide", metavar="STEPS", help="The longest sequence of steps that must not show, or a duration.")
+@click.option("--step", metavar="DURATION", help="How long a step is, for durations such as 3d.")
+@click.option("--bins", metavar="FILE_OR_N", help="All bins of a long file; or how many the described stream has.")
+@click.option("--level", type=float, help="Describe a stream: the count of a bin at its lowest.")
+@click.option(
+    "--amplitude", type=float, help="Describe a stream: how far a count rises above the level and falls back."
+)
+@click.option("--season", type=int, help="Describe a stream: in how many steps it does so.")
+@click.option("--steps", type=int, help="Describe a stream: how long it is.  [default: 1000]")
+@click.option("--mechanisms", metavar="A,B", help="Try these besides uniform and sample.  [default: all that fit]")
+@click.option("--sensitivity", type=int, default=1, show_default=True, help="The most one person adds to a step.")
+@click.option(
+    "--repetitions", type=int, help="Runs of each candidate.  [default: 50, fewer with more bins, at least 5]"
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="The same seed gives the same figures.")
+@click.option("--out", type=click.Path(path_type=Path), help="Draw everything on a page. It shows true counts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    history: str | None,
+    epsilon: float,
+    window: str | None,
+    hide: str | None,
+    step: str | None,
+    mechanisms: str | None,
+    sensitivity: int,
+    repetitions: int | None,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    **described: Any,
+) -> None:
+    """Recommend a mechanism for a stream like HISTORY, a file of counts, or like one that is described instead.
+
+    A small study: every candidate publishes the stream some times, and the one with the least error is recommended,
+    with the error to expect in your own counts and what other windows and budgets would cost.
+
+    A choice made on private history is itself a query that nobody paid for. Give a history that is public, old or made
+    up, or describe the stream with --level, --amplitude, --season, --steps and --bins. What is printed or drawn here
+    comes from true counts and is not private.
+
+    \b
+    Example: eventide choose history.csv --epsilon 1 --window 120 --out choice.html
+    Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
+    """
+    from eventide.bench import choose
+
+    hidden = _steps("--hide", hide, step)
+    protected = hidden if window is None else _steps("--window", window, step)
+    if protected is None:
+        raise InputError("--window is missing; say how many steps are protected together, or with --hide what to hide")
+    with _progress() as tell:
+        choice = choose(
+            _history(history, protected, **described),
+            epsilon=epsilon,
+            window=protected,
+            mechanisms=None if mechanisms is None else [name.strip() for name in mechanisms.split(",")],
+            hide=hidden,
+            sensitivity=sensitivity,
+            repetitions=repetitions,
+            seed=seed,
+            tell=tell,
+        )
+    repeat = _repeat(ctx, REPEATED * choice.repetitions)
+    if out is not None:
+        from eventide.cli.choose_page import write_choice
+
+        write_choice(out, choice, repeat)
+    if as_json:
+        click.echo(json.dumps(_document(choice, repeat, out)))
+    else:
+        from eventide.cli.choose_tables import print_choice
+
+        print_choice(choice, repeat)
+        if out is not None:
+            click.echo(f"The picture is in {out}; it needs no network.")
+
+
+def _steps(option: str, text: str | None, step: str | None) -> int | None:
+    """A number of steps, given as such or as a duration."""
+    from eventide.streams.durations import milliseconds
+
+    if text is None or text.isdecimal():
+        return None if text is None else int(text)
+    if step is None:
+        raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
+    whole = -(-milliseconds(text) // milliseconds(step))
+    return whole + 1 if option == "--hide" else whole  # what is to be hidden may begin in the middle of a step
+
+
+def _history(
+    path: str | None, window: int, bins: str | None, level: float | None, **wave: int | float | None
+) -> History:
+    from eventide.bench import describe
+    from eventide.bench.choose_history import read_history
+    from eventide.streams.bins import parse_bins
+
+    given = {name: value for name, value in wave.items() if value is not None}
+    if path is not None and (given or level is not None):
+        raise InputError("a HISTORY and a description exclude each other; leave out --level and its like, or the file")
+    if path is not None:
+        return read_history(path, window, None if bins is None else parse_bins(bins))
+    if level is None:
+        raise InputError(
+            "there is nothing to try mechanisms on; give a HISTORY file, or describe a stream with --level"
+        )
+    if bins is not None and not bins.isdecimal():
+        raise InputError(f"--bins {bins} must be a number for a described stream")
+    return describe(level=level, bins=int(bins or 1), **given)  # type: ignore[arg-type]
+
+
+def _repeat(ctx: click.Context, repetitions: int) -> str:
+    """The command that was given, with more repetitions."""
+    words = ["eventide", "choose"]
+    for parameter in ctx.command.params:
+        value = ctx.params[parameter.name or ""]
+        if value is None or parameter.name in ("repetitions", "out", "as_json") or value == parameter.default:
+            continue
+        words += (
+            [str(value)]
+            if isinstance(parameter, click.Argument)
+            else [parameter.opts[0], f"{value:g}" if isinstance(value, float) else str(value)]
+        )
+    return shlex.join([*words, "--repetitions", str(repetitions)])
+
+
+def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
+    """Everything but the counts."""
+    from eventide.bench.choose_result import UNPAID
+
+    return {
+        "source": choice.history.source,
+        "made_up": choice.history.made_up,
+        "warning": None if choice.history.made_up else UNPAID,
+        "notes": choice.history.notes,
+        "steps": len(choice.history.counts),
+        "bins": len(choice.history.bins),
+        "epsilon": choice.epsilon,
+        "window": choice.window,
+        "hide": choice.hide,
+        "sensitivity": choice.sensitivity,
+        "repetitions": choice.repetitions,
+        "seed": choice.seed,
+        "level": choice.level,
+        "movement": choice.movement,
+        "season": choice.season or None,
+        "useful": choice.useful,
+        "recommended": asdict(choice.recommended),
+        "verdict": choice.verdict,
+        "reading": choice.reading,
+        "window_advice": choice.window_advice,
+        "candidates": [asdict(trial) for trial in choice.candidates],
+        "over_window": [asdict(trial) for trial in choice.over_window],
+        "over_epsilon": [asdict(trial) for trial in choice.over_epsilon],
+        "remedies": [asdict(remedy) for remedy in choice.remedies],
+        "repeat": repeat,
+        "page": None if out is None else str(out),
+    }
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Shows on a terminal how many trials are done, and nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("Reading") as status:
+        yield lambda done, total: status.update(f"Trying: {done} of {total} trials")

@@ -1,0 +1,54 @@
+"""`eventide config`: check a service's configuration, and make tokens for it. Imports click."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group("config")
+def command() -> None:
+    """Check the configuration of a service, or make a token for it."""
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def check(ctx: click.Context, file: Path, as_json: bool) -> None:
+    """Name every mistake in FILE with its line and a way out; the exit code is 2 if there is any.
+
+    \b
+    Example: eventide config check eventide.toml
+    """
+    from eventide.service.config_reader import mistakes_in
+
+    mistakes = mistakes_in(file)
+    if as_json:
+        click.echo(json.dumps({"file": str(file), "mistakes": mistakes}))
+    else:
+        click.echo("\n".join(mistakes) or f"{file} is right.")
+    if mistakes:
+        ctx.exit(2)
+
+
+@command.command("token")
+@click.argument("role", type=click.Choice(["ingest", "read", "operate"]))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--name", help="What to call it in the file of tokens.  [default: the role]")
+def token(role: str, file: Path, name: str | None) -> None:
+    """Make a token for the service that FILE configures and print it; only its digest is kept.
+
+    A running service knows it at once. To take it back, delete its line from the file of tokens.
+
+    \b
+    Example: eventide config token read eventide.toml --name dashboard
+    """
+    from eventide.service.config_reader import read_config
+    from eventide.service.tokens import add_token
+
+    path = read_config(file).access.tokens
+    click.echo(add_token(path, role, name or role))
+    click.echo(f"Keep it safe: it is shown only now. Its digest is in {path}.", err=True)

@@ -1,0 +1,70 @@
+"""`eventide export`: the releases that a store holds, as a file; or totals of groups of bins with their errors.
+
+Only reads, so a publisher may go on meanwhile. Imports click; everything heavy is imported when the verb runs.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from eventide.live.store import Store
+
+ERROR_NOTE = (
+    "The errors are standard errors from the noise alone: the square root of the sum of 2 scale^2 over the bins of a "
+    "group, each with the scale of the last look at it. What has changed since that look is not in them."
+)
+
+
+@click.command("export")
+@click.argument("store")
+@click.option("--out", required=True, metavar="PATH", help="A .csv, .jsonl or .parquet file; - is standard output.")
+@click.option("--layout", type=click.Choice(["wide", "long"]), help="Of a table: a column or a row for each bin.")
+@click.option(
+    "--totals",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write totals of groups of bins instead: a TOML file of lines name = [bins], or a CSV of group,bin.",
+)
+def command(store: str, out: str, layout: str | None, totals: Path | None) -> None:
+    """Write the releases that STORE holds to a file, which appears when it is complete.
+
+    \b
+    Example: eventide export city.db --out releases.parquet
+             eventide export city.db --out districts.csv --totals districts.toml
+    """
+    from eventide.live.open_store import open_store
+
+    with closing(open_store(store, read_only=True)) as opened:
+        steps = _write(opened, out, layout, totals)
+    if totals is not None:
+        click.echo(ERROR_NOTE, err=True)
+    click.echo(f"{steps} steps written{'' if out == '-' else f' to {out}'}", err=True)
+
+
+def _write(store: Store, out: str, layout: str | None, groups_file: Path | None) -> int:
+    from eventide.cli.progress import counting
+    from eventide.live.stored_releases import all_bins, stored_releases
+    from eventide.streams.bin_groups import read_groups
+    from eventide.streams.release_files import open_releases
+    from eventide.streams.release_formats import formats
+    from eventide.streams.total_formats import places_of, total_formats, totals
+
+    bins = all_bins(store)
+    first = next(stored_releases(store, bins), None)
+    starts = first is not None and first.start is not None
+    names, kinds = bins, formats(starts=starts)
+    if groups_file is not None:
+        groups = read_groups(groups_file, bins)
+        places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)
+    steps = 0
+    with open_releases(out, names, layout, formats=kinds) as file:
+        with counting("exporting", store.next_step(), quiet=out == "-") as tell:
+            for steps, release in enumerate(stored_releases(store, bins), start=1):
+                file.write(release if groups_file is None else totals(release, places))
+                tell(steps)
+        file.commit()
+    return steps

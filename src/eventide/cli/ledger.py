@@ -1,0 +1,109 @@
+"""`eventide ledger`: what a store has spent, what is left, and proof from its entries that no window is over.
+
+Only reads, so a publisher may go on meanwhile. Imports click; everything heavy is imported when the verb runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import AbstractContextManager, closing, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from eventide.live.account import Account
+
+GUARANTEE_VIOLATED = 4
+WIDTH, HEIGHT = 72, 6  # of the plot, in characters
+
+
+@click.command("ledger")
+@click.argument("store")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, with what each step was charged.")
+@click.pass_context
+def command(ctx: click.Context, store: str, as_json: bool) -> None:
+    """Show what STORE has spent and what is left, and verify it.
+
+    Every window of every epoch is added up from the stored charges alone, and every row is checked for damage. Exit
+    code 4 means that a window was over epsilon, 5 that the store is damaged.
+
+    \b
+    Example: eventide ledger city.db
+    """
+    from eventide.live.account import account
+    from eventide.live.open_store import open_store
+
+    with closing(open_store(store, read_only=True)) as opened:
+        with _waiting("reading every row"):
+            opened.verify()
+        found = account(opened)
+    if as_json:
+        click.echo(json.dumps(found.document()))
+    else:
+        _print(found)
+    if not found.verification.holds:
+        ctx.exit(GUARANTEE_VIOLATED)
+
+
+def _waiting(doing: str) -> AbstractContextManager[Any]:
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(doing)
+
+
+def _print(found: Account) -> None:
+    from eventide.cli.bars import bars
+
+    setting = found.epochs[-1].setting
+    epsilon = max(epoch.setting.epsilon for epoch in found.epochs) / 1e9
+    click.echo(found.guarantee)
+    click.echo(f"\nspent in the window of {setting.window} steps that ends at each step, of epsilon {epsilon:g}")
+    in_windows = found.in_windows().tolist()
+    for line in bars(in_windows, epsilon, WIDTH, HEIGHT):
+        click.echo(f"  │{line}")
+    columns = -(-len(in_windows) // max(1, -(-len(in_windows) // WIDTH)))
+    click.echo(f"  └{'─' * columns}")
+    click.echo(f"   step {found.epochs[0].first_step} to {found.next_step - 1}\n")
+    _print_returns(found)
+    _print_epochs(found)
+    for sentence in _verdict(found):
+        click.echo(sentence)
+
+
+def _print_returns(found: Account) -> None:
+    current = found.epochs[-1]
+    if found.next_step < current.measured_from:
+        click.echo(f"nothing is measured before step {current.measured_from}: until then steps repeat the last release")
+    click.echo("left, if nothing more is spent:")
+    for one in found.returns:
+        when = f" ({one.start})" if one.start else ""
+        click.echo(f"  {one.left:10.6g}  at step {one.step}{when}")
+
+
+def _print_epochs(found: Account) -> None:
+    click.echo("\nepochs:")
+    for epoch in found.epochs:
+        setting = epoch.setting
+        waited = f", measured from {epoch.measured_from}" if epoch.measured_from > epoch.first_step else ""
+        click.echo(
+            f"  from step {epoch.first_step}: {setting.mechanism.get('name', 'a mechanism')}, epsilon "
+            f"{setting.epsilon / 1e9:g}, window {setting.window}, {len(setting.bins):,} bins, people "
+            f"{setting.people!r}{waited}{', after a restored backup' if epoch.restored else ''}"
+        )
+    click.echo("")
+
+
+def _verdict(found: Account) -> list[str]:
+    verification = found.verification
+    if verification.holds:
+        fullest = f"; the fullest, {verification.worst / 1e9:g}, ends at step {verification.worst_end}"
+        return [
+            f"Verified from the stored charges of {found.next_step} steps: no window was over epsilon"
+            + (fullest if verification.worst else "")
+            + "."
+        ]
+    return ["NOT KEPT:", *(f"  {problem}" for problem in verification.problems)]

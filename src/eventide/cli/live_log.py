@@ -1,0 +1,41 @@
+"""What a publisher logs, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
+
+The fields are the publisher's, which hold no raw value. Imports the standard library only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+
+@contextlib.contextmanager
+def logging_to_stderr(form: str | None) -> Iterator[None]:
+    """Show what `eventide.live` logs while the block runs; `form` is "json" or None."""
+    log = logging.getLogger("eventide.live")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Json() if form == "json" else _Sentence())
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO if form == "json" else logging.WARNING)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        document = {"time": time, "level": record.levelname.lower(), "event": record.getMessage()}
+        return json.dumps(document | getattr(record, "fields", {}))
+
+
+class _Sentence(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        said = ", ".join(f"{name} {value}" for name, value in getattr(record, "fields", {}).items())
+        return f"{record.levelname.capitalize()}: {record.getMessage()} ({said})"

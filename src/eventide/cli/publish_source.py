@@ -1,0 +1,111 @@
+"""The part of `eventide publish` that turns options into a mechanism and a feed. Imports what the verb needs."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from eventide.cli.publish_options import Options
+from eventide.errors import InputError
+from eventide.filters import by_name
+from eventide.live.count_feed import CountFeed
+from eventide.live.feed import Feed
+from eventide.live.open_feed import open_feed
+from eventide.live.open_store import open_store
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.registry import mechanism
+from eventide.streams.bins import parse_bins
+from eventide.streams.count_files import CountFile, open_counts
+from eventide.streams.durations import milliseconds
+
+ONLY_FOR_EVENTS = {
+    "step": "--step says how long a step is for --queries and for events",
+    "start": "--start says when the first step of events begins",
+    "until": "--until says when the last step of events ends",
+}
+
+
+def build(options: Options) -> tuple[Mechanism, Feed, CountFile | None]:
+    """The mechanism and the feed; and the file, if it holds counts."""
+    if options.events:
+        bins = _bins_of_events(options)
+        feed = _event_feed(options, bins)
+        return build_mechanism(options, bins, options.max_per_step), feed, None
+    counts = open_count_file(options)
+    feed = CountFeed(counts)
+    return build_mechanism(options, counts.bins, options.sensitivity_of_counts), feed, counts
+
+
+def open_count_file(options: Options) -> CountFile:
+    """The file of counts, with options that are for events refused."""
+    for name, meaning in ONLY_FOR_EVENTS.items():
+        if getattr(options, name) and not (name == "step" and options.queries):
+            raise InputError(
+                f"{meaning}; counts have no clock, so leave it out, or name the columns of events with --time and --bin"
+            )
+    return open_counts(options.source, parse_bins(options.bins) if options.bins else None)
+
+
+def build_mechanism(options: Options, bins: tuple[str, ...], sensitivity: int) -> Mechanism:
+    """The mechanism with its filter."""
+    chosen = None if options.filter_name == "none" else by_name(options.filter_name)
+    return mechanism(
+        options.mechanism,
+        epsilon=options.epsilon,
+        window=window_steps(options),
+        bins=bins,
+        sensitivity=sensitivity,
+        filter=chosen,
+    )
+
+
+def window_steps(options: Options) -> int:
+    """The window in steps; a duration is rounded up to whole steps."""
+    if options.window is None:
+        raise InputError("--window is missing; say how many consecutive steps are protected together")
+    if options.window.isdecimal():
+        return int(options.window)
+    if options.step is None or not options.events:
+        raise InputError(
+            f"--window {options.window} must be a whole number of steps; a duration needs events and --step"
+        )
+    return -(-milliseconds(options.window) // milliseconds(options.step))
+
+
+def _bins_of_events(options: Options) -> tuple[str, ...]:
+    if options.bins is None:
+        raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
+    if options.sensitivity is not None:
+        raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
+    bins = parse_bins(options.bins)
+    return bins if options.other is None or options.other in bins else (*bins, options.other)
+
+
+def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
+    if options.step is None:
+        raise InputError("--step is missing; say how long a step of these events is, such as 10min")
+    return open_feed(
+        options.source,
+        bins,
+        step=options.step,
+        start=options.start or _start_in_store(options),
+        until=options.until,
+        zone=options.zone,
+        time=options.time or "timestamp",
+        user=options.user,
+        bin=options.bin or "bin",
+        other=options.other,
+        max_per_step=options.max_per_step,
+        late=options.late,
+        follow=options.follow,
+    )
+
+
+def _start_in_store(options: Options) -> str | None:
+    """Where a live source that names no start began when its store was made."""
+    live = options.follow or options.source == "-"
+    if not live or options.store is None or not Path(options.store).exists():
+        return None
+    with contextlib.closing(open_store(options.store, read_only=True)) as store:
+        epochs = store.epochs()
+    return epochs[-1].setting.steps.get("start") if epochs else None

@@ -1,0 +1,91 @@
+"""The part of `eventide publish` that releases every step: checks, runs the publisher, reports.
+
+SIGTERM ends the work after the step in hand, as if the source had ended. Imports what the verb needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from eventide.cli.live_log import logging_to_stderr
+from eventide.cli.progress import counting, with_progress
+from eventide.cli.publish_options import Options
+from eventide.cli.publish_source import build
+from eventide.cli.publish_summary import described, operators_only, predicted, summary
+from eventide.live.fitness import check_fit
+from eventide.live.open_store import open_store
+from eventide.live.publisher import Publisher
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sinks.whole_file import WholeFile
+
+
+def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
+    """Publish, or with a dry run only check; give a report and sentences about it."""
+    mechanism, feed, counts = build(options)
+    check_fit(mechanism, feed.promise())
+    _try_out(options, mechanism.bins)
+    quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
+    steps = None if counts is None else sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
+    if options.dry_run:
+        with Publisher(feed, mechanism) as publisher:
+            report = described(options, publisher) | predicted(mechanism) | {"steps": steps}
+        return report, [summary(report)]
+    with (
+        logging_to_stderr(options.log),
+        Publisher(
+            feed,
+            mechanism,
+            None if options.store is None else open_store(options.store),
+            _sinks(options, mechanism.bins),
+            people=options.people,
+            new_epoch=options.new_epoch,
+            take_over=options.take_over,
+            after_restore=options.after_restore,
+        ) as publisher,
+        _terminated() as terminated,
+        counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
+    ):
+        publisher.run(stop=lambda: count(publisher.published) or terminated())
+    report = described(options, publisher) | {
+        "steps": publisher.published,
+        "fresh_looks": publisher.fresh_looks,
+        "worst_window_spent": publisher.ledger.worst_window(),
+        "out": options.out if options.out != "-" else None,
+    }
+    return report | operators_only(feed), [summary(report), *operators_only(feed).values()]
+
+
+def _try_out(options: Options, bins: tuple[str, ...]) -> None:
+    """Refuse an output that cannot be written now rather than after the work."""
+    if options.out in (None, "-"):
+        open_sink("-", bins, layout=options.layout)
+        return
+    trial = WholeFile(options.out, bins, options.layout, Path(options.source))
+    with contextlib.closing(trial):
+        trial.open()
+
+
+def _sinks(options: Options, bins: tuple[str, ...]) -> list[Sink]:
+    places = [options.out or "-", *options.webhook]
+    growing = options.store is not None
+    return [
+        open_sink(place, bins, layout=options.layout if place == options.out else None, growing=growing)
+        for place in places
+    ]
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[Callable[[], bool]]:
+    """Whether SIGTERM has come."""
+    asked = []
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,61 @@
+"""The part of `eventide publish` that says what was done, as a document and in sentences. Imports what the verb needs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eventide.cli.publish_options import Options
+from eventide.live.feed import Feed
+from eventide.live.publisher import Publisher
+from eventide.mechanisms.base import Mechanism
+
+
+def described(options: Options, publisher: Publisher) -> dict[str, Any]:
+    """What is published, and what is promised."""
+    mechanism = publisher.mechanism
+    return {
+        "mechanism": options.mechanism,
+        "filter": options.filter_name,
+        "bins": mechanism.size,
+        "epsilon": mechanism.epsilon,
+        "window": mechanism.window,
+        "sensitivity": mechanism.sensitivity,
+        "store": options.store,
+        "next_step": publisher.next_step,
+        "guarantee": str(publisher.guarantee),
+    }
+
+
+def predicted(mechanism: Mechanism) -> dict[str, Any]:
+    """What is known before anything is spent: the noise of a look, and that no window goes over epsilon."""
+    smallest, largest = mechanism.noise_range()
+    return {
+        "dry_run": True,
+        "smallest_error_of_a_look": smallest,
+        "largest_error_of_a_look": largest if math.isfinite(largest) else None,
+        "worst_window_spent_at_most": mechanism.epsilon,
+    }
+
+
+def summary(report: dict[str, Any]) -> str:
+    """One sentence."""
+    bins = f"{report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+    if "dry_run" in report:
+        checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
+        largest = report["largest_error_of_a_look"]
+        return (
+            f"Checked {checked}; nothing was published or charged. A fresh number would be off by "
+            f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
+            f"on average, and any {report['window']} steps would spend at most {report['epsilon']:g} of epsilon."
+        )
+    return (
+        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
+        f"{report['fresh_looks']:,} steps measured anew; the fullest {report['window']} steps spent "
+        f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
+    )
+
+
+def operators_only(feed: Feed) -> dict[str, Any]:
+    """How many events were taken and refused, which is raw: for whoever runs this, nobody else."""
+    return {}

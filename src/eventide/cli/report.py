@@ -1,0 +1,100 @@
+"""`eventide report`: draw the results of a study on one page, or compare two. Imports click; the rest when it runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from eventide.errors import InputError
+
+
+@click.command("report")
+@click.argument("results", type=click.Path(path_type=Path))
+@click.argument("other", type=click.Path(path_type=Path), required=False)
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="The .html page to write.")
+@click.option("--metric", metavar="NAME", help="The error to judge by.  [default: the first of the study]")
+@click.option(
+    "--without", metavar="NAME", help="Show the heat maps without and with this mechanism.  [default: tide, if there]"
+)
+@click.option(
+    "--public",
+    multiple=True,
+    metavar="NAME",
+    help="A stream whose true counts may be shown next to its releases, besides generated ones. May be repeated.",
+)
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Figures of the benchmark's public code (CSV), to tell where and why ours differ.",
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The folder of the streams named by --public.  [default: EVENTIDE_DATA]",
+)
+@click.option(
+    "--figures", type=click.Path(path_type=Path), metavar="DIR", help="Write each figure as SVG and PNG as well."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def command(
+    results: Path,
+    other: Path | None,
+    out: Path,
+    metric: str | None,
+    without: str | None,
+    public: tuple[str, ...],
+    reference: Path | None,
+    data: Path | None,
+    figures: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a page about RESULTS, a file that `eventide bench` wrote; with OTHER, compare the two.
+
+    The page begins with a verdict in plain words and loads nothing from anywhere. It shows true counts of generated
+    streams and of those named by --public alone. Results are computed from true counts: neither they nor the page are
+    private releases.
+
+    \b
+    Example: eventide report results.parquet --out report.html
+    """
+    from eventide.bench import build_report, read_results
+    from eventide.bench.report_images import require_matplotlib, write_images
+
+    if figures is not None:
+        require_matplotlib()
+    report = build_report(
+        read_results(results),
+        None if other is None else read_results(other),
+        metric=metric,
+        without=without,
+        public=public,
+        reference=reference,
+        data=data,
+        tell=_tell,
+    )
+    try:
+        out.write_text(report.page, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"cannot write {out}: {problem.strerror}; choose another --out") from None
+    images = []
+    if figures is not None:
+        _tell("writing images")
+        images = write_images(report.figures, figures)
+    document = {
+        "out": str(out),
+        "figures": [str(path) for path in images],
+        "verdict": report.verdict,
+        "ranking": [rank._asdict() for rank in report.ranking],
+    }
+    click.echo(json.dumps(document) if as_json else "\n".join([*report.verdict, "", f"The report is {out}."]))
+
+
+def _tell(stage: str) -> None:
+    """Say on a terminal what is being done."""
+    if sys.stderr.isatty():
+        click.echo(f"{stage} ...", err=True)

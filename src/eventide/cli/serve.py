@@ -1,0 +1,46 @@
+"""`eventide serve`: the service and its dashboard, from a configuration. Imports click."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from eventide.errors import InputError
+
+
+@click.command("serve")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--new-epoch", is_flag=True, help="Accept that settings of a stream have changed.")
+@click.option("--take-over", is_flag=True, help="Become the writer though another seems to be at work.")
+@click.option("--after-restore", is_flag=True, help="The stores are backups: count their last window as fully spent.")
+@click.option("--log", type=click.Choice(["json"]), help="Log every step, as JSON on standard error.")
+def command(config: Path, new_epoch: bool, take_over: bool, after_restore: bool, log: str | None) -> None:
+    """Serve the streams of CONFIG: events in, releases and a dashboard out.
+
+    `eventide init` writes a configuration to start from. It listens on this machine only and answers nobody without a
+    token, unless the configuration says otherwise. SIGTERM finishes the step in hand and ends with exit code 0.
+
+    \b
+    Example: eventide serve eventide.toml
+    """
+    require_service()
+    from eventide.cli.live_log import logging_to_stderr
+    from eventide.service.config_reader import read_config
+    from eventide.service.live_stream import Circumstances
+    from eventide.service.server import serve
+    from eventide.service.service import Service
+
+    with logging_to_stderr(log):
+        service = Service(read_config(config), circumstances=Circumstances(new_epoch, take_over, after_restore))
+        serve(service, lambda address: click.echo(f"Listening on {address}", err=True))
+
+
+def require_service() -> None:
+    """Refuse in a sentence where the service's own dependencies are missing."""
+    import importlib.util
+
+    needed = ("fastapi", "uvicorn", "orjson", "prometheus_client")
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InputError(f"the service needs {', '.join(missing)}; install them with: pip install 'eventide[service]'")

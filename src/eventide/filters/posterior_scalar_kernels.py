@@ -1,0 +1,176 @@
+"""The scalar bank: Gaussian filters side by side, for levels that cells cannot resolve; compiled: numba and numpy only.
+
+Each filter takes the count for a random walk of its own pace, and is told of a look with Laplace noise exactly: its
+state becomes the mean and the variance of the true posterior.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from eventide.arrays import Floats
+
+ADDITIVE = np.array([0.005, 0.05, 0.5])  # drift a step in noise scales
+RELATIVE = np.array([0.005, 0.025, 0.12, 0.6, 3.0])  # and in levels; the last two never less than of the usual level
+RETURNING = 2
+PACES = len(ADDITIVE) + len(RELATIVE)
+PRIOR = 0.6 ** np.arange(PACES) / np.sum(0.6 ** np.arange(PACES))
+STAYING = 0.98  # chance that the pace is the same at the next look
+SHARP, BLURRED = 30.0, 0.001  # what is known, in noise scales: beyond, only the look counts, or it says nothing
+ROOT_HALF = math.sqrt(0.5)
+
+
+@njit(cache=True, error_model="numpy")
+def begin_bank(look: float, scale: float, mean: Floats, variance: Floats, weight: Floats) -> None:
+    """After the first look: all paces know the same."""
+    mean[:] = max(0.0, look)
+    variance[:] = 2 * scale * scale
+    weight[:] = PRIOR
+
+
+@njit(cache=True, error_model="numpy")
+def update_bank(
+    look: float, scale: float, steps: int, mean: Floats, variance: Floats, weight: Floats, pace: Floats
+) -> None:
+    """Grow the variances over the steps since the last look, let paces change, and take the look in."""
+    mix(mean, variance, weight)  # before the variances grow: the fastest would blur the knowledge of all others
+    for model in range(PACES):
+        variance[model] += pace[model] * steps
+    largest = -np.inf
+    evidence = np.empty(PACES)
+    for model in range(PACES):
+        moved, kept, logarithm = laplace_update(look - mean[model], variance[model], scale)
+        mean[model] += moved
+        variance[model] = kept
+        evidence[model] = logarithm + math.log(weight[model])
+        largest = max(largest, evidence[model])
+    whole = 0.0
+    for model in range(PACES):
+        weight[model] = math.exp(evidence[model] - largest) + 1e-12
+        whole += weight[model]
+    weight /= whole
+
+
+@njit(cache=True, error_model="numpy")
+def set_paces(least_scale: float, level: float, usual_level: float, pace: Floats) -> None:
+    """The variance that each filter adds a step."""
+    for model in range(PACES):
+        relative = model - len(ADDITIVE)
+        if relative < 0:
+            scale = ADDITIVE[model] * least_scale
+        elif relative < len(RELATIVE) - RETURNING:
+            scale = RELATIVE[relative] * (least_scale / 2 + level)
+        else:
+            scale = RELATIVE[relative] * (least_scale / 2 + max(level, usual_level))
+        pace[model] = 2 * scale * scale
+
+
+@njit(cache=True, error_model="numpy")
+def mix(mean: Floats, variance: Floats, weight: Floats) -> None:
+    """Some of every state passes to every other pace; means and variances are those of the mixtures."""
+    centre, square = 0.0, 0.0
+    for model in range(PACES):
+        centre += weight[model] * mean[model]
+        square += weight[model] * (variance[model] + mean[model] * mean[model])
+    spread = square - centre * centre
+    for model in range(PACES):
+        own, other = STAYING * weight[model], (1 - STAYING) * PRIOR[model]
+        share = other / (own + other)
+        apart = mean[model] - centre
+        mean[model] -= share * apart
+        variance[model] = (1 - share) * variance[model] + share * spread + share * (1 - share) * apart * apart
+        weight[model] = own + other
+
+
+@njit(cache=True, error_model="numpy")
+def laplace_update(look: float, variance: float, scale: float) -> tuple[float, float, float]:
+    """Mean, variance and log evidence after a look at N(0, variance) through Laplace noise.
+
+    Below the look the posterior is a normal one shifted up by variance / scale, above it one shifted down, each cut at
+    the look.
+    """
+    deviation = math.sqrt(variance)
+    known = deviation / scale
+    if known < BLURRED:
+        return 0.0, variance, -abs(look) / scale - math.log(2 * scale)
+    if known > SHARP:
+        return look, 2 * scale * scale, -0.5 * look * look / variance - math.log(deviation * math.sqrt(2 * math.pi))
+    shift = variance / scale
+    low, high = (look - shift) / deviation, -(look + shift) / deviation
+    log_low, hazard_low, left_low = normal_tail(low)
+    log_high, hazard_high, left_high = normal_tail(high)
+    log_low -= look / scale
+    log_high += look / scale
+    largest = max(log_low, log_high)
+    below, above = math.exp(log_low - largest), math.exp(log_high - largest)
+    evidence = 0.5 * known * known + largest + math.log(below + above) - math.log(2 * scale)
+    below /= below + above
+    mean_below, mean_above = shift - deviation * hazard_low, -shift + deviation * hazard_high
+    apart = mean_below - mean_above
+    mean = mean_above + below * apart
+    kept = variance * (below * left_low + (1 - below) * left_high) + below * (1 - below) * apart * apart
+    return mean, kept, evidence
+
+
+@njit(cache=True, error_model="numpy")
+def normal_tail(place: float) -> tuple[float, float, float]:
+    """Of a standard normal cut to below `place`: log of its mass, density over mass at the cut, variance left."""
+    if place > -8:
+        mass = 0.5 * math.erfc(-place * ROOT_HALF)
+        hazard = math.exp(-0.5 * place * place) / (math.sqrt(2 * math.pi) * mass)
+        return math.log(mass), hazard, 1 - hazard * (place + hazard)
+    inverse = 1 / (place * place)
+    series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse))
+    log_mass = -0.5 * place * place - math.log(-place * math.sqrt(2 * math.pi)) + math.log(series)
+    return log_mass, -place / series, inverse * (1 - 6 * inverse)
+
+
+@njit(cache=True, error_model="numpy")
+def bank_state(
+    mean: Floats, variance: Floats, weight: Floats, pace: Floats, steps: int, deviation: Floats
+) -> tuple[float, float]:
+    """Mean of what the bank knows some steps after a look, and the geometric mean of the filters' deviations.
+
+    A mean of variances would be ruled by the fastest filter, however little it is believed.
+    """
+    centre, logarithm = 0.0, 0.0
+    for model in range(PACES):
+        grown = variance[model] + pace[model] * steps
+        deviation[model] = math.sqrt(grown)
+        centre += weight[model] * mean[model]
+        logarithm += weight[model] * math.log(grown)
+    return centre, math.exp(0.5 * logarithm)
+
+
+@njit(cache=True, error_model="numpy")
+def bank_quantile(
+    mean: Floats, deviation: Floats, weight: Floats, centre: float, typical: float, target: float
+) -> float:
+    """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket."""
+    wanted = 0.5 * math.erfc(-target * ROOT_HALF)
+    low, high = np.inf, -np.inf
+    for model in range(PACES):
+        if weight[model] > 1e-4:
+            low = min(low, mean[model] + (target - 1) * deviation[model] if target != 0 else mean[model])
+            high = max(high, mean[model] + (target + 1) * deviation[model] if target != 0 else mean[model])
+    place = min(max(centre + target * typical, low), high)
+    for _ in range(20):
+        mass, density = 0.0, 0.0
+        for model in range(PACES):
+            if weight[model] > 1e-4:
+                apart = (place - mean[model]) / deviation[model]
+                mass += weight[model] * 0.5 * math.erfc(-apart * ROOT_HALF)
+                density += weight[model] * math.exp(-0.5 * apart * apart) / deviation[model]
+        excess = mass - wanted
+        if abs(excess) < 1e-3:
+            break
+        if excess > 0:
+            high = place
+        else:
+            low = place
+        moved = place - excess / (density / math.sqrt(2 * math.pi))
+        place = moved if low < moved < high else (low + high) / 2
+    return place

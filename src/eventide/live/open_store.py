@@ -1,0 +1,39 @@
+"""Open a store by its name: a path is a SQLite file, made where nothing is; other databases have addresses.
+
+May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eventide.errors import InputError
+from eventide.live.sqlite_file import create, refusals, refuse_remains
+from eventide.live.sqlite_store import SqliteStore
+from eventide.live.store import Store
+
+
+def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = False) -> Store:
+    """The store at `place`; a reader never makes one, and what is there is never begun anew.
+
+    `for_tests` makes a store that also takes noise which is not private, and that says so for ever.
+    """
+    if "://" in str(place):
+        raise InputError(
+            f"{str(place).partition('://')[0]}:// is no store that eventide knows; give the path of a file"
+        )
+    path = Path(place)
+    with refusals(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give the name of a file for the store")
+        path = path.resolve()  # one lock for all names of a store
+        if not path.exists():
+            if read_only:
+                raise InputError(f"there is no store at {place}; `eventide publish --store {place}` makes one")
+            refuse_remains(path)
+            create(path, for_tests=for_tests)
+    store = SqliteStore(path, read_only=read_only)
+    if for_tests and not store.for_tests:
+        store.close()
+        raise InputError(f"{place} is a store for real data; tests need one of their own")
+    return store

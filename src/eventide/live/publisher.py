@@ -1,0 +1,254 @@
+"""The publisher: counts of closed steps in, durable releases out.
+
+Charge, draw, commit, emit, in this order: a release leaves only after the store holds it together with its charges and
+with what rebuilds the mechanism. A draw that was not committed was seen by nobody; a committed one is never drawn
+again. What is emitted is read from the store. Imports everything of `live`, `mechanisms` and `privacy` that it needs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from eventide.arrays import Ints
+from eventide.errors import StateError
+from eventide.live import faults
+from eventide.live.delivery import Delivery
+from eventide.live.feed import Feed, Position, Resume
+from eventide.live.fitness import check_fit
+from eventide.live.memory_store import MemoryStore
+from eventide.live.open_feed import open_feed
+from eventide.live.open_store import open_store
+from eventide.live.rebuilding import rebuilt
+from eventide.live.repeating import repeated
+from eventide.live.publisher_setting import setting_of
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+from eventide.live.store import Commit, Standing, Store
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.ledger import Entry, WindowLedger
+from eventide.privacy.tape import Tape
+from eventide.streams.release_lines import write_line
+
+log = logging.getLogger("eventide.live")
+
+SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+
+
+class Publisher:
+    """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
+
+    source: a feed, or a path (or "-") with the options of `open_feed`. mechanism: a new one; where the store has steps
+    already, its state is rebuilt. store: a store, its path, or None for a run that leaves nothing behind. sinks: sinks,
+    or paths and addresses. people: whose events these are; everything published about them shares a store. new_epoch:
+    accept that the setting has changed. take_over: become the writer though another seems to be at work.
+    after_restore: the store is a backup; go on behind whatever the sinks hold.
+
+    >>> import eventide as ev
+    >>> from eventide.live.memory_feed import MemoryFeed
+    >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+    >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
+    ...     publisher.run()
+    ...     publisher.store.release(1)
+    2
+    b'{"step": 1, "fresh": true, "values": [4, 4], "scale": [2, 2]}'
+    """
+
+    def __init__(
+        self,
+        source: Feed | str | Path,
+        mechanism: Mechanism,
+        store: Store | str | Path | None = None,
+        sinks: Iterable[Sink | str | Path] = (),
+        *,
+        people: str = "everybody",
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        **feed_options: Any,
+    ) -> None:
+        self.feed = _feed(source, mechanism, feed_options)
+        check_fit(mechanism, self.feed.promise())
+        self.store = MemoryStore() if store is None else store if isinstance(store, Store) else open_store(store)
+        self._sinks: list[Sink] = []
+        self.published = self.fresh_looks = 0
+        try:
+            setting = setting_of(mechanism, self.feed, people)
+            standing = self.store.begin(
+                setting, new_epoch=new_epoch, take_over=take_over, after_restore=after_restore
+            )
+            self._open_sinks(sinks, mechanism)
+            if after_restore:
+                standing = self.store.after_restore(self._behind_all_sinks(standing))
+            self._deliveries = [Delivery(self.store, sink, standing.next_step) for sink in self._sinks]
+            self._stand(mechanism, standing)
+            self.store.promise(str(self.guarantee))
+        except BaseException:
+            self.close()
+            raise
+
+    def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
+        """Publish one step and give its stored release; of a step that was published before, the one stored then.
+
+        `position` says where the source is to be read again from once this step is durable.
+        """
+        self._publish(step, counts, position)
+        return self._stored(step)
+
+    def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Publish the feed's steps until it ends, step `until` is reached or `stop` says so; give how many.
+
+        `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
+        """
+        before = self.published
+        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep)
+        if until is None or self.next_step < until:
+            for closed in self.feed.steps(resume):
+                if closed is None:
+                    self.deliver()
+                else:
+                    self._publish(*closed)
+                if stop() or (until is not None and self.next_step >= until):
+                    break
+        return self.published - before
+
+    def deliver(self) -> None:
+        """Bring to the sinks what they lack, as far as they take it now."""
+        for delivery in self._deliveries:
+            delivery.advance()
+
+    def finish(self) -> None:
+        """Bring everything to the sinks, and let them show it."""
+        for delivery in self._deliveries:
+            delivery.finish()
+
+    def close(self) -> None:
+        """Give up the store and let go of everything."""
+        for sink in self._sinks:
+            sink.close()
+        self.feed.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.close()
+
+    @property
+    def ledger(self) -> WindowLedger:
+        """What the mechanism has spent."""
+        return self.mechanism.ledger
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about everything that this store publishes."""
+        promise = self.feed.promise()
+        assumptions = promise.assumptions
+        if promise.most is None:
+            assumptions = (*self.mechanism.assumptions(), *assumptions)
+        if not self.store.durable:
+            assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
+        return dataclasses.replace(self.mechanism.guarantee, unit=promise.unit, assumptions=assumptions)
+
+    def _publish(self, step: int, counts: Ints, position: Position) -> None:
+        if step > self.next_step:
+            raise StateError(f"step {step} cannot be published before step {self.next_step}")
+        if step < self.next_step:
+            return
+        faults.passing("before-draw")
+        measured = step >= self._measured_from
+        commit = (self._measured if measured else self._repeated)(step, counts, position)
+        faults.passing("before-commit")
+        self.store.commit(commit)
+        faults.passing("after-commit")
+        self.next_step, self._position = step + 1, position
+        self.published += 1
+        self.deliver()
+
+    def _open_sinks(self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism) -> None:
+        for sink in sinks:
+            if not isinstance(sink, Sink):
+                sink = open_sink(sink, mechanism.bins, growing=self.store.durable)
+            sink.open()
+            self._sinks.append(sink)
+
+    def _behind_all_sinks(self, standing: Standing) -> int:
+        known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
+        return max([standing.next_step, *(last + 1 for last in known)])
+
+    def _stand(self, mechanism: Mechanism, standing: Standing) -> None:
+        """Take up the place where the store stands."""
+        self.mechanism = rebuilt(mechanism, standing)
+        self.next_step, self._origin = standing.next_step, standing.origin
+        self._measured_from = standing.measured_from
+        self._position, self._key = standing.position, standing.key
+        self._last, self._last_bins = standing.last_release, self._bins_before(standing)
+        self._since_snapshot = len(standing.tapes)
+        self._entries: list[Entry] = []
+        if self.store.durable:
+            self.mechanism.ledger.entries = self._entries
+
+    def _bins_before(self, standing: Standing) -> tuple[str, ...]:
+        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
+        return epochs[-1].setting.bins if epochs else ()
+
+    def _measured(self, step: int, counts: Ints, position: Position) -> Commit:
+        """A step that the mechanism answers."""
+        if self.mechanism.step != step - self._origin:
+            raise StateError("an earlier step failed half way; close this publisher and open the store again")
+        with Tape.recording(self.mechanism.meter) as tape:
+            release = self.mechanism.release(counts)
+        faults.passing("after-draw")
+        self.fresh_looks += release.fresh
+        line = write_line(release, self.feed.start_of(step), step)
+        fields = {"step": step, "fresh": release.fresh, "spent": release.spent, "left": self.ledger.left()}
+        log.info("released", extra={"fields": fields})
+        if not self.store.durable:
+            return Commit(step, [], line, b"", None, position)
+        entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
+        self._entries.clear()
+        return Commit(step, entries, line, tape.data(), self._snapshot(tape.whole), position)
+
+    def _repeated(self, step: int, counts: Ints, position: Position) -> Commit:
+        """A step at which nothing may be measured."""
+        self.mechanism.checked(counts)
+        release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
+        self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
+        log.info("repeated", extra={"fields": {"step": step, "measured_from": self._measured_from}})
+        return Commit(step, [], self._last, b"", None, position)
+
+    def _snapshot(self, tape_is_enough: bool) -> bytes | None:
+        self._since_snapshot += 1
+        if tape_is_enough and self._since_snapshot < SNAPSHOT_EVERY:
+            return None
+        faults.passing("before-snapshot")
+        self._since_snapshot = 0
+        snapshot = self.mechanism.save()
+        faults.passing("after-snapshot")
+        return snapshot
+
+    def _stored(self, step: int) -> bytes:
+        release = self.store.release(step)
+        if release is None:
+            raise StateError(f"the release of step {step} is no longer kept; give a store to look it up later")
+        return release
+
+
+def _feed(source: Feed | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    if isinstance(source, str | Path):
+        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+    if options:
+        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
+    return source

@@ -1,0 +1,87 @@
+"""A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
+
+May import `errors` and its neighbour `store`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from eventide.errors import InputError
+from eventide.live.store import Setting
+from eventide.privacy.amounts import NANO
+
+LONGEST_SHOWN = 60  # characters of a value in a message
+PRIVATE_NOISE = ("secure", "opendp")
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting as JSON."""
+    return json.dumps(setting._asdict(), sort_keys=True, default=str)
+
+
+def read_setting(text: str) -> Setting:
+    """The setting that `setting_text` wrote; its bins are a tuple again."""
+    fields = json.loads(text)
+    return Setting(**fields | {"bins": tuple(fields["bins"])})
+
+
+def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
+    """Refuse noise that is not private, unless the store was made for tests."""
+    if setting.noise not in PRIVATE_NOISE and not for_tests:
+        raise InputError(
+            f"a store takes private noise only ({' or '.join(PRIVATE_NOISE)}), not {setting.noise!r}; "
+            "a store made for tests takes any, and says NOT PRIVATE for ever"
+        )
+
+
+def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
+    """Refuse steps that are cut or bounded in another way: they would not be the same steps any more."""
+    if different := differences(stored, wanted, ["steps"]):
+        raise InputError(
+            f"this store counts steps in another way: {'; '.join(different)}. That can never change in a store; "
+            "give what it was made with, or publish to another store, which has a ledger of its own"
+        )
+
+
+def refuse_other_setting(stored: Setting, wanted: Setting, measured_from: int) -> None:
+    """Refuse another setting, name every difference, and say what a new epoch would do."""
+    if different := differences(stored, wanted, Setting._fields):
+        raise InputError(
+            f"this store was made with another setting: {'; '.join(different)}. Give what it was made with, or go on "
+            f"with --new-epoch: then every step before step {measured_from} repeats the last release, and from there "
+            "on no window holds a charge of before"
+        )
+
+
+def differences(stored: Setting, wanted: Setting, names: Iterable[str]) -> list[str]:
+    """Every field of these names that differs, in words."""
+    before, now = (json.loads(setting_text(setting)) for setting in (stored, wanted))
+    return [text for name in names for text in _different(name, before[name], now[name])]
+
+
+def _different(name: str, before: Any, now: Any) -> list[str]:
+    if before == now:
+        return []
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = dict.fromkeys((*before, *now))
+        return [text for key in keys for text in _different(f"{name}.{key}", before.get(key), now.get(key))]
+    if isinstance(before, list) and isinstance(now, list):
+        return [f"{name} ({_different_lists(before, now)})"]
+    if name == "epsilon":
+        before, now = before / NANO, now / NANO
+    return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
+
+
+def _different_lists(before: list[Any], now: list[Any]) -> str:
+    old, new = set(map(str, before)), set(map(str, now))
+    if old == new:
+        return f"the same {len(before):,} in another order"
+    return f"{len(before):,} before, {len(now):,} now: {len(new - old):,} new and {len(old - new):,} gone"
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"

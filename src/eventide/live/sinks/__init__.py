@@ -1,0 +1,4 @@
+"""Where stored releases go: files, standard output, web addresses; at least once, in order, always the stored bytes.
+
+A sink imports `streams` and `errors`; it knows nothing of feeds or mechanisms.
+"""

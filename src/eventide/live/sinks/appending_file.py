@@ -1,0 +1,172 @@
+"""Files that grow by a step at a time: JSON lines, and CSV wide or long.
+
+What a crash left half-written at the end is cut off when the file is opened again; the last whole step tells where to
+go on. A file that holds something else is refused and stays as it was. Imports `errors`, `faults` and `streams`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from eventide.errors import InputError
+from eventide.live import faults
+from eventide.live.sinks.base import Sink
+from eventide.streams.release_formats import Csv
+from eventide.streams.release_lines import read_line
+
+
+class AppendingFile(Sink):
+    """JSON lines: each step is one line, the stored bytes."""
+
+    header = b""
+    lines_per_step = 1
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.name = f"file {self.path.resolve()}"
+
+    def open(self) -> None:
+        """Open or make the file, and cut off what was half-written."""
+        try:
+            self._file = open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+        except OSError as problem:
+            raise InputError(
+                f"cannot write {self.path}: {problem.strerror}; choose a folder that exists and may be written to"
+            ) from None
+        try:
+            self._begin, self._end = self._whole_steps()
+            self._cut()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def last_step(self) -> int:
+        """The step that the file ends with."""
+        return self._step_of(self._last()) if self._end > self._begin else -1
+
+    def holds(self, release: bytes) -> bool:
+        """Compare the end of the file with what would be written."""
+        return self._last() == self.encode(release)
+
+    def send(self, step: int, release: bytes) -> None:
+        """Append the step, or leave the file as it was."""
+        data = self.encode(release)
+        try:
+            for piece in faults.pieces("half-line", data):
+                self._write(piece)
+        except OSError:
+            self._cut()
+            raise
+        self._begin, self._end = self._end, self._end + len(data)
+
+    def flush(self) -> None:
+        """Make it durable."""
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file, which stays."""
+        self._file.close()
+
+    def encode(self, release: bytes) -> bytes:
+        """What the file holds of a release."""
+        return release + b"\n"
+
+    def step_of_line(self, line: bytes) -> int:
+        """The step a line belongs to."""
+        return int(json.loads(line)["step"])
+
+    def _write(self, data: bytes) -> None:
+        while data:
+            data = data[self._file.write(data) :]
+
+    def _cut(self) -> None:
+        """Bring the file back to its whole steps, and give a new one its header."""
+        self._file.truncate(self._end)
+        self._file.seek(self._end)
+        if self._end < len(self.header):
+            self._write(self.header)
+            self._begin = self._end = len(self.header)
+
+    def _last(self) -> bytes:
+        return os.pread(self._file.fileno(), self._end - self._begin, self._begin)
+
+    def _step_of(self, lines: bytes) -> int:
+        try:
+            return self.step_of_line(lines.partition(b"\n")[0])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self.path} holds something else than releases; choose another file") from None
+
+    def _whole_steps(self) -> tuple[int, int]:
+        """Where the last whole step begins and ends; both behind the header where there is none."""
+        size = os.fstat(self._file.fileno()).st_size
+        first = len(self.header)
+        if os.pread(self._file.fileno(), min(size, first), 0) != self.header[:size]:
+            raise InputError(f"{self.path} begins with other columns than these bins give; choose another file")
+        if size <= first:
+            return (first, first) if size == first else (0, 0)
+        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return self._last_whole_step(content, first)
+
+    def _last_whole_step(self, content: mmap.mmap, first: int) -> tuple[int, int]:
+        end = content.rfind(b"\n") + 1
+        if end <= first:
+            if len(content) - first and not self._torn(content[first:]):
+                raise InputError(f"{self.path} holds something else than releases; choose another file")
+            return first, first
+        begin, lines = self._run_before(content, first, end)
+        if lines == self.lines_per_step:
+            return begin, end
+        before = self._run_before(content, first, begin)[0] if begin > first else first  # a step whose rows are torn
+        return before, begin
+
+    def _run_before(self, content: mmap.mmap, first: int, end: int) -> tuple[int, int]:
+        """Where the lines that end at `end` and belong to one step begin, and how many they are."""
+        step, begin, lines = None, end, 0
+        while begin > first and lines < self.lines_per_step:
+            earlier = max(first, content.rfind(b"\n", first, begin - 1) + 1)
+            of_line = self._step_of(content[earlier:begin])
+            if step not in (None, of_line):
+                break
+            step, begin, lines = of_line, earlier, lines + 1
+        return begin, lines
+
+    def _torn(self, rest: bytes) -> bool:
+        """Whether a file of one line that does not end may be the beginning of a release."""
+        return rest.startswith(b'{"step": '[: len(rest)])
+
+
+class AppendingTable(AppendingFile):
+    """CSV: one line a step and a column a bin (wide), or one line for each bin (long)."""
+
+    def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None) -> None:
+        if any("\n" in name or "\r" in name for name in bins):
+            raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
+        self._rows = io.BytesIO()
+        self._format = Csv(self._rows, bins, layout)
+        self.header = self._taken()
+        self.lines_per_step = len(bins) if self._format.layout == "long" else 1
+        super().__init__(path)
+
+    def encode(self, release: bytes) -> bytes:
+        """The rows of a release."""
+        self._format.add(read_line(release))
+        self._format.close()
+        return self._taken()
+
+    def step_of_line(self, line: bytes) -> int:
+        """The first column."""
+        return int(line.partition(b",")[0])
+
+    def _torn(self, rest: bytes) -> bool:
+        return rest[:1].isdigit()
+
+    def _taken(self) -> bytes:
+        written = self._rows.getvalue()
+        self._rows.seek(0)
+        self._rows.truncate()
+        return written

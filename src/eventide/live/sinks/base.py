@@ -1,0 +1,41 @@
+"""What a sink promises to whoever delivers to it. Imports the standard library only."""
+
+from __future__ import annotations
+
+import abc
+
+
+class Sink(abc.ABC):
+    """Takes stored releases in order of steps; the step is the key by which a repeated one is known.
+
+    What fails for now raises `OSError` and is tried again later; what can never succeed raises an error of eventide.
+    `begins_anew` is True where each run hands over all stored releases, from the first one on.
+    """
+
+    name: str
+    begins_anew = False
+
+    def open(self) -> None:  # noqa: B027 - most have nothing to do
+        """Get ready; asked when the store is held, so that nobody else writes to the same place."""
+
+    def last_step(self) -> int | None:
+        """The last step it surely has, -1 before the first; None where it cannot say and the store must know."""
+        return None
+
+    def holds(self, release: bytes) -> bool:
+        """Whether this is the release it has of its last step."""
+        return True
+
+    @abc.abstractmethod
+    def send(self, step: int, release: bytes) -> None:
+        """Take the release of a step, as the store holds it."""
+
+    def flush(self) -> None:  # noqa: B027
+        """Make durable what was taken."""
+
+    def finish(self) -> None:
+        """All that will be published was sent: show it."""
+        self.flush()
+
+    def close(self) -> None:  # noqa: B027
+        """Let go; what was not finished does not appear."""

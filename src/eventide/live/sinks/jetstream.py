@@ -1,0 +1,76 @@
+"""A NATS JetStream as a sink: each release a message, its id the step, so that the server drops repeats.
+
+What the stream has is asked of the stream: its last message on the subject says how far it came. May import `errors`,
+its neighbours and the NATS connection; needs the extra `nats`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from eventide.errors import InputError
+from eventide.live.sinks.base import Sink
+from eventide.live.sources.nats_address import NatsConnection, parse_address
+
+
+class JetStreamSink(Sink):
+    """Publishes releases on a subject of a stream."""
+
+    def __init__(self, url: str) -> None:
+        self._address = parse_address(url)
+        if not self._address.subject or set("*>") & set(self._address.subject):
+            raise InputError("releases go to one subject of a stream; write nats://host:port/STREAM?subject=NAME")
+        self.name = f"nats {self._address.stream} {self._address.subject}"
+        self._last: bytes | None = None
+
+    def open(self) -> None:
+        """Connect, and see what the stream has."""
+        from nats.js.errors import NotFoundError
+
+        self._connection = NatsConnection(self._address)
+        try:
+            asked = self._connection.stream.get_last_msg(self._address.stream, self._address.subject)
+            self._last = self._connection.wait(asked).data
+        except NotFoundError as missing:
+            if missing.err_code == _NO_MESSAGE:
+                return
+            raise InputError(f"NATS has no stream {self._address.stream}; make it, or correct the address") from None
+
+    def last_step(self) -> int | None:
+        """The step of the last message."""
+        if self._last is None:
+            return -1
+        try:
+            return int(json.loads(self._last)["step"])
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"the last message on {self._address.subject} is no release; give releases a subject of their own"
+            ) from None
+
+    def holds(self, release: bytes) -> bool:
+        """Whether this is the last message."""
+        return self._last == release
+
+    def send(self, step: int, release: bytes) -> None:
+        """Publish a release and wait until the stream has it."""
+        import nats
+
+        headers = {"Nats-Msg-Id": f"{self._address.subject} {step}"}
+        try:
+            self._connection.wait(self._published(release, headers))
+        except (nats.errors.Error, TimeoutError) as problem:
+            raise OSError(f"NATS did not confirm it ({type(problem).__name__})") from None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if hasattr(self, "_connection"):
+            self._connection.close()
+
+    async def _published(self, release: bytes, headers: dict[str, str]) -> Any:
+        return await self._connection.stream.publish(
+            self._address.subject, release, stream=self._address.stream, headers=headers
+        )
+
+
+_NO_MESSAGE = 10037

@@ -1,0 +1,72 @@
+"""A Kafka topic as a sink: each release a message whose key is the step, on one partition so that order holds.
+
+What the topic has is asked of the topic: the last message of the partition says how far it came. May import `errors`,
+its neighbours and the Kafka address; needs the extra `kafka`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eventide.errors import InputError
+from eventide.live.sinks.base import Sink
+from eventide.live.sources.kafka_address import confluent_kafka, parse_address
+
+PARTITION = 0
+PATIENCE = 10.0  # seconds
+
+
+class KafkaSink(Sink):
+    """Produces releases to a topic."""
+
+    def __init__(self, url: str) -> None:
+        self._kafka = confluent_kafka()
+        self._address = parse_address(url)
+        self.name = f"kafka {self._address.topic}"
+        self._last: Any = None
+
+    def open(self) -> None:
+        """Connect, and see what the topic has."""
+        brokers = {"bootstrap.servers": self._address.brokers}
+        self._producer = self._kafka.Producer(brokers | {"acks": "all", "enable.idempotence": True})
+        place = self._kafka.TopicPartition(self._address.topic, PARTITION)
+        reading = {"group.id": f"{self._address.group} sink", "allow.auto.create.topics": True}
+        consumer = self._kafka.Consumer(brokers | reading)
+        try:
+            consumer.list_topics(self._address.topic, PATIENCE)  # where brokers make topics on demand, this does
+            first, end = consumer.get_watermark_offsets(place, PATIENCE)
+            if end > first:
+                place.offset = end - 1
+                consumer.assign([place])
+                self._last = consumer.poll(PATIENCE)
+        except self._kafka.KafkaException:
+            raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
+        finally:
+            consumer.close()
+
+    def last_step(self) -> int | None:
+        """The key of the last message."""
+        if self._last is None:
+            return -1
+        key = self._last.key() or b""
+        if not key.isdigit():
+            raise InputError(f"the last message of {self._address.topic} is no release; give releases a topic alone")
+        return int(key)
+
+    def holds(self, release: bytes) -> bool:
+        """Whether this is the last message."""
+        return self._last is not None and bool(self._last.value() == release)
+
+    def send(self, step: int, release: bytes) -> None:
+        """Produce a release and wait until the brokers have it."""
+        failures: list[Any] = []
+
+        def confirmed(problem: Any, _: Any) -> None:
+            failures.extend([] if problem is None else [problem.name()])
+
+        self._producer.produce(
+            self._address.topic, release, key=str(step).encode(), partition=PARTITION, on_delivery=confirmed
+        )
+        if self._producer.flush(PATIENCE) or failures:
+            self._producer.purge()  # so that it is not sent behind our back
+            raise OSError(f"Kafka did not confirm it ({failures[0] if failures else 'no answer'})")

@@ -1,0 +1,52 @@
+"""A web address to which each release is posted: the stored bytes, with the step as the key that makes repeats harmless.
+
+The receiver answers 2xx when it has the step, whether for the first time or again, and 409 when it holds another
+release of that step: then it is ahead of the store. Anything else is tried again later. The address may hold a secret,
+so messages name the host only. Imports `errors` and the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+from urllib.parse import urlsplit
+
+from eventide.errors import InputError, StoreError
+from eventide.live.sinks.base import Sink
+
+TIMEOUT = 10.0  # seconds until an answer is no longer waited for
+
+
+class Webhook(Sink):
+    """Posts releases to an http or https address."""
+
+    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+        self._address = urlsplit(url)
+        if self._address.scheme not in ("http", "https") or not self._address.hostname:
+            raise InputError("a webhook is an address that begins with http:// or https://; correct it")
+        if self._address.username is not None:
+            raise InputError("a webhook's address takes no user name or password; put a secret into its path")
+        self._timeout = timeout
+        self.name = f"webhook {self._address.hostname} {hashlib.blake2b(url.encode(), digest_size=4).hexdigest()}"
+
+    def send(self, step: int, release: bytes) -> None:
+        """Post a release and wait for the answer."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": str(step)}
+        secure = self._address.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(self._address.hostname or "", self._address.port, timeout=self._timeout)
+        target = self._address._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        try:
+            connection.request("POST", target, release, headers)
+            status = connection.getresponse().status
+        except http.client.HTTPException as problem:
+            raise OSError(f"no answer that can be understood ({type(problem).__name__})") from None
+        finally:
+            connection.close()
+        if status == http.client.CONFLICT:
+            raise StoreError(
+                f"{self._address.hostname} holds another release of step {step}: the store was restored from a backup, "
+                "or is not the one it follows; go on with --after-restore"
+            )
+        if not 200 <= status < 300:
+            raise OSError(f"answered with status {status}")

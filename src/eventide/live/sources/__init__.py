@@ -1,0 +1,4 @@
+"""Where events come from: one way in per file, all with the same few methods.
+
+May import what `live` may.
+"""

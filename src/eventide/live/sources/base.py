@@ -1,0 +1,48 @@
+"""What a source of events promises, whatever it reads from. Imports `feed` and `event_reader`.
+
+A source hands over batches in the order it reads, and says with each how far it has seen: everything that arrived
+before `seen_until` has been handed over. Only that closes steps, so no event decides over another.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from eventide.live.event_reader import EventReader, Events
+from eventide.live.feed import Position
+from eventide.live.zones import LATEST
+
+FOREVER = LATEST
+"""What a complete source has seen until, when all of it was handed over."""
+
+
+class Batch(NamedTuple):
+    """Some events, where the source stands after them, and how far it has seen then.
+
+    `key` names a batch that a sender may send twice.
+    """
+
+    events: Events
+    position: Position
+    seen_until: int
+    key: str | None = None
+
+
+class EventSource(Protocol):
+    """A way in for events."""
+
+    complete: bool
+    """Whether everything is there already, so that nothing can be late."""
+    replays: bool
+    """Whether `open` can go back to a position; if not, open events are kept in the store."""
+    records_arrival: bool
+    """Whether an event's arrival is known as such, and not only that it lies between two looks at the source."""
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Get ready to hand over what comes after a position, None for everything, read by `reader`."""
+
+    def poll(self, timeout: float) -> Batch | None:
+        """The next batch, empty if there is none within so many seconds; None when the source is at its end."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""

@@ -1,0 +1,117 @@
+"""A file that is complete: nothing in it is late, in whatever order its rows stand.
+
+Each event arrives when it happens. A first pass over the times finds the earliest one of everything still to come at
+each block; a step closes when that lies behind its end. So the rows may be in any order, and memory stays bounded where
+they are more or less sorted. Two threads read ahead. May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from eventide.errors import InputError
+from eventide.live.event_reader import EventReader, Events
+from eventide.live.feed import Position
+from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.line_formats import Rows
+
+THREADS = 2
+_Made = TypeVar("_Made")
+
+
+class Block(NamedTuple):
+    """A piece of a file that is still to be read into rows, and where the next one begins."""
+
+    content: Any
+    end: int
+
+
+class Blocks(Protocol):
+    """A file as blocks of rows."""
+
+    name: str
+
+    def size(self) -> int:
+        """The bytes of the file, by which a change is noticed."""
+
+    def blocks(self, begin: int) -> Iterator[Block]:
+        """The blocks from where one begins."""
+
+    def rows(self, content: Any, wanted: list[str]) -> Rows:
+        """The wanted columns of a block; may be called by several threads."""
+
+
+class CompleteFile:
+    """The events of a complete file."""
+
+    complete, replays, records_arrival = True, True, True
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._pool = ThreadPoolExecutor(THREADS)
+        self._ahead: Iterator[tuple[Events, int]] = iter(())
+        self._seen_until: dict[int, int] = {}
+
+    def first_time(self, reader: EventReader) -> int:
+        """The time of the earliest event, where a time line may begin; takes a pass over the file."""
+        earliest = min((first for first, _ in self._first_times(reader, 0)), default=FOREVER)
+        if earliest == FOREVER:
+            raise InputError(f"{self._blocks.name} holds no time that can be read; check the column of times")
+        return earliest
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Look through the times of what comes after a position, then begin to read it."""
+        self._size = self._blocks.size()
+        if position is not None and position["size"] != self._size:
+            raise InputError(f"{self._blocks.name} has changed since a part of it was published; give the same file")
+        begin = 0 if position is None else position["at"]
+        firsts = [(FOREVER, begin), *self._first_times(reader, begin)]
+        earliest = FOREVER
+        for first, end in reversed(firsts):
+            self._seen_until[end] = earliest
+            earliest = min(earliest, first)
+        self._ahead = self._events(reader, begin)
+
+    def poll(self, timeout: float) -> Batch | None:
+        """The next block."""
+        following = next(self._ahead, None)
+        if following is None:
+            return None
+        events, end = following
+        return Batch(events, {"at": end, "size": self._size}, self._seen_until[end])
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _first_times(self, reader: EventReader, begin: int) -> Iterator[tuple[int, int]]:
+        def first(block: Block) -> tuple[int, int]:
+            times = reader.times(self._blocks.rows(block.content, [reader.columns.time]).rows)
+            return int(np.min(times, initial=FOREVER)), block.end
+
+        return self._map(first, begin)
+
+    def _events(self, reader: EventReader, begin: int) -> Iterator[tuple[Events, int]]:
+        def read(block: Block) -> tuple[Events, int]:
+            return reader.read(*self._blocks.rows(block.content, reader.wanted)), block.end
+
+        return self._map(read, begin)
+
+    def _map(self, make: Callable[[Block], _Made], begin: int) -> Iterator[_Made]:
+        """What is made of each block, in order, by threads that are a few blocks ahead."""
+        waiting: deque[Future[_Made]] = deque()
+        try:
+            for block in self._blocks.blocks(begin):
+                waiting.append(self._pool.submit(make, block))
+                if len(waiting) > THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except (pa.ArrowException, OSError, EOFError):
+            raise InputError(f"{self._blocks.name} cannot be read to its end; it is damaged or cut short") from None

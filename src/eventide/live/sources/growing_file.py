@@ -1,0 +1,109 @@
+"""A file that others append to: lines are read as they become complete.
+
+A file does not record when a line arrived, but its length does: whatever stands below the length seen at a moment had
+arrived by then. So each look at the file is a mark (moment, length), everything below the mark is read, and only then
+has the source seen until that moment. After a restart the first mark is taken at reopening: steps that fell due in the
+meantime wait for it. A last line without its end stays until it is complete. May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from eventide.errors import InputError
+from eventide.live.clock import Clock, SystemClock
+from eventide.live.event_reader import EventReader, Events
+from eventide.live.feed import Position
+from eventide.live.sources.base import Batch
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
+from eventide.live.zones import EARLIEST
+
+BLOCK = 4 << 20  # bytes read at a time
+HEAD = 4096  # bytes by which a file is known again
+
+
+class GrowingFile:
+    """The events of a growing CSV or JSONL file."""
+
+    complete, replays, records_arrival = False, True, False
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._format: CsvLines | JsonLines | None = None if is_csv(path.name) else JsonLines()
+        self._seen_until = EARLIEST
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError:
+            raise InputError(f"{path} cannot be opened; check the path") from None
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Go to where the next line begins."""
+        self._reader = reader
+        self._place = self._length = 0 if position is None else position["at"]
+        self._caught_up = True
+        if position is not None and position["head"] != self._head():
+            raise self._replaced()
+
+    def poll(self, timeout: float) -> Batch:
+        """Some lines below the last mark; when all were read, a new mark is taken, after a while if nothing was new."""
+        if self._caught_up:
+            self._mark(timeout)
+        content = self._bytes(self._place, min(BLOCK, self._length - self._place))
+        self._caught_up = self._place + len(content) == self._length
+        lines = content[: content.rfind(b"\n") + 1]
+        if len(content) - len(lines) > LONGEST_LINE and not lines:
+            raise InputError(f"{self._path.name} has a line longer than {LONGEST_LINE:,} bytes; check the file")
+        events = self._events(lines) if lines else Events.none()
+        self._place += len(lines)
+        if self._caught_up:
+            self._seen_until = self._marked_at
+        return Batch(events, {"at": self._place, "head": self._head()}, self._seen_until)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _mark(self, timeout: float) -> None:
+        if self._size() == self._length:
+            self._clock.wait(timeout)
+        self._marked_at = self._clock.now()  # before the length, so that what arrived before lies below it
+        self._length = self._size()
+
+    def _size(self) -> int:
+        """The length of the file, if it still is the one that was opened."""
+        ours = os.fstat(self._file.fileno())
+        try:
+            named = self._path.stat()
+        except OSError:
+            raise self._replaced() from None
+        if not os.path.samestat(ours, named) or named.st_size < self._length:
+            raise self._replaced()
+        return named.st_size
+
+    def _events(self, lines: bytes) -> Events:
+        if self._format is None:
+            header = self._bytes(0, min(self._length, LONGEST_LINE)).split(b"\n")[0]
+            self._format = CsvLines(header, self._path.name)
+            if self._place == 0:
+                lines = lines[len(header) + 1 :]
+        return self._reader.read(*self._format.rows(lines, self._reader.wanted), arrival=self._marked_at)
+
+    def _bytes(self, begin: int, size: int) -> bytes:
+        content = os.pread(self._file.fileno(), size, begin)
+        if len(content) < size:
+            raise self._replaced()
+        return content
+
+    def _head(self) -> str:
+        """By what the file is known again after a restart; keyed, so that it tells nothing of what is in it."""
+        head = self._bytes(0, min(self._place, HEAD))
+        return hashlib.blake2b(head, digest_size=16, key=self._reader.key or b"").hexdigest()
+
+    def _replaced(self) -> InputError:
+        return InputError(
+            f"{self._path.name} was cut, moved away or replaced while it was followed, so events may be missing; "
+            "follow a file that only grows"
+        )

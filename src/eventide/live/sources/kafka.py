@@ -1,0 +1,151 @@
+"""Events from a Kafka topic, one JSON object a message: offsets are kept in our store, the append time is the arrival.
+
+Partitions are shared out by the group; what was assigned is read from our own offsets, never from those of the broker.
+A source has seen everything up to a moment only when it holds all partitions and each has been read that far: so a
+rebalance, or a broker that is away, delays steps and loses nothing. May import `errors` and its neighbours; needs the
+extra `kafka`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from eventide.errors import InputError
+from eventide.live.clock import Clock, SystemClock
+from eventide.live.event_reader import EventReader, Events
+from eventide.live.feed import Position
+from eventide.live.sources.base import Batch
+from eventide.live.sources.kafka_address import confluent_kafka, parse_address
+from eventide.live.sources.messages import read_messages
+from eventide.live.zones import EARLIEST
+
+log = logging.getLogger("eventide.live")
+
+AT_A_TIME = 10_000  # messages
+CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
+PATIENCE = 10.0  # seconds until an answer is no longer waited for
+
+
+class Kafka:
+    """The messages of a topic."""
+
+    complete, replays = False, True
+
+    def __init__(self, url: str, clock: Clock | None = None) -> None:
+        self._kafka = confluent_kafka()
+        self._address = parse_address(url)
+        self.records_arrival = self._address.arrival == "append"
+        self._clock = clock or SystemClock()
+        self._consumer = self._kafka.Consumer(
+            {
+                "bootstrap.servers": self._address.brokers,
+                "group.id": self._address.group,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "error",
+                "error_cb": _noted,
+            }
+        )
+        self._partitions = self._all_partitions()
+        self._seen = dict.fromkeys(self._partitions, EARLIEST)
+        self._assigned: set[int] = set()
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Ask for partitions, each to be read on from the position."""
+        self._reader = reader
+        known = {} if position is None else position["offsets"]
+        self._offsets = {
+            partition: known[str(partition)] if str(partition) in known else self._offset_range(partition)[0]
+            for partition in self._partitions
+        }
+        self._consumer.subscribe([self._address.topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
+
+    def poll(self, timeout: float) -> Batch:
+        """What the brokers have, at once; or after a while nothing, and the time up to which there was nothing."""
+        values, arrivals = [], []
+        messages = self._consumer.consume(AT_A_TIME, timeout)
+        for message in messages:
+            if message.error() is not None:
+                self._look_at(message)
+            elif message.offset() >= self._offsets[message.partition()]:
+                arrivals.append(self._arrival(message))
+                values.append(message.value() or b"")
+                self._offsets[message.partition()] = message.offset() + 1
+        if len(messages) < AT_A_TIME:
+            self._catch_up()
+        events = read_messages(self._reader, values, np.array(arrivals)) if values else Events.none()
+        position = {"offsets": {str(partition): offset for partition, offset in self._offsets.items()}}
+        return Batch(events, position, self._seen_until())
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._consumer.close()
+
+    def _seen_until(self) -> int:
+        """The moment up to which all partitions were seen; never while one of them is somebody else's."""
+        return min(self._seen.values()) if self._assigned == set(self._partitions) else EARLIEST
+
+    def _catch_up(self) -> None:
+        """Move to the present in each partition whose end, asked for now, is where we are."""
+        for partition in self._assigned:
+            moment = self._clock.now() - (CLOCKS_APART if self.records_arrival else 0)
+            try:
+                _, end = self._offset_range(partition)
+            except self._kafka.KafkaException as problem:
+                _noted(problem.args[0])
+                return
+            if end <= self._offsets[partition]:
+                self._seen[partition] = max(self._seen[partition], moment)
+
+    def _arrival(self, message: Any) -> int:
+        kind, milliseconds = message.timestamp()
+        if not self.records_arrival:
+            return self._clock.now()
+        if kind != self._kafka.TIMESTAMP_LOG_APPEND_TIME:
+            raise InputError(
+                f"the topic {self._address.topic} says when a message was made, not when it was appended; set its "
+                "message.timestamp.type to LogAppendTime, or take the moment of reading with ?arrival=read"
+            )
+        arrival = int(milliseconds) * 1000
+        self._seen[message.partition()] = max(self._seen[message.partition()], arrival)
+        return arrival
+
+    def _look_at(self, message: Any) -> None:
+        """What the client has to say: that messages are gone is the end, anything else passes."""
+        if message.error().code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:
+            raise InputError(
+                f"the topic {self._address.topic} no longer holds the messages to go on with; let it keep them for "
+                "longer than a step with its lateness"
+            )
+        _noted(message.error())
+
+    def _all_partitions(self) -> list[int]:
+        try:
+            topics = self._consumer.list_topics(self._address.topic, PATIENCE).topics
+        except self._kafka.KafkaException:
+            raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
+        if not topics[self._address.topic].partitions:
+            raise InputError(f"Kafka has no topic {self._address.topic}; make it, or correct the address")
+        return sorted(topics[self._address.topic].partitions)
+
+    def _offset_range(self, partition: int) -> tuple[int, int]:
+        """The first offset that the brokers hold, and the one behind the last."""
+        place = self._kafka.TopicPartition(self._address.topic, partition)
+        first, end = self._consumer.get_watermark_offsets(place, PATIENCE)
+        return int(first), int(end)
+
+    def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
+        for partition in partitions:
+            partition.offset = self._offsets[partition.partition]
+        consumer.assign(partitions)
+        self._assigned = {partition.partition for partition in partitions}
+
+    def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
+        consumer.unassign()
+        self._assigned = set()
+
+
+def _noted(problem: Any) -> None:
+    log.warning("source failed", extra={"fields": {"source": "kafka", "problem": problem.name()}})

@@ -1,0 +1,51 @@
+"""A complete file of lines, plain or compressed (.gz), in blocks that end at a line's end. Imports its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from gzip import GzipFile
+from io import BufferedIOBase
+from pathlib import Path
+
+from eventide.errors import InputError
+from eventide.live.sources.complete_file import Block
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, Rows, is_csv
+
+BLOCK = 8 << 20  # bytes
+
+
+class LineFile:
+    """Blocks of a CSV or JSONL file; places are bytes of what is compressed."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._path = path
+        self._format: CsvLines | JsonLines = JsonLines()
+        self._body = 0
+        if is_csv(path.name):
+            with self._opened() as file:
+                header = file.readline(LONGEST_LINE)
+            self._format, self._body = CsvLines(header, self.name), len(header)
+
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self._path.stat().st_size
+
+    def blocks(self, begin: int) -> Iterator[Block]:
+        """Blocks of whole lines."""
+        with self._opened() as file:
+            place = file.seek(max(begin, self._body))
+            while content := file.read(BLOCK):
+                content += file.readline(LONGEST_LINE)
+                place += len(content)
+                yield Block(content, place)
+
+    def rows(self, content: bytes, wanted: list[str]) -> Rows:
+        """The wanted columns of a block."""
+        return self._format.rows(content, wanted)
+
+    def _opened(self) -> BufferedIOBase:
+        try:
+            return GzipFile(self._path) if self._path.suffix.lower() == ".gz" else self._path.open("rb")
+        except OSError:
+            raise InputError(f"{self._path} cannot be opened; check the path") from None

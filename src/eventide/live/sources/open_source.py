@@ -1,0 +1,41 @@
+"""Which source a word means: a path, - for standard input, or a broker's address. May import `errors`, neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from eventide.errors import InputError
+from eventide.live.sources.base import EventSource
+from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.growing_file import GrowingFile
+from eventide.live.sources.jetstream import JetStream
+from eventide.live.sources.kafka import Kafka
+from eventide.live.sources.line_file import LineFile
+from eventide.live.sources.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.live.sources.parquet_file import ParquetFile
+from eventide.live.sources.standard_input import StandardInput
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+_BROKERS: dict[str, Callable[[str], EventSource]] = {"nats": JetStream, "kafka": Kafka}
+
+
+def open_source(source: str | Path, *, follow: bool = False) -> EventSource:
+    """Open a source of events; with `follow` a file is read on as it grows."""
+    if source == "-":
+        return StandardInput()
+    if (scheme := str(source).partition("://")[0]) in _BROKERS:
+        return _BROKERS[scheme](str(source))
+    path = Path(source)
+    if not path.is_file():
+        raise InputError(f"{path} is not a file; check the path")
+    if follow:
+        if not is_lines(path.name) or path.suffix.lower() == ".gz":
+            raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
+        return GrowingFile(path)
+    if is_lines(path.name):
+        return CompleteFile(LineFile(path))
+    if path.name.lower().endswith(PARQUET_ENDINGS):
+        return CompleteFile(ParquetFile(path))
+    known = ", ".join(CSV_ENDINGS + JSON_ENDINGS + PARQUET_ENDINGS)
+    raise InputError(f"{path.name} ends in none of {known} (or .gz after them); convert or rename it")

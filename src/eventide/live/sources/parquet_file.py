@@ -1,0 +1,42 @@
+"""A complete Parquet file, a row group at a time. Imports its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from eventide.errors import InputError
+from eventide.live.sources.complete_file import Block
+from eventide.live.sources.line_formats import Rows
+
+
+class ParquetFile:
+    """Row groups of a Parquet file; places are their numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._path = path
+        try:
+            self._metadata = pa_parquet.read_metadata(path)
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
+
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self._path.stat().st_size
+
+    def blocks(self, begin: int) -> Iterator[Block]:
+        """The numbers of the row groups; what is in them is read by whoever needs it."""
+        for number in range(begin, self._metadata.num_row_groups):
+            yield Block(number, number + 1)
+
+    def rows(self, content: int, wanted: list[str]) -> Rows:
+        """The wanted columns of a row group."""
+        names = self._metadata.schema.to_arrow_schema().names
+        if missing := [name for name in wanted if name not in names]:
+            raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
+        with pa_parquet.ParquetFile(self._path, metadata=self._metadata, pre_buffer=False) as file:
+            return Rows(file.read_row_group(content, wanted, use_threads=False), 0)

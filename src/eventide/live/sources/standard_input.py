@@ -1,0 +1,60 @@
+"""Lines from another program: `tail -F log.jsonl | eventide publish -`.
+
+An event arrives when it is read. Nothing can be read twice, so open events are kept in the store. The first line says
+what the lines are: a JSON object, or the header of a CSV. May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+
+from eventide.errors import InputError
+from eventide.live.clock import Clock, SystemClock
+from eventide.live.event_reader import EventReader, Events
+from eventide.live.feed import Position
+from eventide.live.sources.base import Batch
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines
+
+CHUNK = 1 << 20  # bytes read at a time, at the most
+
+
+class StandardInput:
+    """The events of a pipe, by its file descriptor."""
+
+    complete, replays, records_arrival = False, False, True
+
+    def __init__(self, descriptor: int | None = None, clock: Clock | None = None) -> None:
+        self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
+        self._clock = clock or SystemClock()
+        self._format: CsvLines | JsonLines | None = None
+        self._torn = b""
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Begin with the next line."""
+        self._reader = reader
+
+    def poll(self, timeout: float) -> Batch | None:
+        """What has come, up to the last complete line."""
+        if not select.select([self._descriptor], [], [], timeout)[0]:
+            return Batch(Events.none(), None, self._clock.now())
+        content = os.read(self._descriptor, CHUNK)
+        if not content:
+            return None
+        now = self._clock.now()
+        lines, end, self._torn = (self._torn + content).rpartition(b"\n")
+        if len(self._torn) > LONGEST_LINE:
+            raise InputError(f"standard input has a line longer than {LONGEST_LINE:,} bytes; check what is piped in")
+        return Batch(self._events(lines + end, now) if end else Events.none(), None, now)
+
+    def close(self) -> None:
+        """Nothing to let go of: the pipe is not ours."""
+
+    def _events(self, lines: bytes, now: int) -> Events:
+        if self._format is None:
+            header, _, following = lines.partition(b"\n")
+            is_json = header.lstrip().startswith(b"{")
+            self._format = JsonLines() if is_json else CsvLines(header, "standard input")
+            lines = lines if is_json else following
+        return self._reader.read(*self._format.rows(lines, self._reader.wanted), arrival=now)

@@ -1,0 +1,190 @@
+"""The SQLite file of a store: made whole or not at all, opened only if it is what it should be, its schema versioned.
+
+A file that is empty, cut, of a newer version or something else is refused; nothing is ever begun over it. All that
+SQLite may complain about becomes one sentence. May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from eventide.errors import StoreError
+from eventide.live.digests import digest
+from eventide.live.writer_lock import lock_path, read_note
+
+APPLICATION = int.from_bytes(b"evtd", "big")  # marks the file as eventide's in its header
+PATIENCE = 5.0  # seconds to wait for another process's transaction
+
+_FIRST_SCHEMA = """
+CREATE TABLE store (
+    id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, key BLOB NOT NULL, for_tests INTEGER NOT NULL,
+    digest BLOB NOT NULL);
+CREATE TABLE writer (id INTEGER PRIMARY KEY CHECK (id = 1), fence INTEGER NOT NULL);
+CREATE TABLE epoch (
+    number INTEGER PRIMARY KEY, first_step INTEGER NOT NULL, measured_from INTEGER NOT NULL, restored INTEGER NOT NULL,
+    setting TEXT NOT NULL, guarantee TEXT NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE step (
+    step INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, entries TEXT NOT NULL, chain BLOB NOT NULL,
+    position TEXT NOT NULL, seal BLOB NOT NULL, release BLOB NOT NULL, tape BLOB NOT NULL);
+CREATE TABLE snapshot (
+    id INTEGER PRIMARY KEY CHECK (id = 1), step INTEGER NOT NULL REFERENCES step, state BLOB NOT NULL,
+    digest BLOB NOT NULL);
+CREATE TABLE kept (id INTEGER PRIMARY KEY, step INTEGER NOT NULL, tally BLOB NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE batch (name TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE delivery (sink TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE migration (version INTEGER PRIMARY KEY, at TEXT NOT NULL);
+INSERT INTO writer VALUES (1, 0);
+"""
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def _first(connection: sqlite3.Connection) -> None:
+    for statement in _FIRST_SCHEMA.split(";"):
+        connection.execute(statement)
+
+
+MIGRATIONS: dict[int, Migration] = {1: _first}
+"""What brings a file to each version from the one before; run in order, each in a transaction of its own."""
+
+
+def create(path: Path, *, for_tests: bool) -> None:
+    """Make a new store with its secret key; it appears under its name when it is whole, never over another file."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with refusals(path):
+        os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            with closing(_connect(unfinished, "rw")) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                migrate(connection)
+                row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
+                connection.execute("INSERT INTO store VALUES (1, ?, ?, ?, ?)", (*row, digest(*row)))
+            os.link(unfinished, path)  # unlike a rename it fails where somebody was faster
+            _synchronise_folder(path.parent)
+        except FileExistsError:
+            pass  # then that one is opened
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def refuse_remains(path: Path) -> None:
+    """Refuse to begin a store where one was: its log or its lock file says that it is missing, not new."""
+    for suffix in ("-wal", "-journal"):
+        if path.with_name(path.name + suffix).exists():
+            raise StoreError(
+                f"{path} is missing but its log {path.name}{suffix} is there; put the store back beside it, or restore "
+                "a backup and go on with --after-restore"
+            )
+    if "step" in (note := read_note(path)):
+        raise StoreError(
+            f"{path} is missing but had come to step {note['step']}; restore a backup and go on with --after-restore, "
+            f"or remove {lock_path(path).name} to begin with an empty ledger"
+        )
+
+
+def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    """Open a store that exists and bring it to this version; a reader changes nothing and takes it as it is."""
+    with refusals(path):
+        if path.stat().st_size == 0:
+            raise StoreError(f"{path} is empty; that is no store: restore a backup, or remove the file to begin anew")
+        connection = _connect(path, _reading_mode(path) if read_only else "rw")
+        try:
+            _check_kind(connection, path, read_only=read_only)
+            connection.execute("PRAGMA cell_size_check = ON")
+            if not read_only:
+                connection.execute("PRAGMA journal_mode = WAL")
+                for pragma in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
+                    connection.execute(f"PRAGMA {pragma}")
+                migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a file to this version, one step after the other."""
+    version = _number(connection, "user_version")
+    for newer in sorted(number for number in MIGRATIONS if number > version):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            MIGRATIONS[newer](connection)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            connection.execute("INSERT INTO migration VALUES (?, ?)", (newer, now))
+            connection.execute(f"PRAGMA user_version = {newer}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Say in one sentence what is wrong with a store."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise StoreError(f"{path} {_sentence(problem)}") from None
+    except OSError as problem:
+        raise StoreError(
+            f"{path} cannot be used: {problem.strerror}; look at its folder, its rights and its disk"
+        ) from None
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=PATIENCE,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _reading_mode(path: Path) -> str:
+    """A reader makes files for a log beside the store; where it cannot and there is no log, nobody writes either."""
+    at_rest = not path.with_name(path.name + "-wal").exists() and not os.access(path.parent, os.W_OK)
+    return "ro&immutable=1" if at_rest else "ro"
+
+
+def _check_kind(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+    if _number(connection, "application_id") != APPLICATION:
+        raise StoreError(f"{path} is a database but no store of eventide; choose another file")
+    version, newest = _number(connection, "user_version"), max(MIGRATIONS)
+    if version > newest:
+        raise StoreError(f"{path} was written by a newer eventide (version {version}, this one knows {newest}); update")
+    if read_only and version < newest:
+        raise StoreError(f"{path} is of version {version}, before {newest}; open it once with `eventide publish`")
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
+
+
+def _sentence(problem: sqlite3.Error) -> str:
+    match getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return "has no room left on its disk; make room and start again, nothing is lost"
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return "is held by another process in the middle of a commit; end that process, then start again"
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return "cannot be written; look at the rights of the file and its folder"
+        case sqlite3.SQLITE_IOERR:
+            return f"cannot be read or written ({problem}); look at its disk, then start again"
+        case _:
+            return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"
+
+
+def _synchronise_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,161 @@
+"""The rows of a SQLite store, each checked against its digest when it is read.
+
+The steps form a chain: the digest of a step's charges goes into that of the next step's, and the rest of the row is
+sealed with it. So a changed, missing or misplaced row is found by whoever reads it. May import `errors` and its
+neighbours.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventide.errors import StoreError
+from eventide.live.digests import digest
+from eventide.live.setting_changes import read_setting
+from eventide.live.sqlite_file import connect, refusals
+from eventide.live.store import Epoch
+
+ROWS_AT_A_TIME = 64  # a reader never holds the file for longer than these take
+NO_CHAIN = b""
+
+
+class StoredCharges(NamedTuple):
+    """What a step was charged; the chain ties it to all steps before."""
+
+    step: int
+    epoch: int
+    entries: str
+    chain: bytes
+
+
+class StoredStep(NamedTuple):
+    """A row of the table of steps, column by column."""
+
+    step: int
+    epoch: int
+    entries: str
+    chain: bytes
+    position: str
+    seal: bytes
+    release: bytes
+    tape: bytes
+
+
+def sealed(
+    before: bytes, step: int, epoch: int, entries: str, position: str, release: bytes, tape: bytes
+) -> StoredStep:
+    """The row of a step behind the one whose chain is `before`."""
+    chain = digest(before, step, epoch, entries)
+    return StoredStep(step, epoch, entries, chain, position, digest(chain, position, release, tape), release, tape)
+
+
+class CheckedRows:
+    """Reads the file at `path`; `turn` is held by whichever thread uses the connection."""
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self.path = path
+        self.turn = threading.RLock()
+        self.connection = connect(path, read_only=read_only)
+
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self.turn, refusals(self.path):
+            return self.connection.execute(query, values).fetchall()
+
+    def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
+        """The first row of a query."""
+        return next(iter(self.all(query, *values)), None)
+
+    def identity(self) -> tuple[str, bytes, bool]:
+        """The store's name, its secret key, and whether it is for tests."""
+        row = self.one("SELECT name, key, for_tests, digest FROM store")
+        if row is None or row[3] != digest(*row[:3]):
+            raise self.damaged("its name and key")
+        return row[0], row[1], bool(row[2])
+
+    def fence(self) -> int:
+        """The number of the writer who may commit."""
+        row = self.one("SELECT fence FROM writer")
+        if row is None:
+            raise self.damaged("the writer's place")
+        return int(row[0])
+
+    def last_step(self) -> int:
+        """The last step stored, -1 where there is none."""
+        row = self.one("SELECT MAX(step) FROM step")
+        return -1 if row is None or row[0] is None else int(row[0])
+
+    def chain_before(self, step: int) -> bytes:
+        """The chain's digest at the last step stored before this one."""
+        row = self.one("SELECT chain FROM step WHERE step < ? ORDER BY step DESC LIMIT 1", step)
+        return NO_CHAIN if row is None else row[0]
+
+    def charges(self, first: int) -> Iterator[StoredCharges]:
+        """What the steps from `first` on were charged."""
+        before, step = self.chain_before(first), first
+        query = "SELECT step, epoch, entries, chain FROM step WHERE step >= ? ORDER BY step LIMIT ?"
+        while rows := self.all(query, step, 64 * ROWS_AT_A_TIME):
+            for row in map(StoredCharges._make, rows):
+                if row.chain != digest(before, row.step, row.epoch, row.entries):
+                    raise self.damaged(f"the charges of step {row.step}")
+                before, step = row.chain, row.step + 1
+                yield row
+
+    def steps(self, first: int, last: int | None = None) -> Iterator[StoredStep]:
+        """The rows of the steps from `first` up to and including `last`."""
+        before, step = self.chain_before(first), first
+        query = "SELECT * FROM step WHERE step BETWEEN ? AND ? ORDER BY step LIMIT ?"
+        while rows := self.all(query, step, 2**62 if last is None else last, ROWS_AT_A_TIME):
+            for row in map(StoredStep._make, rows):
+                if row != sealed(before, *row[:3], row.position, row.release, row.tape):
+                    raise self.damaged(f"step {row.step}")
+                before, step = row.chain, row.step + 1
+                yield row
+
+    def epochs(self) -> list[Epoch]:
+        """All epochs in order."""
+        columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
+        rows = self.all(f"SELECT {columns} FROM epoch ORDER BY number")
+        if any(row[6] != digest(*row[:6]) for row in rows):
+            raise self.damaged("an epoch")
+        return [
+            Epoch(number, first, measured_from, read_setting(setting), bool(restored), guarantee)
+            for number, first, measured_from, restored, setting, guarantee, _ in rows
+        ]
+
+    def kept(self) -> list[tuple[int, bytes]]:
+        """The events of open steps."""
+        rows = self.all("SELECT step, tally, digest FROM kept ORDER BY step, id")
+        if any(row[2] != digest(*row[:2]) for row in rows):
+            raise self.damaged("the events of an open step")
+        return [(step, tally) for step, tally, _ in rows]
+
+    def snapshot(self) -> tuple[int, bytes | None]:
+        """The last state saved, and the step after which it was; -1 and None where there is none."""
+        row = self.one("SELECT step, state, digest FROM snapshot")
+        if row is None:
+            return -1, None
+        if row[2] != digest(*row[:2]):
+            raise self.damaged("the saved state")
+        return int(row[0]), row[1]
+
+    def verify(self) -> None:
+        """Read everything."""
+        for (found,) in self.all("PRAGMA integrity_check"):
+            if found != "ok":
+                raise self.damaged(f"its structure ({found})")
+        for _ in self.steps(0):
+            pass
+        self.identity()
+        self.epochs()
+        self.kept()
+        self.snapshot()
+
+    def damaged(self, what: str) -> StoreError:
+        """The error that says so."""
+        return StoreError(
+            f"{self.path} is damaged: {what} is not what was written; restore a backup and go on with --after-restore"
+        )

@@ -1,0 +1,140 @@
+"""What a store promises, whatever database it is made of.
+
+One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism.
+A step is committed once and never again; whoever asks for it later gets the stored bytes. Only one writer holds a
+store: each commit checks the fence that the writer was given, so one that was paused and taken over can commit nothing.
+
+When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
+before: `measured_from` is the first step at which the mechanism may look again. Imports `errors` and `feed`.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from eventide.live.feed import Position
+from eventide.privacy.ledger import Entry
+
+
+class Setting(NamedTuple):
+    """What a store was made for. A change of epsilon, window, bins, mechanism or people is a new epoch."""
+
+    people: str
+    mechanism: dict[str, Any]  # registry name and parameters, as a saved state describes them
+    epsilon: int  # nano
+    window: int
+    sensitivity: int
+    bins: tuple[str, ...]
+    steps: dict[str, Any]  # how steps are cut and events bounded; may never change in a store
+    noise: str
+
+
+class Standing(NamedTuple):
+    """Where a store stands when a writer opens it."""
+
+    next_step: int
+    origin: int  # step of the store that is the mechanism's own step 0
+    measured_from: int  # before it every step repeats the last release
+    snapshot: bytes | None  # of the mechanism, None at its beginning
+    tapes: list[bytes]  # the answers of the steps since the snapshot, in order
+    last_release: bytes | None
+    position: Position
+    key: bytes  # secret, drawn once per store
+
+
+class Commit(NamedTuple):
+    """Everything of one step, made durable together."""
+
+    step: int
+    entries: list[Entry]  # what the ledger was charged; steps counted as the store counts them
+    release: bytes  # the JSON line, as every sink shows it
+    tape: bytes  # the answers behind it
+    snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
+    position: Position
+
+
+class Epoch(NamedTuple):
+    """A stretch of steps under one setting."""
+
+    number: int
+    first_step: int
+    measured_from: int
+    setting: Setting
+    restored: bool = False  # began after a restored backup: the steps just before it count as fully spent
+    guarantee: str = ""  # the sentence its publisher gave
+
+
+class Store(abc.ABC):
+    """A durable ledger with its releases. Made by `open_store`, used by one writer and any number of readers.
+
+    `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
+    `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
+    """
+
+    durable = True
+    for_tests = False
+
+    @abc.abstractmethod
+    def begin(
+        self, setting: Setting, *, new_epoch: bool = False, take_over: bool = False, after_restore: bool = False
+    ) -> Standing:
+        """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted.
+
+        A store that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
+        """
+
+    @abc.abstractmethod
+    def after_restore(self, next_step: int) -> Standing:
+        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again."""
+
+    @abc.abstractmethod
+    def commit(self, commit: Commit) -> None:
+        """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
+
+    @abc.abstractmethod
+    def release(self, step: int) -> bytes | None:
+        """The stored release of a step."""
+
+    @abc.abstractmethod
+    def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Stored releases in order, from `first` up to and including `last`."""
+
+    @abc.abstractmethod
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All ledger entries from step `first` on, in order of steps."""
+
+    @abc.abstractmethod
+    def epochs(self) -> list[Epoch]:
+        """All epochs in order."""
+
+    @abc.abstractmethod
+    def next_step(self) -> int:
+        """The first step that is not released."""
+
+    @abc.abstractmethod
+    def delivered(self, sink: str) -> int:
+        """The last step that a sink has confirmed, -1 before the first."""
+
+    @abc.abstractmethod
+    def deliver(self, sink: str, step: int) -> None:
+        """Remember that a sink has confirmed everything up to a step."""
+
+    @abc.abstractmethod
+    def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
+        """Keep open events of a source that cannot replay, durably; False if `batch` was kept before."""
+
+    @abc.abstractmethod
+    def kept(self) -> list[tuple[int, bytes]]:
+        """The open events kept, by step."""
+
+    def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
+        """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
+
+    def verify(self) -> None:  # noqa: B027 - what is not durable cannot be damaged
+        """Read everything and refuse if a bit of it has changed."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give up the writer's place and let go."""

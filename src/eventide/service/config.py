@@ -1,0 +1,89 @@
+"""What a service is told: where to listen, whom to answer, and its streams. Imports `mechanisms`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.registry import mechanism
+
+PORT = 8710
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where the service listens; on this machine only, unless told otherwise."""
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """Whose requests are answered."""
+
+    tokens: Path
+    open_reading: bool = False
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may ask of the service."""
+
+    body_megabytes: int = 8
+    body_seconds: int = 20
+    requests_per_second: int = 200
+    connections: int = 200
+    waiting_batches: int = 64
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One stream: how its steps are cut, its events bounded, its counts published, and where all that is kept."""
+
+    name: str
+    population: str
+    epsilon: Fraction
+    window: int
+    step: str
+    start: str
+    bins: tuple[str, ...]
+    store: Path
+    zone: str = "UTC"
+    late: str | None = None
+    other: str | None = None
+    time: str = "time"
+    bin: str = "bin"
+    user: str | None = None
+    max_per_step: int = 1
+    mechanism: str = "ba"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    filter: str = "truncate"
+
+    def build(self) -> Mechanism:
+        """The stream's mechanism, new."""
+        return mechanism(
+            self.mechanism,
+            epsilon=self.epsilon,
+            window=self.window,
+            bins=self.bins,
+            sensitivity=self.max_per_step if self.user else 1,
+            filter=None if self.filter == "none" else self.filter,
+            **self.parameters,
+        )
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything a service needs to know. `populations` holds the epsilon of each, together over its streams."""
+
+    server: Server
+    access: Access
+    limits: Limits
+    populations: dict[str, Fraction]
+    streams: tuple[Stream, ...]

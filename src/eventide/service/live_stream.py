@@ -1,0 +1,146 @@
+"""One stream of the service: a feed that requests push to, a publisher in a thread of its own, and what readers ask.
+
+The thread alone writes to the store; readers have a connection of their own and see what is committed. Imports `live`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import logging
+import threading
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from eventide.errors import EventideError
+from eventide.live.clock import Clock, SystemClock
+from eventide.live.event_reader import Columns, EventReader
+from eventide.live.open_store import open_store
+from eventide.live.publisher import Publisher
+from eventide.live.timeline import Timeline
+from eventide.privacy.guarantees import Guarantee
+from eventide.service.board import Board
+from eventide.service.config import Stream
+from eventide.service.pushed_feed import PushedFeed
+from eventide.service.spending import Spending
+
+LOG = logging.getLogger("eventide.live.service")
+PATIENCE = 30.0  # seconds that the step in hand may take when the service ends
+SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
+
+
+class Circumstances(NamedTuple):
+    """What a publisher must be told before it goes on with a store that is not as it was left."""
+
+    new_epoch: bool = False
+    take_over: bool = False
+    after_restore: bool = False
+
+
+USUAL = Circumstances()
+
+
+class LiveStream:
+    """Opens the store of a stream and goes on where it stands; `start` begins to publish."""
+
+    def __init__(
+        self,
+        settings: Stream,
+        clock: Clock | None = None,
+        *,
+        most_waiting: int = 64,
+        for_tests: bool = False,
+        circumstances: Circumstances = USUAL,
+    ) -> None:
+        self.settings = settings
+        self.board = Board()
+        self.closing = False
+        self.failed = False
+        columns = Columns(settings.time, settings.user, settings.bin)
+        self.reader = EventReader(settings.bins, columns, other=settings.other, zone=settings.zone)
+        self.feed = PushedFeed(
+            Timeline(settings.start, settings.step, settings.zone),
+            self.reader,
+            clock or SystemClock(),
+            self.board,
+            max_per_step=settings.max_per_step,
+            late=settings.late,
+            most_waiting=most_waiting,
+        )
+        store = open_store(settings.store, for_tests=for_tests)
+        told = circumstances._asdict()
+        self.publisher = Publisher(self.feed, settings.build(), store, people=settings.population, **told)
+        self.board.last = self.publisher.next_step - 1
+        self._stored = open_store(settings.store, read_only=True)
+        self._spending = self._spent_so_far()
+        self._spending_lock = threading.Lock()
+        self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
+
+    def start(self) -> None:
+        """Publish from now on."""
+        self._thread.start()
+        self.feed.begun.wait()
+
+    def stop(self) -> None:
+        """Finish the step in hand and let go of the store."""
+        self.closing = True
+        self.feed.end()
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE)
+        self.board.pin(self.board.last)  # wakes those who follow
+        self.publisher.close()
+        self._stored.close()
+
+    @property
+    def health(self) -> Literal["running", "behind", "failed"]:
+        """Whether steps come out on time."""
+        if self.failed:
+            return "failed"
+        return "behind" if self.feed.overdue() > SLACK else "running"
+
+    def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
+        """Up to `most` stored releases from `first` on, none after `last`."""
+        end = first + most - 1 if last is None else min(last, first + most - 1)
+        return list(self._stored.releases(first, end))
+
+    def spending(self) -> Spending:
+        """What the windows hold, up to the last release."""
+        with self._spending_lock:
+            seen = self._spending.latest[-1].step if self._spending.latest else self._epoch.first_step - 1
+            if seen < self.board.last:
+                self._count(self._spending, seen + 1, self.board.last)
+            return self._spending
+
+    def guarantee(self, total: Fraction, others: Sequence[str]) -> Guarantee:
+        """What is promised about the people of this stream, over all streams that they appear in."""
+        own = self.publisher.guarantee
+        if not others:
+            return own
+        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {', '.join(others)}"
+        return dataclasses.replace(own, epsilon=float(total), assumptions=(*own.assumptions, part))
+
+    def _publish(self) -> None:
+        try:
+            self.publisher.run(stop=lambda: self.closing)
+        except EventideError as problem:
+            LOG.error("stream %s has stopped: %s", self.settings.name, problem)
+            self.failed = True
+        except Exception as problem:  # what it says could hold a true count
+            LOG.error("stream %s has stopped: unexpected %s", self.settings.name, type(problem).__name__)
+            self.failed = True
+        finally:
+            self.feed.begun.set()
+            self.feed.end()
+
+    def _spent_so_far(self) -> Spending:
+        self._epoch = self._stored.epochs()[-1]
+        spending = Spending(self.settings.window)
+        self._count(spending, self._epoch.first_step, self.board.last)
+        return spending
+
+    def _count(self, spending: Spending, first: int, last: int) -> None:
+        entries = itertools.groupby(self._stored.entries(first), lambda entry: entry.step)
+        charged = {step: list(group) for step, group in entries}
+        for step in range(first, last + 1):
+            spending.add(step, charged.get(step, ()))

@@ -1,0 +1,143 @@
+"""What the service answers, as the OpenAPI description shows it. Imports pydantic."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class AccessAnswer(BaseModel):
+    """What the token of a request is good for."""
+
+    role: Literal["read", "operate"]
+
+
+class StreamAnswer(BaseModel):
+    """A stream: its public settings and how far it is."""
+
+    name: str
+    population: str
+    mechanism: str
+    filter: str
+    epsilon: float
+    window: int
+    step: str
+    bins: int
+    next_step: int
+    next_start: str | None
+    lag_seconds: float
+    health: Literal["running", "behind", "failed"]
+    synthetic: bool
+
+
+class StreamsAnswer(BaseModel):
+    """All streams."""
+
+    streams: list[StreamAnswer]
+
+
+class BinsAnswer(BaseModel):
+    """The names of the bins, in the order of the values of a release."""
+
+    bins: list[str]
+
+
+class ReleaseAnswer(BaseModel):
+    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
+
+    step: int
+    start: str | None = None
+    fresh: bool
+    values: list[float]
+    scale: list[float | None]
+    low: list[float] | None = None
+    high: list[float] | None = None
+
+
+class ReleasesAnswer(BaseModel):
+    """A page of releases, and the step at which the next page begins if there is one."""
+
+    releases: list[ReleaseAnswer]
+    next: int | None
+
+
+class WindowAnswer(BaseModel):
+    """What the window that ends at a step holds."""
+
+    step: int
+    start: str | None
+    in_window: float
+
+
+class LedgerAnswer(BaseModel):
+    """The budget: of the window that ends now, of the fullest ever, and of the latest windows."""
+
+    epsilon: float
+    window: int
+    spent: float
+    left: float
+    worst: float
+    verified: bool
+    history: list[WindowAnswer]
+
+
+class GuaranteeAnswer(BaseModel):
+    """What is promised; `epsilon` is the total over all streams about the same people, `own` is this stream's part."""
+
+    sentence: str
+    notion: str
+    epsilon: float
+    own: float
+    window: int
+    unit: str
+    sensitivity: int
+    assumptions: list[str]
+    private: bool
+
+
+class OperationsAnswer(BaseModel):
+    """Raw figures about events, for operators only."""
+
+    accepted: int
+    late: int
+    refused: dict[str, int]
+    waiting: int
+
+
+class SyntheticCounts(BaseModel):
+    """True counts of a step, of a stream that is made of random numbers."""
+
+    step: int
+    values: list[int]
+
+
+class SyntheticAnswer(BaseModel):
+    """True counts, of a synthetic stream only."""
+
+    counts: list[SyntheticCounts]
+
+
+class RefusedEvent(BaseModel):
+    """An event that was not taken: its place in the batch and why."""
+
+    event: int
+    reason: str
+
+
+class ReceiptAnswer(BaseModel):
+    """What became of a batch. `duplicate`: its key was used before, nothing of it was taken again.
+
+    `refused` says how many were refused for each reason, `events` which ones (the first hundred).
+    """
+
+    accepted: int
+    duplicate: bool
+    refused: dict[str, int]
+    events: list[RefusedEvent]
+
+
+class HealthAnswer(BaseModel):
+    """Whether the service is there."""
+
+    status: Literal["ok", "failed"]

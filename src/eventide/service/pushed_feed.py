@@ -1,0 +1,144 @@
+"""A feed that events are handed to: batch by batch, from any thread, each answered when it is durable.
+
+One thread alone takes batches and closes steps. A batch arrives when that thread takes it, so everything that arrived
+before a moment has been counted at that moment, and steps close on the clock alone. Imports `live`.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from eventide.errors import StateError
+from eventide.live.clock import Clock
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import Counters, EventReader, Events
+from eventide.live.feed import ClosedStep, Resume
+from eventide.live.sources.base import Batch
+from eventide.live.timeline import Timeline
+from eventide.service.board import Board
+
+LOOK_UP = 0.1  # seconds after which the clock is looked at though no batch came
+
+Keep = Callable[[Iterable[tuple[int, bytes]], str | None], bool]
+
+
+class Receipt(NamedTuple):
+    """What became of a batch."""
+
+    counters: Counters
+    duplicate: bool
+
+
+class Busy(Exception):
+    """As many batches are waiting as may."""
+
+
+class Submitted(NamedTuple):
+    """A batch on its way."""
+
+    events: Events
+    key: str | None
+    receipt: Future[Receipt]
+
+
+class PushedFeed(EventFeed):
+    """Events by `submit`, steps to whoever publishes them; `board` says which steps were."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        reader: EventReader,
+        clock: Clock,
+        board: Board,
+        *,
+        max_per_step: int = 1,
+        late: str | None = None,
+        most_waiting: int = 64,
+    ) -> None:
+        super().__init__(None, timeline, reader, max_per_step=max_per_step, late=late)
+        self.clock = clock
+        self.board = board
+        self.totals = Counters()  # of all batches; `counters` are those of the last one
+        self.begun = threading.Event()  # from then on the reader knows the store's key, and batches are taken
+        self._waiting: queue.Queue[Submitted] = queue.Queue(most_waiting)
+        self._ended = False
+        self._kept = True  # whether the last batch was new
+
+    @property
+    def waiting(self) -> int:
+        """How many batches are not durable yet."""
+        return self._waiting.qsize()
+
+    def submit(self, events: Events, key: str | None = None) -> Future[Receipt]:
+        """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""
+        receipt: Future[Receipt] = Future()
+        if self._ended:
+            raise StateError("the stream is closed")
+        try:
+            self._waiting.put_nowait(Submitted(events, key, receipt))
+        except queue.Full:
+            raise Busy from None
+        return receipt
+
+    def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
+        """Take batches and give steps as they close, until `end`."""
+        self.begin(resume._replace(keep=self._noticing(resume.keep)))
+        self.begun.set()
+        while not self._ended:
+            self._take_next()
+            for closed in self.closed():
+                yield closed
+                self.board.pin(closed.index)  # whoever asks for more has published this one
+            yield None
+
+    def end(self) -> None:
+        """Take no more batches, and refuse those that wait."""
+        self._ended = True
+        with suppress(queue.Empty):
+            while True:
+                receipt = self._waiting.get_nowait().receipt
+                if receipt.set_running_or_notify_cancel():
+                    receipt.set_exception(StateError("the stream was closed"))
+
+    def overdue(self) -> float:
+        """The seconds that the next step should have been out already."""
+        return max(0, self.clock.now() - self._deadline(self.board.last + 1)) / 1e6
+
+    def _noticing(self, keep: Keep | None) -> Keep | None:
+        """The store's `keep`, so that its answer is known here."""
+        if keep is None:
+            return None
+
+        def noticed(tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
+            self._kept = keep(tallies, batch)
+            return self._kept
+
+        return noticed
+
+    def _take_next(self) -> None:
+        try:
+            submitted = self._waiting.get(timeout=LOOK_UP)
+        except queue.Empty:
+            self.take(Batch(Events.none(), None, self.clock.now()))
+            return
+        if not submitted.receipt.set_running_or_notify_cancel():
+            return  # whoever sent it has left without an answer, and may send it again
+        try:
+            submitted.receipt.set_result(self._taken(submitted))
+        except BaseException as problem:
+            submitted.receipt.set_exception(StateError(f"the batch could not be kept: {type(problem).__name__}"))
+            raise
+
+    def _taken(self, submitted: Submitted) -> Receipt:
+        now, self.counters, self._kept = self.clock.now(), Counters(), True
+        events = submitted.events._replace(arrival=np.full(len(submitted.events.time), now))
+        self.take(Batch(events, None, now, submitted.key))
+        self.totals.add(self.counters)
+        return Receipt(self.counters, not self._kept)

@@ -1,0 +1,139 @@
+"""Everything that runs: the streams of a configuration, their doorkeeper, and the answers to questions about them.
+
+Imports its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from eventide.live.clock import Clock
+from eventide.privacy.amounts import NANO
+from eventide.service import models
+from eventide.service.access import Doorkeeper
+from eventide.service.config import Config
+from eventide.service.limits import RequestRate
+from eventide.service.live_stream import USUAL, Circumstances, LiveStream
+from eventide.service.problems import Problem
+from eventide.service.tokens import Tokens
+
+Truth = Callable[[int], list[tuple[int, list[int]]]]
+"""True counts of the steps from one on: of synthetic streams, which are nobody's."""
+
+
+class Service:
+    """The streams by name. `truth` makes them synthetic; only a demonstration has it."""
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock | None = None,
+        *,
+        truth: Truth | None = None,
+        for_tests: bool = False,
+        circumstances: Circumstances = USUAL,
+    ) -> None:
+        self.config = config
+        self.truth = truth
+        tokens = Tokens(config.access.tokens)
+        tokens.check()
+        rate = RequestRate(config.limits.requests_per_second)
+        self.doorkeeper = Doorkeeper(tokens, rate, config.access.open_reading)
+        self.streams: dict[str, LiveStream] = {}
+        try:
+            for settings in config.streams:
+                waiting = config.limits.waiting_batches
+                self.streams[settings.name] = LiveStream(
+                    settings, clock, most_waiting=waiting, for_tests=for_tests, circumstances=circumstances
+                )
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self) -> None:
+        """Publish all streams from now on."""
+        for stream in self.streams.values():
+            stream.start()
+
+    def stop(self) -> None:
+        """Finish the steps in hand and let go of the stores."""
+        for stream in self.streams.values():
+            stream.closing = True
+        for stream in self.streams.values():
+            stream.stop()
+
+    @property
+    def ready(self) -> bool:
+        """Whether every stream publishes."""
+        return not any(stream.failed or stream.closing for stream in self.streams.values())
+
+    def stream(self, name: str) -> LiveStream:
+        """The stream of that name."""
+        if name not in self.streams:
+            raise Problem(404, "unknown-stream", "there is no stream of this name")
+        return self.streams[name]
+
+    def describe(self, stream: LiveStream) -> models.StreamAnswer:
+        """What is public about a stream."""
+        settings, following = stream.settings, stream.board.last + 1
+        return models.StreamAnswer(
+            name=settings.name,
+            population=settings.population,
+            mechanism=settings.mechanism,
+            filter=settings.filter,
+            epsilon=float(settings.epsilon),
+            window=settings.window,
+            step=settings.step,
+            bins=len(settings.bins),
+            next_step=following,
+            next_start=stream.feed.start_of(following),
+            lag_seconds=stream.feed.overdue(),
+            health=stream.health,
+            synthetic=self.truth is not None,
+        )
+
+    def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
+        """The budget of a stream's windows."""
+        spending, epsilon = stream.spending(), float(stream.settings.epsilon)
+        history = [
+            models.WindowAnswer(step=step, start=stream.feed.start_of(step), in_window=amount / NANO)
+            for step, amount in list(spending.latest)
+        ]
+        return models.LedgerAnswer(
+            epsilon=epsilon,
+            window=spending.window,
+            spent=spending.now / NANO,
+            left=float(stream.settings.epsilon - Fraction(spending.now, NANO)),
+            worst=spending.worst / NANO,
+            verified=spending.worst <= stream.settings.epsilon * NANO,
+            history=history,
+        )
+
+    def guarantee(self, stream: LiveStream) -> models.GuaranteeAnswer:
+        """What is promised, over all streams about the same people."""
+        settings = stream.settings
+        others = [
+            other.name
+            for other in self.config.streams
+            if other.population == settings.population and other.name != settings.name
+        ]
+        promised = stream.guarantee(self.config.populations[settings.population], others)
+        return models.GuaranteeAnswer(
+            sentence=str(promised),
+            notion=promised.notion,
+            epsilon=promised.epsilon,
+            own=float(settings.epsilon),
+            window=promised.window,
+            unit=promised.unit,
+            sensitivity=promised.sensitivity,
+            assumptions=list(promised.assumptions),
+            private=promised.not_private is None,
+        )
+
+    def operations(self, stream: LiveStream) -> models.OperationsAnswer:
+        """Raw figures, for operators only."""
+        totals = stream.feed.totals
+        return models.OperationsAnswer(
+            accepted=totals.accepted, late=totals.late, refused=dict(totals.refused), waiting=stream.feed.waiting
+        )

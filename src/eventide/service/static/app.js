@@ -1,0 +1,209 @@
+// The dashboard: opens a stream, follows it, and keeps chart, heat map, budget and health up to date.
+
+import { Refused, follow, get, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
+import { drawBudget } from "./budget.js";
+import { duration, fillList, find, number, shortTime } from "./format.js";
+import { Heat } from "./heat.js";
+import { History } from "./history.js";
+import { Search } from "./search.js";
+import { Series } from "./series.js";
+
+const DRAW_EVERY = 200; // milliseconds at least between two drawings
+const ASK_EVERY = 3_000;
+const SPEAK_EVERY = 30_000;
+
+const series = new Series();
+const heat = new Heat(choose);
+const search = new Search(choose);
+let role = null;
+let history = null;
+let ledger = null;
+let following = null; // ends the stream that is open
+let drawing = false;
+let spoken = 0;
+
+async function start() {
+  takeTokenFromAddress();
+  try {
+    ({ role } = await get("/v1/access"));
+    const { streams } = await get("/v1/streams");
+    find("stream").replaceChildren(...streams.map(({ name }) => new Option(name, name)));
+    const wanted = new URLSearchParams(location.search).get("stream");
+    if (streams.some(({ name }) => name === wanted)) find("stream").value = wanted;
+    find("operators").hidden = role !== "operate";
+    find("sign-out").hidden = !signedIn();
+    await open(find("stream").value);
+  } catch (problem) {
+    failed(problem);
+  }
+}
+
+function failed(problem) {
+  if (problem instanceof Refused && [401, 403].includes(problem.status)) {
+    find("sign-in-problem").textContent = signedIn() ? "This token is not known, or not for reading." : "";
+    signOut();
+    if (!find("sign-in").open) find("sign-in").showModal();
+  } else {
+    trouble(problem.message);
+    setTimeout(start, ASK_EVERY);
+  }
+}
+
+function trouble(sentence) {
+  find("trouble").textContent = sentence;
+  find("trouble").hidden = !sentence;
+}
+
+async function open(name) {
+  following?.abort();
+  following = new AbortController();
+  const { signal } = following;
+  const [info, { bins }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
+  history = new History(info, bins);
+  search.history = history;
+  series.chosen = [];
+  const { releases } = await get(streamPath(name, "/releases?latest=" + history.capacity));
+  releases.forEach((release) => history.add(release));
+  if (info.synthetic) await addTruth();
+  document.title = name + " · eventide";
+  find("guarantee").textContent = guarantee.sentence;
+  find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
+  find("series-note").textContent =
+    "Band: where 95 % of the noise falls. Dots: fresh looks at the data; in between, the last number is repeated.";
+  trouble("");
+  await refresh();
+  draw();
+  follow(name, history.latest ? history.latest.step + 1 : 0, signal, arrived, connection).catch(failed);
+}
+
+async function addTruth() {
+  const first = history.releases[0]?.step ?? 0;
+  const { counts } = await get(streamPath(history.info.name, "/synthetic?first=" + Math.max(first, ...history.truth.keys(), 0)));
+  counts.forEach(({ step, values }) => history.truth.set(step, values));
+}
+
+function arrived(release) {
+  if (!history.add(release)) return;
+  soon();
+  if (Date.now() - spoken > SPEAK_EVERY) {
+    spoken = Date.now();
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin]));
+    find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
+  }
+}
+
+function connection(state) {
+  find("status").dataset.state = state === "live" ? "live" : "trouble";
+  showStatus(state);
+}
+
+function showStatus(state = find("status").dataset.state) {
+  const latest = history?.latest;
+  const where = latest ? "step " + number(latest.step) + " · " + shortTime(latest) : "no step released yet";
+  find("status-text").textContent = (state === "live" ? "live · " : "connecting again · ") + where;
+}
+
+// Draw after a moment, together with whatever else arrives until then.
+function soon() {
+  if (drawing) return;
+  drawing = true;
+  setTimeout(async () => {
+    drawing = false;
+    try {
+      if (history.info.synthetic) await addTruth();
+      ledger = await get(streamPath(history.info.name, "/ledger"));
+      draw();
+    } catch (problem) {
+      failed(problem);
+    }
+  }, DRAW_EVERY);
+}
+
+function draw() {
+  if (!history || !window.Plotly) return;
+  if (!series.chosen.length && !history.emptied) history.contrast().forEach((bin) => series.choose(bin));
+  series.draw(history);
+  heat.draw(history);
+  if (ledger?.history.length) drawBudget(ledger);
+  showStatus();
+}
+
+async function refresh() {
+  const { name } = history.info;
+  const [info, spent, figures] = await Promise.all([
+    get(streamPath(name)), get(streamPath(name, "/ledger")), role === "operate" ? get(streamPath(name, "/operations")) : null,
+  ]);
+  ledger = spent;
+  history.info = info;
+  fillList(find("health"), [
+    ["state", info.health],
+    ["behind by", duration(info.lag_seconds)],
+    ["releases", number(info.next_step)],
+    ["mechanism", info.mechanism],
+    ["step", info.step],
+    ["window", number(info.window) + " steps"],
+    ["bins", number(info.bins)],
+    ["people", info.population],
+  ]);
+  trouble(info.health === "failed" ? "Publishing has stopped; the operator's log says why. What was released stays." : "");
+  if (figures) {
+    fillList(find("operations"), [
+      ["accepted", number(figures.accepted)],
+      ["late", number(figures.late)],
+      ...Object.entries(figures.refused).map(([reason, count]) => ["refused: " + reason, number(count)]),
+      ["batches waiting", number(figures.waiting)],
+    ]);
+  }
+}
+
+function choose(bin) {
+  series.choose(bin);
+  draw();
+}
+
+function changeTheme() {
+  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("eventide-theme", theme);
+  showTheme();
+  draw();
+}
+
+function showTheme() {
+  find("theme").textContent = document.documentElement.dataset.theme === "dark" ? "☀" : "☾";
+}
+
+find("theme").addEventListener("click", changeTheme);
+find("stream").addEventListener("change", () => open(find("stream").value).catch(failed));
+find("truth").addEventListener("change", draw);
+find("table-view").addEventListener("toggle", draw);
+find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
+find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
+find("sign-in-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  signIn(find("token").value.trim());
+  find("token").value = "";
+  find("sign-in").close();
+  start();
+});
+find("chosen").addEventListener("click", (event) => {
+  if (event.target.dataset.bin === undefined) return;
+  history.emptied = series.chosen.length === 1;
+  series.drop(Number(event.target.dataset.bin));
+  draw();
+  find("search").focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || /INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) return;
+  if (event.key === "/") { find("search").focus(); event.preventDefault(); }
+  if (event.key === "t") changeTheme();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (change) => {
+  if (localStorage.getItem("eventide-theme")) return;
+  document.documentElement.dataset.theme = change.matches ? "dark" : "light";
+  showTheme();
+  draw();
+});
+setInterval(() => { if (history && !find("sign-in").open) refresh().catch(failed); }, ASK_EVERY);
+showTheme();
+start();

@@ -1,0 +1,27 @@
+// The budget of the window that ends now, as a gauge, and of the windows before it.
+
+import { colour, find, number } from "./format.js";
+import { draw } from "./series.js";
+
+export function drawBudget(ledger) {
+  const part = ledger.spent / ledger.epsilon;
+  find("gauge-fill").setAttribute("stroke-dasharray", 100 * part + " 100");
+  find("gauge-value").textContent = number(ledger.spent, 3);
+  find("gauge-unit").textContent = "of " + number(ledger.epsilon, 6) + " epsilon spent";
+  const gauge = find("gauge");
+  gauge.setAttribute("aria-valuemax", ledger.epsilon);
+  gauge.setAttribute("aria-valuenow", ledger.spent);
+  gauge.setAttribute("aria-valuetext", number(ledger.spent, 3) + " of " + number(ledger.epsilon, 6) + " epsilon spent");
+  gauge.parentElement.classList.toggle("full", part > 0.999);
+  find("budget-note").textContent =
+    number(ledger.left, 3) + " left in these " + number(ledger.window) + " steps; the fullest window ever held " +
+    number(ledger.worst, 3) + ". " + (ledger.verified ? "Checked against every entry." : "NOT VERIFIED.");
+  const x = ledger.history.map((each) => (each.start ? each.start.slice(0, 19) : each.step));
+  const ends = [x[0], x[x.length - 1]];
+  draw("history", [
+    { x, y: ledger.history.map((each) => each.in_window), type: "scatter", mode: "lines", fill: "tozeroy",
+      fillcolor: colour("accent") + "2b", line: { color: colour("accent"), width: 1.5, shape: "hv" }, hovertemplate: "%{y:.3f}<extra></extra>" },
+    { x: ends, y: [ledger.epsilon, ledger.epsilon], type: "scatter", mode: "lines",
+      line: { color: colour("limit"), width: 1.5, dash: "dash" }, hoverinfo: "skip" },
+  ], { xaxis: { nticks: 3 }, yaxis: { range: [0, 1.15 * ledger.epsilon], nticks: 3 } });
+}

@@ -1,0 +1,48 @@
+// What the page remembers of a stream: the last releases, oldest first, and what follows from them.
+
+const NOISE_INSIDE = Math.log(20); // discrete Laplace noise stays within this many scales 95 % of the time
+const CELLS = 1_500_000;
+
+export class History {
+  constructor(info, bins) {
+    this.info = info;
+    this.bins = bins;
+    this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / bins.length)));
+    this.releases = [];
+    this.truth = new Map(); // step -> counts, of synthetic streams alone
+  }
+
+  get latest() {
+    return this.releases[this.releases.length - 1];
+  }
+
+  add(release) {
+    if (this.latest && release.step <= this.latest.step) return false;
+    this.releases.push(release);
+    if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
+    return true;
+  }
+
+  // The interval around a released value that comes with it, or where most of the noise falls.
+  interval(release, bin) {
+    if (release.low && release.high) return [release.low[bin], release.high[bin]];
+    const scale = release.scale[bin];
+    if (scale === null) return [null, null];
+    const [value, reach] = [release.values[bin], scale * NOISE_INSIDE];
+    return [this.info.filter === "truncate" ? Math.max(0, value - reach) : value - reach, value + reach];
+  }
+
+  // Two bins worth a first look: the busiest now, and whichever is busiest when that one is at its lowest.
+  contrast() {
+    if (!this.latest) return [];
+    const [first] = this.busiest();
+    const lowest = this.releases.reduce((low, release) => (release.values[first] < low.values[first] ? release : low));
+    const second = this.busiest(lowest.values).find((bin) => bin !== first);
+    return second === undefined ? [first] : [first, second];
+  }
+
+  // Bins, those with the largest values first.
+  busiest(values = this.latest ? this.latest.values : []) {
+    return this.bins.map((_, bin) => bin).sort((one, other) => values[other] - values[one]);
+  }
+}

@@ -1,0 +1,86 @@
+"""A publisher that lives again and again: each life is a fork of this process, so that a death costs milliseconds.
+
+Run as a program: each line of standard input is a JSON object that describes a life, each line of standard output says
+how it ended. Not a test itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+
+import eventide as ev
+from eventide.live import faults, publisher, siphash_kernels
+from eventide.live.open_store import open_store
+from eventide.live.sources import growing_file, line_file
+
+BINS = ["north", "south", "harbour"]
+LONGEST_LIFE = 60.0  # seconds; nothing here should hang
+
+
+def live(life):
+    """Publish until the feed ends or death comes."""
+    faults._point, _, count = life["fault"].partition(":")
+    faults._passings_left = int(count or 1)
+    publisher.SNAPSHOT_EVERY = 8  # so that each life meets some
+    line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
+    os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+    if life["source"] == "-":
+        os.dup2(life["pipe"], 0)
+    zero = life["noise"] == "zero"
+    mechanism = ev.mechanism(
+        life["mechanism"],
+        epsilon=1,
+        window=life["window"],
+        bins=BINS,
+        sensitivity=life["most"],
+        noise=ev.noise.Zero() if zero else "secure",
+    )
+    store = open_store(life["store"], for_tests=zero)
+    sinks = [*life["sinks"], "-"]
+    with ev.Publisher(
+        life["source"], mechanism, store, sinks, new_epoch=life["new_epoch"], **life["feed"]
+    ) as publishing:
+        publishing.run(until=life["until"])
+
+
+def end_of(child, kill_after):
+    """Wait for the end of a life, or bring it about; its exit code, or the signal as a negative number."""
+    begin = time.monotonic()
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        lived = time.monotonic() - begin
+        if lived > LONGEST_LIFE:
+            os.kill(child, signal.SIGKILL)
+            raise TimeoutError("a life does not end")
+        if kill_after is not None and lived >= kill_after:
+            os.kill(child, signal.SIGKILL)
+            kill_after = None
+        time.sleep(0.0005)
+
+
+def main():
+    siphash_kernels.key_words(bytes(16))
+    for line in sys.stdin:
+        life = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                live(life)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(code)
+        print(end_of(child, life["kill_after"]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,312 @@
+"""kill -9 at every write point and at random moments: every step is released once, with one noise, and nothing is lost.
+
+The oracle is a twin that nobody disturbs: a copy of the same empty store (so that bounding has the same key), made for
+tests, with zero noise. Then what is released depends on the events alone, and must be the same bytes.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eventide.live.faults import POINTS
+from eventide.live.open_store import open_store
+from eventide.live.sinks.appending_file import AppendingTable
+from eventide.live.tally import EventTally
+from eventide.live.verification import verify
+
+LIVES = Path(__file__).with_name("live_lives.py")
+BINS = ("north", "south", "harbour")
+STEPS = 60
+BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
+KILLED = -9
+OF_A_FILE = [point for point in POINTS if "keep" not in point]
+
+
+@pytest.fixture
+def lives():
+    """Live once; gives the exit code."""
+    pipe = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=[pipe[0]]
+    )
+
+    def live(life, fault="none", kill_after=None, **changed):
+        described = life | changed | {"fault": fault, "kill_after": kill_after, "pipe": pipe[0]}
+        process.stdin.write(json.dumps(described) + "\n")
+        process.stdin.flush()
+        return int(process.stdout.readline())
+
+    live.pipe = pipe
+    yield live
+    process.communicate()
+    for end in pipe:
+        os.close(end)
+
+
+def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, **feed):
+    """What a life needs; its store is made, and copied for a twin."""
+    folder.mkdir(exist_ok=True)
+    open_store(folder / "store.db", for_tests=noise == "zero").close()
+    shutil.copy(folder / "store.db", folder / "twin.db")
+    life = {
+        "store": str(folder / "store.db"),
+        "source": str(source),
+        "mechanism": mechanism,
+        "noise": noise,
+        "most": most,
+        "window": window,
+        "sinks": [str(folder / "out.jsonl"), str(folder / "out.csv")],
+        "seen": str(folder / "seen.jsonl"),
+        "new_epoch": False,
+        "until": None,
+        "feed": feed,
+    }
+    twin = life | {"store": str(folder / "twin.db"), "sinks": [], "seen": str(folder / "twin.jsonl")}
+    return life, twin
+
+
+def write_events(path, seed):
+    """Events of 40 users in some disorder, many more than are counted, with rows that cannot be."""
+    chance = random.Random(seed)
+    lines = []
+    for hour in range(STEPS):
+        for _ in range(chance.randrange(40)):
+            at = BEGIN + timedelta(hours=hour, seconds=chance.randrange(3600))
+            place = chance.choice([*BINS, "north", "north", "nowhere"])
+            lines.append((at - timedelta(hours=chance.choice([0, 0, 3])), f"user {chance.randrange(40)}", place))
+    rows = [f"{at.isoformat()},{user},{place}" for at, user, place in lines if at >= BEGIN]
+    rows += [f"{(BEGIN + timedelta(hours=STEPS)).isoformat()},late,north", "not a time,user 1,north"]
+    path.write_text("\n".join(["timestamp,user,bin", *rows]) + "\n")
+
+
+FILE = {
+    "step": "1h",
+    "start": BEGIN.isoformat(),
+    "until": (BEGIN + timedelta(hours=STEPS)).isoformat(),
+    "user": "user",
+}
+
+
+def stored(path):
+    store = open_store(path, read_only=True)
+    store.verify()
+    releases, entries, epochs, kept = list(store.releases()), list(store.entries()), store.epochs(), store.kept()
+    store.close()
+    return releases, entries, epochs, kept
+
+
+def check(life, steps, folder):
+    """What must hold after any number of deaths."""
+    releases, entries, epochs, kept = stored(life["store"])
+    assert [step for step, _ in releases] == list(range(steps))
+    assert all(step >= steps for step, _ in kept)
+    assert verify(entries, epochs, steps).problems == []
+    jsonl, table = map(Path, life["sinks"])
+    assert jsonl.read_bytes() == b"".join(release + b"\n" for _, release in releases)
+    assert table.read_bytes() == as_table(releases, folder / "expected.csv")
+    seen = Path(life["seen"]).read_bytes().splitlines()
+    expected = dict(releases)
+    copies = Counter(json.loads(line)["step"] for line in seen)
+    assert all(line == expected[json.loads(line)["step"]] for line in seen)  # no step has two noises
+    assert set(copies) == set(expected)  # at least once
+    return releases, entries
+
+
+def as_table(releases, path):
+    table = AppendingTable(path, BINS, None)
+    table.open()
+    for step, release in releases:
+        table.send(step, release)
+    table.close()
+    return path.read_bytes()
+
+
+def check_like_twin(lives, life, twin, folder, steps=STEPS):
+    releases, entries = check(life, steps, folder)
+    assert lives(twin) == 0
+    assert stored(twin["store"])[:2] == (releases, entries)
+    return releases
+
+
+@pytest.mark.parametrize("mechanism", ["uniform", "ba", "rg", "dsat"])
+def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism):
+    write_events(tmp_path / "events.csv", seed=1)
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", mechanism=mechanism, **FILE)
+    for number, point in enumerate(OF_A_FILE):
+        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 3
+        assert lives(life, fault=f"{point}:{passings}") == KILLED, point
+    assert lives(life) == 0
+    check_like_twin(lives, life, twin, tmp_path)
+
+
+def die_at_random(lives, folder, chance, deaths, **setting):
+    """Die so many times at random moments, with a new store whenever everything was published; how often, by step."""
+    write_events(folder / "events.csv", seed=2)
+    died, stores = 0, 0
+    while died < deaths:
+        here = folder / f"store {stores}"
+        life, twin = new_life(here, folder / "events.csv", **setting, **FILE)
+        stores += 1
+        while (code := lives(life, kill_after=chance.uniform(0, LIFETIME))) == KILLED:
+            died += 1
+        assert code == 0
+        if setting["noise"] == "zero":
+            check_like_twin(lives, life, twin, here)
+        else:
+            check(life, STEPS, here)
+    return died, stores
+
+
+LIFETIME = 0.5  # seconds in which an undisturbed life publishes everything, more or less
+
+
+@pytest.mark.parametrize("noise", ["zero", "secure"])
+def test_killed_at_random_moments(lives, tmp_path, noise):
+    died, _ = die_at_random(lives, tmp_path, random.Random(5), 5, mechanism="ba", noise=noise)
+    assert died >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["zero", "secure"])
+@pytest.mark.parametrize("mechanism", ["uniform", "ba", "rg", "dsat"])
+def test_killed_at_many_random_moments(lives, tmp_path, mechanism, noise):
+    died, stores = die_at_random(lives, tmp_path, random.Random(7), 25, mechanism=mechanism, noise=noise)
+    print(f"{mechanism}, {noise} noise: {died} deaths over {stores} stores")
+
+
+def test_killed_while_the_setting_changes(lives, tmp_path):
+    write_events(tmp_path / "events.csv", seed=3)
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", mechanism="uniform", **FILE)
+    longer = {"window": 11, "new_epoch": True}
+    for each in (life, twin):
+        assert lives(each, until=20) == 0
+    for point in ("inside-epoch", "after-epoch", "before-commit", "after-commit", "half-line"):
+        assert lives(life | longer, fault=point) == KILLED
+    assert lives(life | longer) == 0
+    releases = check_like_twin(lives, life, twin | longer, tmp_path)
+    fresh = [json.loads(release)["fresh"] for _, release in releases]
+    assert fresh == [True] * 20 + [False] * 10 + [True] * 30  # the last charge is at step 19, and 19 + 11 = 30
+
+
+class Producer(threading.Thread):
+    """Hands over an event now and then, each with its own time, until a moment."""
+
+    def __init__(self, until, hand_over):
+        super().__init__()
+        self._until, self._hand_over, self._chance = until, hand_over, random.Random(4)
+
+    def run(self):
+        while (now := time.time()) < self._until:
+            at = datetime.fromtimestamp(now, UTC).isoformat()
+            user, place = f"user {self._chance.randrange(20)}", self._chance.choice(BINS)
+            self._hand_over({"timestamp": at, "user": user, "bin": place})
+            time.sleep(0.01)
+
+
+def soon(seconds):
+    """A start now and an end in so many seconds, as ISO times and as the second itself."""
+    begin = datetime.now(UTC)
+    end = begin + timedelta(seconds=seconds)
+    return {"start": begin.isoformat(), "until": end.isoformat()}, end.timestamp()
+
+
+def test_a_growing_file_is_followed_over_deaths(lives, tmp_path):
+    events = tmp_path / "events.jsonl"
+    events.touch()
+    when, end = soon(4)
+    life, twin = new_life(tmp_path, events, mechanism="uniform", step="100ms", late="1s", follow=True, user="user", **when)
+
+    def append(event):
+        with events.open("a") as file:
+            file.write(json.dumps(event)[:20])
+            file.flush()  # a torn line is left until it is complete
+            file.write(json.dumps(event)[20:] + "\n")
+
+    producer = Producer(end, append)
+    producer.start()
+    chance, ends = random.Random(6), Counter()
+    while ends[0] == 0:
+        ends[lives(life, kill_after=chance.uniform(0, 1.5))] += 1
+    producer.join()
+    assert set(ends) == {0, KILLED}
+    assert ends[KILLED] >= 3
+    complete = twin["feed"] | {"follow": False}
+    releases = check_like_twin(lives, life, twin | {"feed": complete}, tmp_path, steps=40)
+    assert sum(sum(json.loads(release)["values"]) for _, release in releases) > 100
+
+
+def waiting(pipe):
+    """How many bytes stand in a pipe."""
+    size = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return size[0]
+
+
+def counted(path):
+    """How many events a store has taken of each step and bin, released or still open."""
+    releases, _, _, kept = stored(path)
+    counts = Counter()
+    for step, release in releases:
+        counts[step] = np.array(json.loads(release)["values"])
+    for step, data in kept:
+        tally = EventTally(len(BINS))
+        tally.join(data)
+        counts[step] = counts[step] + tally.counts(step)
+    return sum(int(np.sum(values)) for values in counts.values())
+
+
+def test_what_was_taken_from_standard_input_is_neither_lost_nor_doubled(lives, tmp_path):
+    """A pipe cannot be read twice: an event that was read but not kept when death came is sent again by its sender."""
+    when, end = soon(4)
+    life, _ = new_life(tmp_path, "-", mechanism="uniform", most=1, step="200ms", late="4s", **when)
+    points = ["inside-keep:2", "after-keep:2", "inside-keep", "after-keep", "before-draw", "inside-transaction:2"]
+    points += ["after-commit:2", "half-line", "after-draw:3", "before-commit", "none"]
+    sent, codes = [], []
+
+    def send_until_taken(event):
+        before = len(sent)
+        sent.append(event)
+        os.write(lives.pipe[1], (json.dumps(event) + "\n").encode())
+        while counted(life["store"]) == before:
+            if ended.is_set():  # somebody died: send again what was read and not kept
+                ended.clear()
+                if counted(life["store"]) == before and not waiting(lives.pipe[0]):
+                    os.write(lives.pipe[1], (json.dumps(event) + "\n").encode())
+                alive.set()
+            time.sleep(0.005)
+
+    ended, alive = threading.Event(), threading.Event()
+    producer = Producer(end - 0.5, send_until_taken)
+    producer.start()
+    while points:
+        codes.append(lives(life, fault=points.pop(0)))
+        ended.set()
+        while producer.is_alive() and not alive.wait(0.05):
+            pass
+        alive.clear()
+    producer.join()
+    assert codes[-1] == 0
+    assert codes.count(KILLED) >= 8
+    releases, _ = check(life, 20, tmp_path)
+    expected = np.zeros((20, len(BINS)), int)
+    for event in sent:
+        since = datetime.fromisoformat(event["timestamp"]) - datetime.fromisoformat(when["start"])
+        expected[since // timedelta(milliseconds=200), BINS.index(event["bin"])] += 1
+    assert expected.sum() > 20
+    np.testing.assert_array_equal([json.loads(release)["values"] for _, release in releases], expected)

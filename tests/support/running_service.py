@@ -1,0 +1,111 @@
+"""A service that really runs, on a port of its own and on a clock that tests set, with a token of each kind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import httpx
+
+from eventide.live.clock import ManualClock
+from eventide.privacy.noise import Zero
+from eventide.service.config import Access, Config, Limits, Server, Stream
+from eventide.service.server import build_server, listen
+from eventide.service.service import Service
+from eventide.service.tokens import ROLES, add_token
+
+START = "2026-01-01T00:00:00Z"
+MINUTE = 60_000_000
+EXACT = {"noise": Zero()}  # for stores made for tests
+
+
+def stream(folder, name="city", **changed):
+    """A stream of steps of a minute, published without noise, so that every event shows."""
+    settings = {
+        "population": name,
+        "epsilon": Fraction(1),
+        "window": 5,
+        "step": "1min",
+        "start": START,
+        "bins": ("north", "south", "harbour"),
+        "store": folder / f"{name}.store",
+        "user": "user",
+        "mechanism": "uniform",
+        "parameters": EXACT,
+    }
+    return Stream(name=name, **settings | changed)
+
+
+def configuration(folder, streams=None, **changed):
+    streams = streams or (stream(folder),)
+    parts = {
+        "server": Server(port=0),
+        "access": Access(folder / "tokens"),
+        "limits": Limits(),
+        "populations": {each.population: each.epsilon for each in streams},
+    }
+    return Config(streams=tuple(streams), **parts | changed)
+
+
+@dataclass
+class Running:
+    """The service, its address, its clock (at the start of step 0) and the tokens by role."""
+
+    service: Service
+    address: str
+    clock: ManualClock
+    tokens: dict[str, str]
+    clients: dict[str | None, httpx.Client] = field(default_factory=dict)
+
+    def client(self, role=None):
+        token = self.tokens[role] if role else None
+        if token not in self.clients:
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            self.clients[token] = httpx.Client(base_url=self.address, headers=headers, timeout=20, trust_env=False)
+        return self.clients[token]
+
+    def post(self, events, name="city", key=None, **options):
+        headers = {"Idempotency-Key": key} if key else {}
+        return self.client("ingest").post(f"/v1/streams/{name}/events", json=events, headers=headers, **options)
+
+    def pass_steps(self, steps=1, name="city"):
+        """Let time pass until so many more steps are released."""
+        stream = self.service.streams[name]
+        last = stream.board.last + steps
+        self.clock.set(stream.feed.timeline.end(last))
+        wait_until(lambda: stream.board.last >= last)
+
+
+def wait_until(holds, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@contextmanager
+def running(config, *, for_tests=True, truth=None):
+    tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
+    clock = ManualClock()
+    service = Service(config, clock, for_tests=for_tests, truth=truth)
+    clock.set(next(iter(service.streams.values())).feed.timeline.start)
+    server, listening = build_server(service), listen(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    wait_until(lambda: server.started)
+    scheme = "https" if config.server.certificate else "http"
+    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens)
+    try:
+        yield up
+    finally:
+        for client in up.clients.values():
+            client.close()
+        server.should_exit = True
+        thread.join()
+
+
+def event(place="north", user="anna", minute=0, second=10):
+    return {"time": f"2026-01-01T00:{minute:02}:{second:02}Z", "user": user, "bin": place}

@@ -1,0 +1,281 @@
+"""The report of a small study: what its page holds, what it shows of true counts, and the command that writes it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from eventide.bench import build_report, load_study, read_results, run_study
+from eventide.bench.report_field import read_field
+from eventide.bench.report_images import draw
+from eventide.bench.report_streams import read_shown
+from eventide.cli import main
+from eventide.errors import InputError
+
+STUDY = """\
+title = "Small"
+seed = {seed}
+repetitions = {repetitions}
+metrics = ["mae", "publications"]
+
+[[mechanisms]]
+vary.name = ["uniform", "sample", "ba"]
+
+[[streams]]
+generator = "seasonal"
+length = 60
+vary.amplitude = [10, 1000]
+
+[[streams]]
+file = "secret.csv"
+
+[[privacy]]
+window = 4
+vary.epsilon = [0.5, 1.0]
+
+[[privacy]]
+epsilon = 1.0
+vary.window = [2, 4]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results of the study under two seeds, next to the file of counts that nobody may see."""
+    place = tmp_path_factory.mktemp("report")
+    (place / "secret.csv").write_text("a\n" + "\n".join(str(777_000 + step) for step in range(30)))
+    for seed in (1, 2):
+        (place / f"study{seed}.toml").write_text(STUDY.format(seed=seed, repetitions=5))
+        run_study(load_study(place / f"study{seed}.toml"), place / f"{seed}.parquet")
+    return place
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return read_results(folder / "1.parquet")
+
+
+@pytest.fixture(scope="module")
+def report(results):
+    return build_report(results)
+
+
+def text_of(page):
+    body = page.split("<script>")[0]
+    return html.unescape(re.sub(r"<[^>]+>", " ", body))
+
+
+def charts_of(page):
+    return json.loads(re.search(r'id="charts">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def with_rows(results, change):
+    """The same results with changed rows."""
+    rows = [change(dict(row)) for row in results.table.to_pylist()]
+    table = pa.Table.from_pylist([row for row in rows if row], results.table.schema)
+    return results._replace(table=table)
+
+
+def test_distances_are_those_of_the_results(results):
+    field = read_field(results)
+    places = {(contest.stream, *contest.setting): place for place, contest in enumerate(field.contests)}
+    rows = [row for row in results.table.to_pylist() if row["metric"] == "mae"]
+    assert len(rows) == field.deltas.size
+    for row in rows:
+        place = places[row["stream"], row["experiment"], row["epsilon"], row["window"]]
+        assert field.deltas[place, field.mechanisms.index(row["mechanism"])] == row["delta"]
+
+
+def test_streams_get_the_shortest_names_that_tell_them_apart(results):
+    shorts = [stream.short for stream in read_field(results).streams.values()]
+    assert shorts == ["seasonal amplitude 10", "seasonal amplitude 1000", "secret.csv"]
+
+
+def test_the_page_begins_with_the_verdict_and_holds_every_part(report):
+    text = text_of(report.page)
+    assert all(" ".join(sentence.split()) in " ".join(text.split()) for sentence in report.verdict)
+    headings = re.findall(r"<h2>(.*?)</h2>", report.page)
+    assert headings == [
+        "The verdict",
+        "Ranking",
+        "How far from the best",
+        "Error over w and over epsilon",
+        "True and released",
+        "What else was measured",
+        "The streams",
+        "Where we differ from the published benchmark, and why",
+        "The benchmark&#x27;s requirements",
+        "How to repeat this",
+    ]
+    assert "NOT MET" in text
+    assert "5 repetitions are too few" in text
+
+
+def test_every_figure_has_a_caption_and_a_table_of_its_values(report):
+    figures = re.findall(r"<figure.*?</figure>", report.page, re.DOTALL)
+    assert len(figures) == len(report.figures)
+    for figure in figures:
+        assert "<figcaption>" in figure
+        assert "<table>" in figure
+        assert figure.count('role="img" aria-label="') == figure.count('class="chart"') > 0
+
+
+def test_what_a_hidden_stream_holds_is_nowhere_on_the_page(report):
+    charts = charts_of(report.page)
+    drawn = json.dumps([chart for name, chart in charts.items() if name.startswith("streams")])
+    assert "secret" not in drawn
+    assert not re.search(r"777,?0\d\d", text_of(report.page) + json.dumps(charts))
+
+
+def test_a_hidden_stream_is_drawn_when_the_user_says_it_is_public(results, folder):
+    report = build_report(results, public=["secret.csv"], data=folder)
+    drawn = [chart for name, chart in charts_of(report.page).items() if name.startswith("streams")]
+    assert any(777_005 in trace["y"] for chart in drawn for trace in chart["data"])
+
+
+def test_a_public_stream_that_is_gone_is_left_out_with_a_sentence(results, tmp_path):
+    report = build_report(results, public=["secret.csv"], data=tmp_path)
+    assert "secret.csv is not shown" in text_of(report.page)
+
+
+def test_a_stream_that_is_another_now_is_left_out(results):
+    about = json.loads(json.dumps(results.about))
+    about["streams"]["seasonal length=60 amplitude=10"]["digest"] = "another"
+    shown = read_shown(results._replace(about=about), "mae", (), None)
+    assert list(shown.counts) == ["seasonal length=60 amplitude=1000"]
+    assert "no longer the stream that was studied" in shown.skipped[0]
+
+
+def test_a_cell_is_shown_as_it_was_run_or_not_at_all(results):
+    field, shown = read_field(results), read_shown(results, "mae", (), None)
+    contest = field.contests[0]
+    cell = shown.released(contest, "ba")
+    assert cell.error == pytest.approx(np.abs(cell.released - cell.truth).mean())
+    off = with_rows(results, lambda row: row | {"mean": row["mean"] * 1.001})
+    assert read_shown(off, "mae", (), None).released(contest, "ba") is None
+
+
+def test_zeros_cost_the_mean_of_the_counts(results):
+    shown = read_shown(results, "mae", (), None)
+    assert shown.errors_of_zeros() == {label: pytest.approx(counts.mean()) for label, counts in shown.counts.items()}
+
+
+def test_the_effect_of_a_chosen_mechanism_is_shown(results):
+    report = build_report(results, without="ba")
+    assert report.verdict[0].startswith("Ba beats the best of all others in ")
+    assert "2 mechanisms compete" in report.verdict[2]
+    assert [figure.name for figure in report.figures][:3] == ["ranking", "overview", "effect"]
+    without, with_ba = report.figures[1].charts
+    assert (without.columns, with_ba.columns) == (["uniform", "sample"], ["uniform", "sample", "ba"])
+
+
+def test_our_own_mechanism_is_chosen_by_itself(results):
+    def renamed(row):
+        return row | {key: "tide" for key in ("mechanism", "mechanism_name") if row[key] == "ba"}
+
+    report = build_report(with_rows(results, renamed))
+    assert report.verdict[0].startswith("Tide beats the best of all others in ")
+
+
+def test_coverage_has_a_table_where_it_was_measured(results):
+    def covered(row):
+        return row | {"metric": "coverage", "mean": 0.875} if row["metric"] == "publications" else row
+
+    text = text_of(build_report(with_rows(results, covered)).page)
+    assert "Do intervals hold the truth?" in text
+    assert "0.875" in text
+
+
+def test_two_results_are_compared(results, folder):
+    report = build_report(results, read_results(folder / "2.parquet"))
+    assert report.verdict[0].startswith("Of 36 cells that both results hold")
+    assert "Against the other results" in text_of(report.page)
+    same = build_report(results, results)
+    assert "36 are the same to the last digit" in same.verdict[0]
+
+
+def test_images_show_the_values_of_the_page(report):
+    for figure in report.figures:
+        axes = [each for each in draw(figure).axes if each.get_label() != "<colorbar>"]
+        assert len(axes) >= len(figure.charts)
+    curves = next(figure for figure in report.figures if figure.name == "curves-1")
+    lines = draw(curves).axes[0].get_lines()
+    assert curves.charts[0].curves[0].y in [line.get_ydata().tolist() for line in lines]
+
+
+def test_results_without_an_error_cannot_be_reported(results):
+    with pytest.raises(InputError, match="no error to compare mechanisms by"):
+        build_report(with_rows(results, lambda row: row if row["delta"] is None else None))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"metric": "mre"}, "hold no error 'mre'; choose one of mae"),
+        ({"without": "bd"}, "'bd' takes no part in these results; choose one of uniform, sample, ba"),
+        ({"public": ["nowhere"]}, "hold no stream 'nowhere'"),
+        ({"reference": "nowhere.csv"}, "nowhere.csv is no reference"),
+    ],
+)
+def test_what_is_not_there_is_named(results, options, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        build_report(results, **options)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+def test_the_command_writes_page_and_images_and_prints_the_verdict(folder, tmp_path):
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path / "images")
+    assert outcome.exit_code == 0
+    assert "mechanisms compete in 12 cells" in outcome.output
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    names = {path.name for path in (tmp_path / "images").iterdir()}
+    assert {"ranking.svg", "ranking.png", "overview.svg", "cells.png", "curves-1.svg", "streams-1.png"} <= names
+
+
+def test_the_command_prints_one_document(folder, tmp_path):
+    outcome = run(folder / "1.parquet", folder / "2.parquet", "--out", tmp_path / "report.html", "--json")
+    document = json.loads(outcome.output)
+    assert document["out"] == str(tmp_path / "report.html")
+    assert {rank["mechanism"] for rank in document["ranking"]} == {"uniform", "sample", "ba"}
+    assert document["figures"] == []
+
+
+def test_help_shows_an_example():
+    assert "eventide report results.parquet --out report.html" in run("--help").output
+
+
+def test_bad_input_ends_with_a_sentence(folder, tmp_path):
+    (tmp_path / "text.parquet").write_text("no results")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "table.parquet")
+    (tmp_path / "other.toml").write_text(STUDY.format(seed=1, repetitions=1).replace("length = 60", "length = 50"))
+    other = (tmp_path / "other.toml").read_text().replace('[[streams]]\nfile = "secret.csv"\n', "")
+    (tmp_path / "other.toml").write_text(other)
+    run_study(load_study(tmp_path / "other.toml"), tmp_path / "other.parquet")
+    good, out = folder / "1.parquet", tmp_path / "report.html"
+    for arguments, sentence in [
+        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is no file of results"),
+        ((tmp_path / "text.parquet", "--out", out), "text.parquet is no file of results"),
+        ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
+        ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),
+        ((good, "--out", tmp_path / "no" / "where.html"), "cannot write"),
+        ((good, "--out", out, "--figures", good), "choose another --figures"),
+    ]:
+        outcome = run(*arguments)
+        assert (outcome.exit_code, sentence in outcome.output) == (2, True), outcome.output
+
+
+def test_images_without_matplotlib_are_refused_before_any_work(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path)
+    assert (outcome.exit_code, "pip install 'eventide[plots]'" in outcome.output) == (2, True)
+    assert not (tmp_path / "report.html").exists()
