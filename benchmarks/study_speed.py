@@ -1,17 +1,15 @@
-"""How fast is the benchmark's artificial study, and how much memory does a wide stream take?
+"""How fast is the benchmark's artificial study?
 
 Prints, for each mechanism, the time of one setting (20 streams of 1,000 steps, all repetitions, one process); then the
-runs per second of the whole study, next to the public Java code's 280 seconds for its 198,000 runs on two cores; with
---wide, time and peak memory of 100 repetitions of a stream of 1,300 steps and 3,000 bins.
+runs per second of the whole study, next to the public Java code's 280 seconds for its 198,000 runs on two cores.
 
-    python benchmarks/study_speed.py [--processes 2] [--repetitions 100] [--wide]
+    python benchmarks/study_speed.py [--processes 2] [--repetitions 100]
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import multiprocessing
 import resource
 import tempfile
 import time
@@ -19,7 +17,6 @@ from pathlib import Path
 
 from eventide.bench import Study, load_study, run_study
 from eventide.bench.runner import Runner, plan
-from eventide.bench.study import Facts, Setting, StudiedStream
 
 JAVA_RUNS_PER_SECOND = 198_000 / 280
 
@@ -54,37 +51,14 @@ def processor_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def wide(study: Study) -> None:
-    """Each mechanism in a process of its own, so that its peak memory can be told."""
-    stream = StudiedStream("generator", "sparse-poisson", {"length": 1300, "bins": 3000})
-    facts = {stream.label: Facts.of(stream.read())}
-    setting = Setting("wide", 1.0, 120)
-    for mechanism in study.mechanisms:
-        alone = dataclasses.replace(study, mechanisms=(mechanism,), streams=(stream,), settings=(setting,), facts=facts)
-        process = multiprocessing.get_context("spawn").Process(target=one_wide_cell, args=(alone,))
-        process.start()
-        process.join()
-
-
-def one_wide_cell(study: Study) -> None:
-    begin = time.perf_counter()
-    Runner(study)([0])
-    seconds, peak = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{study.mechanisms[0].label:10} {seconds:6.1f} s, peak memory {peak:.2f} GB (limit 2)", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=100)
-    parser.add_argument("--wide", action="store_true")
     options = parser.parse_args()
     study = dataclasses.replace(load_study("paper-artificial"), repetitions=options.repetitions)
-    if options.wide:
-        wide(study)
-    else:
-        one_setting(study)
-        whole(study, options.processes)
+    one_setting(study)
+    whole(study, options.processes)
 
 
 if __name__ == "__main__":

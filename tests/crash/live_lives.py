@@ -10,11 +10,13 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
+from pathlib import Path
 
 import eventide as ev
-from eventide.live import faults, publisher, siphash_kernels
+from eventide.live import faults, publisher
 from eventide.live.open_store import open_store
 from eventide.live.sources import growing_file, line_file
 
@@ -65,8 +67,19 @@ def end_of(child, kill_after):
         time.sleep(0.0005)
 
 
+def warm_up():
+    """Load what every life needs, once."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "events.csv")
+        path.write_text("timestamp,user,bin\n2024-01-01T00:00:00Z,somebody,north\n")
+        mechanism = ev.Uniform(epsilon=1, window=1, bins=BINS)
+        with ev.Publisher(path, mechanism, step="1h", user="user") as publishing:
+            publishing.run()
+
+
 def main():
-    siphash_kernels.key_words(bytes(16))
+    warm_up()
+    print("ready", flush=True)
     for line in sys.stdin:
         life = json.loads(line)
         child = os.fork()

@@ -180,3 +180,44 @@ def test_restored_ledger_goes_on_the_same():
     assert str(twin.snapshot()) == str(ledger.snapshot())
     with pytest.raises(StateError):
         twin.restore({"step": 3})
+
+
+def test_entries_are_written_down_where_they_are_asked_for():
+    ledger = WindowLedger(1, 3)
+    assert ledger.entries is None
+    ledger.charge(1)
+    ledger.advance()
+    ledger.entries = entries = []
+    ledger.charge(2)
+    ledger.charge(np.array([[3, 5]]))
+    ledger.open_span(7, "x")
+    ledger.advance()
+    ledger.advance()
+    ledger.close_span(lane="x")
+    ledger.open_span(8, "x")
+    ledger.charge_each(np.array([4, 0, 6]))
+    assert entries == [
+        (1, "open", "x", 7),
+        (1, "point", "", 7),
+        (3, "close", "x", 7),
+        (3, "open", "x", 8),
+        (3, "point", "", 4),
+        (5, "point", "", 6),
+    ]
+    assert all(type(entry.step) is type(entry.amount) is int for entry in entries)
+
+
+def test_a_refused_charge_is_not_written_down():
+    ledger = WindowLedger(1, 3)
+    ledger.entries = []
+    for refused in (lambda: ledger.charge(2 * TOTAL), lambda: ledger.open_span(2 * TOTAL)):
+        with pytest.raises(BudgetExceeded):
+            refused()
+    ledger.advance()
+    assert ledger.entries == []
+
+
+@pytest.mark.parametrize("several", [{"replicas": 2}, {"bins": 2}])
+def test_entries_are_for_one_account(several):
+    with pytest.raises(StateError, match="one account"):
+        WindowLedger(1, 3, **several).entries = []

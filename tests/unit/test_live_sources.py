@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eventide.errors import InputError
 from eventide.live.clock import ManualClock
@@ -145,15 +147,50 @@ def test_lines_that_are_no_rows_are_counted_and_left_out(tmp_path):
         assert feed.counters.refused == {"row cannot be read": 2}
 
 
-def test_users_are_the_same_in_rows_read_together_and_one_by_one():
-    texts = b'{"user": "17"}\n{"user": "2020-01-01"}\n'
-    mixed = texts + b'{"user": 17}\n{"user": null}\n'
-    reader = EventReader(["a"], Columns("time", "user"), other="a")
+csv_line = st.text('12,"ab \ufeff\r\\', max_size=12).map(lambda text: text.encode() + b"\n")
+json_value = st.sampled_from(['"a"', "1", "null", "[1]", '{"user": 2}', '"', "{", "}", '"\\ud800"', "NaN", ""])
+json_line = st.one_of(
+    st.tuples(json_value, json_value).map(
+        lambda pair: f'{{"time": 1, "user": {pair[0]}, "bin": {pair[1]}}}\n'.encode()
+    ),
+    st.sampled_from(
+        [b'{"time": 1, "more":\n', b"}\n", b"\n", b"[" * 100_000 + b"\n", b'{"time": 1}{"time": 2}\n', b"\xff\n"]
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "form"),
+    [
+        (csv_line, line_formats.CsvLines(b"time,user,bin", "a file")),
+        (csv_line, line_formats.CsvLines(b"user,time,bin", "a file")),
+        (json_line, line_formats.JsonLines()),
+    ],
+    ids=["csv", "csv, users first", "json"],
+)
+@given(data=st.data())
+def test_no_line_changes_what_is_read_from_another(lines, form, data):
+    """Each line is somebody's, so a quote or bracket left open must cost nobody else an event."""
+
+    def read(block: bytes) -> tuple[list, int]:
+        events = reader.read(*form.rows(block, reader.wanted))
+        return [*zip(*(column.tolist() for column in events[:3]), strict=True)], events.refused.total()
+
+    reader = EventReader(["a"], Columns("time", "user"), other="b")
     reader.key = KEY
-    lines = [block.replace(b"{", b'{"time": "1", ') for block in (texts, mixed)]
-    together, single = (reader.read(*line_formats.JsonLines().rows(block, reader.wanted)) for block in lines)
-    assert single.user.tolist() == [*together.user.tolist(), together.user[0]]
-    assert single.refused == {"without a user": 1}
+    drawn = data.draw(st.lists(lines, max_size=6))
+    parts = [read(line) for line in drawn]
+    together = [event for events, _ in parts for event in events], sum(refused for _, refused in parts)
+    assert read(b"".join(drawn)) == together
+
+
+def test_a_quote_left_open_is_refused_alone(tmp_path):
+    path = tmp_path / "events.csv"
+    path.write_text('time,user,bin\n1,"ann,a\n2,bob,a\n3,"c ""y"" d",b\n4,e",b\n5,f,"')
+    feed = feed_of(open_source(path))
+    assert counts_of(step for step in feed.steps(Resume(0, None, KEY, [])) if step) == [[1, 2]]
+    feed.close()
+    assert feed.counters.refused == {"row cannot be read": 2}
 
 
 def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):

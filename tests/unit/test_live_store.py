@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -132,16 +133,21 @@ def test_only_a_writer_writes(tmp_path):
     filled(tmp_path / "city.db").close()
     for read_only in (False, True):
         store = open_store(tmp_path / "city.db", read_only=read_only)
-        for change in (
-            lambda: store.commit(a_commit(5)),
-            lambda: store.keep([]),
-            lambda: store.deliver("x", 1),
-            lambda: store.promise("x"),
-            lambda: store.after_restore(9),
-        ):
+        for change in changes(store):
             with pytest.raises(StateError, match="writer"):
                 change()
         store.close()
+
+
+def changes(store):
+    """Whatever only a writer may do."""
+    return (
+        lambda: store.commit(a_commit(5)),
+        lambda: store.keep([(5, b"x")]),
+        lambda: store.deliver("x", 1),
+        lambda: store.promise("x"),
+        lambda: store.after_restore(9),
+    )
 
 
 def test_sinks_and_promises_are_remembered(tmp_path):
@@ -337,7 +343,7 @@ def test_a_restored_backup_is_noticed_by_the_file_beside_it(tmp_path):
     store.close()
     shutil.copy(backup, path)
     store = open_store(path)
-    with pytest.raises(StoreError, match="ends at step 2 but had come to step 4.*--after-restore"):
+    with pytest.raises(StoreError, match=r"ends at step 2 but had come to step 4.*--after-restore"):
         store.begin(SETTING)
     store.begin(SETTING, after_restore=True)
     standing = store.after_restore(3)
@@ -393,13 +399,7 @@ def test_another_name_of_the_same_store_has_the_same_writer(tmp_path):
 def test_after_a_take_over_the_first_changes_nothing_any_more(tmp_path):
     first, second = filled(tmp_path / "city.db"), open_store(tmp_path / "city.db")
     assert second.begin(SETTING, take_over=True).next_step == 5
-    for change in (
-        lambda: first.commit(a_commit(5)),
-        lambda: first.keep([(5, b"x")]),
-        lambda: first.deliver("x", 1),
-        lambda: first.promise("x"),
-        lambda: first.after_restore(9),
-    ):
+    for change in changes(first):
         with pytest.raises(StoreError, match="taken over"):
             change()
     second.commit(a_commit(5)._replace(release=b"second"))
@@ -421,7 +421,7 @@ def test_after_a_take_over_the_first_changes_nothing_any_more(tmp_path):
 @pytest.fixture
 def newer_version(monkeypatch):
     def second(connection):
-        connection.execute("ALTER TABLE delivery ADD COLUMN note TEXT NOT NULL DEFAULT 'none'")
+        connection.execute("CREATE TABLE extra (id INTEGER PRIMARY KEY)")
 
     monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, second)
     return second
@@ -493,7 +493,11 @@ def listing(folder):
         ("city.db", b"SQLite format 3\0", "is damaged or no store"),
         ("city.db-wal", b"a log without its store", "is missing but its log"),
         ("city.db-journal", b"a log without its store", "is missing but its log"),
-        ("city.db.lock", json.dumps({"pid": 1, "store": "x", "step": 41}).encode(), "had come to step 41"),
+        (
+            "city.db.lock",
+            json.dumps({"pid": 1, "since": "then", "store": "x", "step": 41}).encode(),
+            "had come to step 41",
+        ),
     ],
 )
 def test_what_is_no_store_is_refused_and_left_alone(tmp_path, name, content, sentence):
@@ -564,11 +568,13 @@ def goes_on(path):
     store = open_store(path)
     try:
         store.verify()
-        held = everything(store)
-        standing = store.begin(SETTING)
-        return held, standing
+        return everything(store), begun(store)
     finally:
         store.close()
+
+
+def begun(store):
+    return tuple(store.begin(SETTING))
 
 
 def test_a_store_cut_anywhere_is_refused(tmp_path):
@@ -590,20 +596,22 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
     standing = goes_on(path)[1]
     data = path.read_bytes()
     found = 0
-    for position in [*range(0, 100), *range(100, len(data), 211)]:
+    for position in [*range(0, 100), *range(100, len(data), 499)]:
         damaged = bytearray(data)
         damaged[position] ^= 1 << position % 8
         path.write_bytes(damaged)
         for rest in tmp_path.glob("city.db-*"):
             rest.unlink()
         try:
-            seen = goes_on(path)
+            with closing(open_store(path)) as store:  # a writer does not read everything, and draws nothing twice
+                assert begun(store) == standing, f"byte {position}"
+        except StoreError:
+            pass
+        try:
+            assert goes_on(path) == (held, standing), f"byte {position}"
         except StoreError:
             found += 1
-        else:
-            assert seen[0] == held, f"byte {position}"
-            assert seen[1] == standing, f"byte {position}"
-    assert found > 100
+    assert found > 60
 
 
 @pytest.mark.parametrize(
@@ -616,6 +624,9 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
         "UPDATE step SET epoch = 1 WHERE step = 4",
         "DELETE FROM step WHERE step = 3",
         "DELETE FROM step WHERE step < 3",
+        "DELETE FROM step WHERE step > 8",
+        "UPDATE head SET step = 8",
+        "UPDATE head SET chain = x'00'",
         "UPDATE step SET step = 40 WHERE step = 4",
         "UPDATE snapshot SET state = x'00'",
         "UPDATE snapshot SET step = 2",

@@ -8,7 +8,7 @@ import pytest
 
 from eventide.errors import InputError
 from eventide.streams.matrices import read_matrix
-from eventide.streams.real import REAL_STREAMS, data_folder, read_real, why_missing
+from eventide.streams.real import REAL_STREAMS, count_raw, data_folder, read_real, why_missing
 
 
 @pytest.fixture
@@ -85,7 +85,30 @@ def test_the_folder_given_comes_before_the_variable(monkeypatch, tmp_path):
 
 def test_every_stream_has_a_description_an_origin_and_a_licence_note():
     assert len(REAL_STREAMS) == 15
-    assert all(all(text.strip() for text in stream) for stream in REAL_STREAMS.values())
+    assert all(all(text.strip() for text in stream[:3]) for stream in REAL_STREAMS.values())
+
+
+def test_raw_events_stand_in_for_a_stream_that_is_not_there(folder):
+    (folder / "retail_product_day.csv.gz").unlink()
+    assert "retail_product_day.csv.gz is not there" in why_missing("retail_product_day", folder)
+    events = "timestamp,user,bin\n2010-12-03 09:00,1,85123A\n2010-12-01 08:26,2,10002\n2010-12-03 10:00,1,85123A\n"
+    (folder / "retail_events.csv.gz").write_bytes(gzip.compress(events.encode()))
+    assert why_missing("retail_product_day", folder) is None
+    matrix = read_real("retail_product_day", folder)
+    assert matrix.bins == ("10002", "85123A")
+    assert matrix.counts.shape == (374, 2)
+    assert matrix.counts[:3].tolist() == [[1, 0], [0, 0], [0, 2]]
+    assert matrix.counts.sum() == 3
+
+
+def test_the_file_of_counts_comes_before_the_raw_events(folder):
+    (folder / "retail_events.csv.gz").write_bytes(gzip.compress(b"timestamp,bin\n2010-12-03,85123A\n"))
+    assert read_real("retail_product_day", folder).counts.shape == (5, 2)
+
+
+def test_a_stream_without_raw_events_says_so(folder):
+    with pytest.raises(InputError, match="the raw events of unemployment are not in"):
+        count_raw("unemployment", folder)
 
 
 def test_any_wide_file_is_a_matrix(tmp_path):

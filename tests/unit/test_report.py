@@ -178,7 +178,8 @@ def test_the_effect_of_a_chosen_mechanism_is_shown(results):
 
 def test_our_own_mechanism_is_chosen_by_itself(results):
     def renamed(row):
-        return row | {key: "tide" for key in ("mechanism", "mechanism_name") if row[key] == "ba"}
+        names = {key: "tide" for key in ("mechanism", "mechanism_name") if row[key] == "ba"}
+        return row | names | {"stream_source": "file"}  # so that nothing is run again
 
     report = build_report(with_rows(results, renamed))
     assert report.verdict[0].startswith("Tide beats the best of all others in ")
@@ -279,3 +280,14 @@ def test_images_without_matplotlib_are_refused_before_any_work(folder, tmp_path,
     outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path)
     assert (outcome.exit_code, "pip install 'eventide[plots]'" in outcome.output) == (2, True)
     assert not (tmp_path / "report.html").exists()
+
+
+def test_names_in_results_are_text_wherever_they_stand(results):
+    evil = "<script>alert(1)</script>"
+
+    def renamed(row):
+        return row | {key: row[key].replace("secret.csv", evil) for key in ("stream", "stream_name")}
+
+    report = build_report(with_rows(results, renamed))
+    assert evil not in report.page
+    assert "&lt;script&gt;alert(1)" in report.page

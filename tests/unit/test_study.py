@@ -113,6 +113,38 @@ def test_a_file_is_found_beside_the_study_and_its_columns_are_chosen(load):
     assert not stream.public
 
 
+EVENTS = """timestamp,user,bin
+2013-01-01 05:15,a,east
+2013-01-01 06:59,b,west
+2013-01-01 06:00,a,west
+2013-01-01 08:00,c,east
+"""
+
+
+def test_a_file_of_events_is_counted(load):
+    Path("events.csv").write_text(EVENTS)
+    study = load(GOOD.replace('file = "counts.csv"\ncolumns = ["b"]', 'events = "events.csv"\nstep = "1h"'))
+    stream = study.streams[2]
+    assert stream.read().tolist() == [[1, 0], [0, 2], [0, 0], [1, 0]]
+    assert (stream.label, stream.public) == ("events.csv step=1h", False)
+    run_study(study, "results.parquet")
+    rows = read_results("results.parquet").table.to_pylist()
+    assert {(row["stream_source"], row["steps"], row["bins"]) for row in rows} >= {("events", 4, 2)}
+
+
+def test_dates_in_a_study_are_dates_of_events(load):
+    Path("events.csv").write_text(EVENTS)
+    text = GOOD.replace('file = "counts.csv"\ncolumns = ["b"]', 'events = "events.csv"\nstep = "1h"\nSTART')
+    for start in ("start = 2013-01-01T06:00:00", 'start = "2013-01-01 06:00"'):
+        study = load(text.replace("START", start))
+        assert study.streams[2].read().tolist() == [[0, 2], [0, 0], [1, 0]]
+        run_study(study, "results.parquet")
+        Path("results.parquet").unlink()
+    for start, words in (("stop = 1", "no parameter of events.csv 'stop'"), ("merge = 0", "merge is 0")):
+        with pytest.raises(InputError, match=f"line 21: .*{words}"):
+            load(text.replace("START", start))
+
+
 def test_steps_are_merged_and_a_short_rest_is_left_out(load):
     study = load(GOOD.replace('columns = ["b"]', "merge = 2"))
     assert study.streams[2].read().tolist() == [[4, 6], [12, 14]]
@@ -172,7 +204,7 @@ def test_the_filter_of_a_mechanism_comes_before_that_of_the_study(load):
         ("sanity_bound = 0.01", "crossing_tolerance = 1.5", 4, "a whole number of steps"),
         ('generator = "constant"', 'generator = "constand"', 14, "did you mean 'constant'?"),
         ('generator = "constant"', 'real = "flu_deaths"', 14, "did you mean 'flu_death'?"),
-        ('generator = "constant"', "", 13, "a stream has one of generator, real, file"),
+        ('generator = "constant"', "", 13, "a stream has one of generator, real, file, events"),
         ("length = 20", "lenght = 20", 15, "did you mean 'length'?"),
         ("length = 20", "length = 0", 14, "length and bins must be above 0"),
         ("length = 20", 'length = "long"', 14, ""),
@@ -236,8 +268,8 @@ def data(tmp_path_factory):
     header, row = ",".join(f"c{column}" for column in range(25)), ",".join("7" * 25)
     (folder / "small.csv").write_text("\n".join([header] + [row] * 60) + "\n")
     (folder / "long.csv").write_text("high\n" + "0\n1\n" * 2500)
-    entries = dict.fromkeys(REAL_STREAMS, {"file": "small.csv", "T": 60, "d": 25})
-    entries["adult_income"] = {"file": "long.csv", "T": 5000, "d": 1}
+    small, long = {"file": "small.csv", "T": 60, "d": 25}, {"file": "long.csv", "T": 5000, "d": 1}
+    entries = dict.fromkeys(REAL_STREAMS, small) | {"adult_income": long}
     (folder / "index.json").write_text(json.dumps(entries))
     return folder
 

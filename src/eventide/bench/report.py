@@ -25,7 +25,7 @@ from eventide.bench.report_field import BASELINES, Contest, Field, read_field
 from eventide.bench.report_findings import findings
 from eventide.bench.report_html import Page, sentences, table
 from eventide.bench.report_influence import influences
-from eventide.bench.report_ranking import Rank, ranking
+from eventide.bench.report_ranking import FEWEST_STREAMS, Rank, ranking
 from eventide.bench.report_reference import differences, read_reference
 from eventide.bench.report_streams import ShownStreams, read_shown
 from eventide.bench.report_verdict import about_changes, about_requirements, about_zeros, effect, verdict
@@ -35,6 +35,7 @@ from eventide.errors import InputError
 OURS = "tide"
 MOST_SHOWN = 4  # streams drawn next to their releases
 NOT_PRIVATE = "Results are figures about mechanisms, computed from true counts: they are not private releases."
+NO_INTERVALS = f"Fewer than {FEWEST_STREAMS} streams are too few for intervals."
 INTERVALS = (
     "Intervals are 95 % bootstrap intervals over streams: a stream is drawn with all of its settings, so they say how "
     "much the ranking owes to the choice of streams. A mechanism is as good as the best of a cell if the difference of "
@@ -123,7 +124,7 @@ def build_report(
     page.section(
         "Ranking",
         page.figure(figures.ranking_figure(field, ranks), titled=False, open_table=True),
-        sentences([INTERVALS]),
+        sentences([INTERVALS if len(field.streams) >= FEWEST_STREAMS else NO_INTERVALS]),
     )
     _heat_maps(page, material)
     page.section("Error over w and over epsilon", page.choice("Stream", _curves(material)))
@@ -236,7 +237,7 @@ def _filled(page: Page, material: Material) -> str:
         "about": html.escape(f"{title}. {NOT_PRIVATE}" if title else NOT_PRIVATE),
         "parts": "\n".join(page.parts),
         "plotly": get_plotlyjs(),
-        "charts": json.dumps(page.charts).replace("</", "<\\/"),
+        "charts": json.dumps(page.charts).replace("<", "\\u003c"),
     }
     template = (files("eventide.bench") / "report_page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eventide.arrays import Floats
 from eventide.bench.report_field import Contest, Field
 from eventide.bench.report_ranking import CONFIDENCE, student_quantile
 from eventide.errors import InputError
@@ -65,6 +66,13 @@ def compare(field: Field, other: Field) -> list[Change]:
     return _changes(field, other, pairs[:, known])
 
 
+def geometric_mean(ratios: Floats) -> float:
+    """Of those that exist; 0 if any is."""
+    known = ratios[~np.isnan(ratios)]
+    with np.errstate(divide="ignore"):
+        return float(np.exp(np.log(known).mean())) if known.size else float("nan")
+
+
 def shifts(changes: list[Change]) -> list[Shift]:
     """The changes by mechanism, the most improved first."""
     by_mechanism: dict[str, list[Change]] = {}
@@ -73,7 +81,7 @@ def shifts(changes: list[Change]) -> list[Shift]:
     found = []
     for label, each in by_mechanism.items():
         kinds = [change.kind for change in each]
-        ratio = float(np.exp(np.nanmean(np.log([change.ratio for change in each]))))
+        ratio = geometric_mean(np.array([change.ratio for change in each]))
         found.append(
             Shift(label, len(each), ratio, *(kinds.count(kind) for kind in ("same", "better", "worse", "unclear")))
         )

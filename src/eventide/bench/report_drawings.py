@@ -77,8 +77,8 @@ class Scale(NamedTuple):
 
     def place(self, ratio: float) -> float:
         """Where a ratio lies between the ends, from 0 to 1."""
-        part = math.log(ratio / self.low) / math.log(self.high / self.low)
-        return min(max(part, 0.0), 1.0)
+        inside = min(max(ratio, self.low), self.high)
+        return math.log(inside / self.low) / math.log(self.high / self.low)
 
 
 DISTANCE = Scale(

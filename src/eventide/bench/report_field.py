@@ -76,6 +76,11 @@ class Field:
         return np.asarray(self.means / least[:, None])
 
     @cached_property
+    def logs(self) -> Floats:
+        """Logarithms of the distances, whose means are geometric means."""
+        return np.asarray(np.log(self.deltas))
+
+    @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """Every setting, in the order of the results."""
         return tuple(dict.fromkeys(contest.setting for contest in self.contests))

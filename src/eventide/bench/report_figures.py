@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.bench.report_compare import Change
+from eventide.bench.report_compare import Change, geometric_mean
 from eventide.bench.report_drawings import (
     CHANGE,
     DISTANCE,
@@ -67,11 +67,10 @@ def ranking_figure(field: Field, ranks: Sequence[Rank]) -> Figure:
 
 def overview_map(field: Field, title: str) -> HeatMap:
     """Streams by mechanisms: distances from the best, as geometric means over settings."""
-    logs = np.log(field.deltas)
     labels = list(field.streams)
     means = np.full((len(labels), len(field.mechanisms)), np.nan)
     for place, label in enumerate(labels):
-        ours = logs[[contest.stream == label for contest in field.contests]]
+        ours = field.logs[[contest.stream == label for contest in field.contests]]
         known = ~np.isnan(ours)
         sums = np.where(known, ours, 0).sum(axis=0)
         np.divide(sums, known.sum(axis=0), out=means[place], where=known.any(axis=0))
@@ -171,13 +170,12 @@ def stream_figure(field: Field, contest: Contest, number: int, cells: Sequence[S
 
 def change_figure(field: Field, changes: Sequence[Change]) -> Figure:
     """The errors of these results over those of the others, streams by mechanisms."""
-    logs: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[float]] = {}
     for change in changes:
-        logs.setdefault((change.contest.stream, change.mechanism), []).append(float(np.log(change.ratio)))
-    streams = [label for label in field.streams if any(label == stream for stream, _ in logs)]
-    mechanisms = [label for label in field.mechanisms if any(label == mechanism for _, mechanism in logs)]
-    means = [[np.mean(logs.get((stream, mechanism), [np.nan])) for mechanism in mechanisms] for stream in streams]
-    ratios = np.exp(np.array(means))
+        found.setdefault((change.contest.stream, change.mechanism), []).append(change.ratio)
+    streams = [label for label in field.streams if any(label == stream for stream, _ in found)]
+    mechanisms = [label for label in field.mechanisms if any(label == mechanism for _, mechanism in found)]
+    ratios = np.array([[geometric_mean(np.array(found.get((s, m), []))) for m in mechanisms] for s in streams])
     shorts = [field.streams[label].short for label in streams]
     heat = HeatMap("", shorts, mechanisms, ratios, CHANGE, _texts(ratios, lambda ratio: f"{ratio:.2f}"))
     return Figure(

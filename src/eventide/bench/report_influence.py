@@ -47,8 +47,6 @@ def influences(field: Field) -> list[Influence]:
     """Every numeric parameter that some pair of cells differs in and nothing else, the strongest first."""
     described = [field.described(contest) for contest in field.contests]
     keys = dict.fromkeys(key for each in described for key, value in each.items() if isinstance(value, int | float))
-    with np.errstate(invalid="ignore"):
-        logs = np.log(field.deltas)
     found = []
     for key in keys:
         alike: dict[object, list[int]] = {}
@@ -56,7 +54,7 @@ def influences(field: Field) -> list[Influence]:
             rest = tuple((name, str(value)) for name, value in each.items() if name != key)
             alike.setdefault(rest, []).append(place)
         pairs = [pair for places in alike.values() for pair in combinations(places, 2)]
-        changes = [np.abs(logs[one] - logs[other]) for one, other in pairs]
+        changes = [np.abs(field.logs[one] - field.logs[other]) for one, other in pairs]
         if changes and not np.isnan(changes).all():
             same = np.mean([field.winners[one] == field.winners[other] for one, other in pairs])
             found.append(Influence(key, len(pairs), float(np.exp(np.nanmean(changes))), float(same)))

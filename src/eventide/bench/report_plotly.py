@@ -1,10 +1,12 @@
 """Paints drawings for the page, as what plotly's script takes: data and layout in plain lists and dictionaries.
 
-Colours of texts and lines that follow the page's light or dark scheme are left to the page. Imports the drawings.
+Colours of texts and lines that follow the page's light or dark scheme are left to the page. Plotly reads some HTML in
+texts, so names that come from results are escaped. Imports the drawings.
 """
 
 from __future__ import annotations
 
+import html
 import math
 from typing import Any
 
@@ -24,7 +26,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     return {
         "data": [_curve(curve) for curve in panel.curves],
         "layout": {
-            "title": {"text": panel.title, "font": {"size": 13}},
+            "title": {"text": html.escape(panel.title), "font": {"size": 13}},
             "xaxis": {"title": {"text": panel.x_title, "standoff": 6}, "automargin": True},
             "yaxis": {
                 "title": {"text": panel.y_title, "standoff": 6},
@@ -45,7 +47,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
     mode = "+".join(part for part, wanted in (("lines", style.line), ("markers", style.marker)) if wanted)
     trace: dict[str, Any] = {
         "type": "scatter",
-        "name": curve.name,
+        "name": html.escape(curve.name),
         "mode": mode,
         "x": curve.x,
         "y": [_number(value) for value in curve.y],
@@ -75,9 +77,10 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
     places = [
         [None if math.isnan(ratio) else round(heat.scale.place(ratio), 4) for ratio in row] for row in heat.ratios
     ]
+    rows, columns = list(map(html.escape, heat.rows)), list(map(html.escape, heat.columns))
     hover = [
-        [f"{row}<br>{column}: <b>{shown(ratio)}</b>" for column, ratio in zip(heat.columns, ratios, strict=True)]
-        for row, ratios in zip(heat.rows, heat.ratios.tolist(), strict=True)
+        [f"{row}<br>{column}: <b>{shown(ratio)}</b>" for column, ratio in zip(columns, ratios, strict=True)]
+        for row, ratios in zip(rows, heat.ratios.tolist(), strict=True)
     ]
     trace = {
         "type": "heatmap",
@@ -98,7 +101,7 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
     return {
         "data": [trace],
         "layout": {
-            "title": {"text": heat.title, "font": {"size": 13}},
+            "title": {"text": html.escape(heat.title), "font": {"size": 13}},
             "xaxis": _labels(heat.columns) | {"tickangle": -60, "side": "bottom"},
             "yaxis": _labels(heat.rows) | {"autorange": "reversed"},
             "margin": {"t": 30 if heat.title else 6, "r": 6, "b": 10, "l": 10},
@@ -110,7 +113,7 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
 def _labels(texts: list[str]) -> dict[str, Any]:
     return {
         "tickvals": list(range(len(texts))),
-        "ticktext": texts,
+        "ticktext": list(map(html.escape, texts)),
         "tickfont": {"size": 10},
         "automargin": True,
         "showgrid": False,

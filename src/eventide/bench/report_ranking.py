@@ -40,10 +40,9 @@ class Rank(NamedTuple):
 
 def ranking(field: Field) -> list[Rank]:
     """Mechanisms by their typical distance from the best."""
-    with np.errstate(invalid="ignore"):
-        logs = np.log(field.deltas)
-    typical = np.exp(_column_means(np.nansum(logs, axis=0), np.count_nonzero(~np.isnan(logs), axis=0)))
-    low, high = _over_streams(field, logs)
+    known = ~np.isnan(field.logs)
+    typical = np.exp(_column_means(np.nansum(field.logs, axis=0), known.sum(axis=0)))
+    low, high = _over_streams(field)
     wins, tied = field.wins(), as_good_as_best(field).sum(axis=0)
     cells = np.count_nonzero(~np.isnan(field.means), axis=0)
     worst = np.fmax.reduce(field.deltas, axis=0)
@@ -81,18 +80,20 @@ def student_quantile(confidence: float, freedom: int) -> float:
     return float(sum(term / freedom**power for power, term in enumerate(terms)))
 
 
-def _over_streams(field: Field, logs: Floats) -> tuple[Floats, Floats]:
-    """The interval of each mechanism's geometric mean if the streams had been drawn anew."""
+def _over_streams(field: Field) -> Floats:
+    """Both ends of the interval of each mechanism's geometric mean, had the streams been drawn anew."""
     labels = list(field.streams)
-    member = np.array([[contest.stream == label for contest in field.contests] for label in labels], dtype=np.float64)
+    ends = np.full((2, len(field.mechanisms)), np.nan)
     if len(labels) < FEWEST_STREAMS:
-        return np.full((2, len(field.mechanisms)), np.nan)  # type: ignore[return-value]
+        return ends
+    member = np.array([[contest.stream == label for contest in field.contests] for label in labels], dtype=np.float64)
     draws = np.random.default_rng(0).multinomial(len(labels), [1 / len(labels)] * len(labels), RESAMPLES)
-    sums = draws @ (member @ np.nan_to_num(logs))
-    counts = draws @ (member @ ~np.isnan(logs))
+    sums = draws @ (member @ np.nan_to_num(field.logs))
+    counts = draws @ (member @ ~np.isnan(field.logs))
     tail = (1 - CONFIDENCE) / 2
-    low, high = np.exp(np.nanquantile(_column_means(sums, counts), [tail, 1 - tail], axis=0))
-    return low, high
+    known = counts.any(axis=0)
+    ends[:, known] = np.nanquantile(_column_means(sums, counts)[:, known], [tail, 1 - tail], axis=0)
+    return np.asarray(np.exp(ends))
 
 
 def _column_means(sums: Floats, counts: Floats) -> Floats:

@@ -110,7 +110,7 @@ def shifts_table(shifts: Sequence[Shift]) -> Table:
 def changes_table(field: Field, changes: Sequence[Change]) -> Table:
     """The cells that changed most, of those that did."""
     changed = [change for change in changes if change.kind in ("better", "worse")]
-    changed.sort(key=lambda change: -abs(np.log(change.ratio)))
+    changed.sort(key=lambda change: min(change.ratio, 1 / change.ratio) if change.ratio else 0.0)
     rows = [
         [
             each.mechanism,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.bench.report_compare import Shift
+from eventide.bench.report_compare import Shift, geometric_mean
 from eventide.bench.report_field import BASELINES, Field
 from eventide.bench.report_influence import Influence, Weight, best_by, influences
 from eventide.bench.report_ranking import Rank, as_good_as_best, ranking
@@ -42,7 +42,7 @@ def effect(field: Field, name: str) -> str:
     worst = known[ratios[known].argmax()]
     contest = field.contests[worst]
     wins = (ratios[known] < 1).sum()
-    typical = np.exp(np.log(ratios[known]).mean())
+    typical = geometric_mean(ratios[known])
     return (
         f"{capital(name)} beats the best of all others in {wins} of {known.size} cells; its error is {typical:.3g} "
         f"times theirs in the geometric mean, and {ratios[worst]:.3g} times in its worst cell ({field.place(contest)})."
@@ -88,9 +88,10 @@ def about_changes(shifts: Sequence[Shift]) -> str:
 
 
 def _size(field: Field) -> str:
+    streams = {contest.stream for contest in field.contests}
     return (
         f"{counted(len(field.mechanisms), 'mechanism')} compete in {counted(len(field.contests), 'cell')}: "
-        f"{counted(len(field.streams), 'stream')} under {counted(len(field.settings), 'privacy setting')}, each run "
+        f"{counted(len(streams), 'stream')} under {counted(len(field.settings), 'privacy setting')}, each run "
         f"{counted(field.repetitions, 'time')}, judged by the {METRIC_NAMES.get(field.metric, field.metric)}."
     )
 

@@ -25,9 +25,12 @@ from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
+from eventide.streams.event_counts import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.matrices import Matrix, read_matrix
 from eventide.streams.real import read_real
+
+SOURCES = ("generator", "real", "file", "events")  # of streams
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class StudiedPlanner(StudiedMechanism):
 
 @dataclass(frozen=True)
 class StudiedStream:
-    """A stream by its source: `generator`, `real` or `file`, each with a name; how it is prepared, what is asked of it.
+    """A stream by its source, one of SOURCES, and its name there; how it is prepared, what is asked of it.
 
     columns: the bins to keep, in this order. merge: how many consecutive steps are summed into one. steps: how many of
     these to keep. span: ask for the histogram of so many last steps instead of the counts of each step. workload: ask
@@ -110,6 +113,8 @@ class StudiedStream:
         if self.source == "generator":
             counts = GENERATORS[self.name](**self.parameters)
             return Matrix(counts, tuple(map(str, range(counts.shape[1]))))
+        if self.source == "events":
+            return count_events(self.folder / self.name, **self.parameters)
         return read_real(self.name, self.folder) if self.source == "real" else read_matrix(self.folder / self.name)
 
     def prepared(self, matrix: Matrix) -> Ints:

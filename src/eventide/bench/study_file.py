@@ -21,6 +21,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources
@@ -30,7 +31,16 @@ from typing import Any
 
 from eventide.bench.metrics import METRICS, MetricOptions
 from eventide.bench.plan_runs import PLAN_METRICS
-from eventide.bench.study import Facts, Setting, StudiedMechanism, StudiedPlanner, StudiedStream, Study, labelled
+from eventide.bench.study import (
+    SOURCES,
+    Facts,
+    Setting,
+    StudiedMechanism,
+    StudiedPlanner,
+    StudiedStream,
+    Study,
+    labelled,
+)
 from eventide.bench.study_tables import StudyTables
 from eventide.bench.third_party import find_mechanism, is_third_party, why_refused
 from eventide.bench.toml_lines import TOP, Document, Entry
@@ -41,6 +51,7 @@ from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
+from eventide.streams.event_counts import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
 from eventide.windows.registry import PLANNERS
@@ -52,7 +63,7 @@ OPTIONS: dict[str, tuple[Callable[[float], bool], str]] = {
 }
 TABLES = ("mechanisms", "streams", "privacy")
 TOP_KEYS = ("title", "seed", "repetitions", "metrics", *OPTIONS, "filter", *TABLES)
-SOURCES: dict[str, Collection[str]] = {"generator": GENERATORS, "real": REAL_STREAMS, "file": ()}
+KNOWN_STREAMS: dict[str, Collection[str]] = {"generator": GENERATORS, "real": REAL_STREAMS}
 SET_BY_THE_STUDY = ("epsilon", "window", "bins", "span", "replicas", "noise", "seed")
 WORKLOAD_KEYS = ("workload_seed", "window_factor", "step_factor")
 
@@ -201,8 +212,8 @@ class StudyFile(StudyTables):
             if len(sources) != 1:
                 raise self.document.complaint(f"a stream has one of {', '.join(SOURCES)}", entry)
             source, name = sources[0], str(values.pop(sources[0]))
-            if source != "file" and name not in SOURCES[source]:
-                raise self.document.unknown(f"{source} stream", name, SOURCES[source], entry, source)
+            if source in KNOWN_STREAMS and name not in KNOWN_STREAMS[source]:
+                raise self.document.unknown(f"{source} stream", name, KNOWN_STREAMS[source], entry, source)
             if source == "real" and (missing := why_missing(name, self.data)):
                 self.skipped.append(missing)
                 continue
@@ -211,16 +222,15 @@ class StudyFile(StudyTables):
                 name,
                 folder=(self.data if source == "real" else None) or self.folder,
                 experiments=self.experiments(entry, values, experiments),
-                public=bool(values.pop("public", source != "file")),
+                public=bool(values.pop("public", source in KNOWN_STREAMS)),
                 columns=self.texts(entry, values, "columns"),
                 merge=self.positive(entry, values, "merge", 1),
                 steps=self.positive(entry, values, "steps", None),
                 span=self.positive(entry, values, "span", None),
                 workload=self._workload(entry, values),
-                parameters=values,  # what is left
+                parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
-            parameters = inspect.signature(GENERATORS[name]).parameters if source == "generator" else ()
-            self.check_keys(values, parameters, entry, f"parameter of {name}")
+            self.check_keys(values, _stream_parameters(source, name), entry, f"parameter of {name}")
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
             counts = self.asked(entry, preparing, stream.prepared, matrix)
@@ -254,6 +264,18 @@ class StudyFile(StudyTables):
         built = dict.fromkeys((cell.setting, study.facts[cell.stream.label].bins, cell.stream.span) for cell in cells)
         for setting, bins, span in built:
             self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), span)
+
+
+def _stream_parameters(source: str, name: str) -> list[str]:
+    """The parameters with which a stream is made."""
+    if source == "generator":
+        return list(inspect.signature(GENERATORS[name]).parameters)
+    return list(inspect.signature(count_events).parameters)[1:] if source == "events" else []
+
+
+def _plain(value: Any) -> Any:
+    """A date or time as text, everything else as it is."""
+    return str(value) if isinstance(value, datetime.date | datetime.time) else value
 
 
 def _keywords(cls: type) -> list[str]:

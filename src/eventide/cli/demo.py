@@ -29,14 +29,21 @@ WINDOW = 144  # a day of ten-minute steps
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 @click.option("--no-browser", is_flag=True, help="Do not open the page.")
-def command(out: Path, as_json: bool, no_browser: bool) -> None:
+@click.option("--serve", is_flag=True, help="Publish it live, with a dashboard in the browser, until interrupted.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, metavar="N", help="Of --serve.  [default: any]")
+def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) -> None:
     """Publish a small synthetic city privately and draw it.
 
     Three mechanisms publish the same city. The page shows their numbers beside the true ones, which is possible only
-    because nobody lives there.
+    because nobody lives there. With --serve one of them publishes it live: ten minutes of the city pass in a second.
 
+    \b
     Example: eventide demo --out city.html
+             eventide demo --serve
     """
+    if serve:
+        _serve(port, no_browser)
+        return
     from eventide.cli.demo_page import build_page
     from eventide.cli.demo_run import IDEAS, publish_city
     from eventide.streams.city import build_city
@@ -51,6 +58,20 @@ def command(out: Path, as_json: bool, no_browser: bool) -> None:
     click.echo(f"The picture is in {out}; it needs no network.")
     if sys.stdout.isatty() and not no_browser:
         webbrowser.open(out.resolve().as_uri())
+
+
+def _serve(port: int, no_browser: bool) -> None:
+    from eventide.cli.serve import require_service
+
+    require_service()
+    from eventide.cli.demo_serve import serve_city
+
+    def told(address: str) -> None:
+        click.echo(f"The city is at {address}\nPress Ctrl-C to end it; nothing stays behind.", err=True)
+        if not no_browser:
+            webbrowser.open(address)
+
+    serve_city(EPSILON, WINDOW, port, told)
 
 
 def _write(out: Path, page: str) -> None:

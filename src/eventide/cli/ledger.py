@@ -61,13 +61,11 @@ def _print(found: Account) -> None:
     setting = found.epochs[-1].setting
     epsilon = max(epoch.setting.epsilon for epoch in found.epochs) / 1e9
     click.echo(found.guarantee)
-    click.echo(f"\nspent in the window of {setting.window} steps that ends at each step, of epsilon {epsilon:g}")
-    in_windows = found.in_windows().tolist()
-    for line in bars(in_windows, epsilon, WIDTH, HEIGHT):
-        click.echo(f"  │{line}")
-    columns = -(-len(in_windows) // max(1, -(-len(in_windows) // WIDTH)))
-    click.echo(f"  └{'─' * columns}")
-    click.echo(f"   step {found.epochs[0].first_step} to {found.next_step - 1}\n")
+    if found.next_step:
+        click.echo(f"\nspent in the window of {setting.window} steps that ends at each step")
+        for row, line in enumerate(bars(found.in_windows().tolist(), epsilon, WIDTH, HEIGHT)):
+            click.echo(f"{f'{epsilon:g}' if row == 0 else '':>9} │{line}")
+        click.echo(f"{0:>9} └ steps 0 to {found.next_step - 1}\n")
     _print_returns(found)
     _print_epochs(found)
     for sentence in _verdict(found):

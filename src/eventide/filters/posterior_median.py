@@ -1,8 +1,8 @@
-"""The posterior median: the best guess, in absolute error, of every count at every step, from all looks so far.
+"""The posterior median: the guess with the least absolute error, of every count at every step, from all looks so far.
 
-Promises finite values that are not negative, an interval of stated coverage, constant memory, and the same answer for a
-replica as for a run alone. It reads looks, their noise scales and public facts, so it is free and works behind any
-mechanism. `docs/tide.md` has the mathematics. Imports numpy, `errors` and `privacy`.
+Promises finite values that are not negative, an interval around them, constant memory, and for a replica the same as
+for a run alone. It reads looks, their noise scales and public facts, so it is free, and works behind any mechanism.
+Imports numpy, `errors` and `privacy`.
 """
 
 from __future__ import annotations
@@ -12,125 +12,144 @@ from typing import Any
 
 import numpy as np
 
-from eventide.arrays import Array, Floats, Ints
+from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, drift_over, grid_up_to
-from eventide.filters.posterior_kernels import Cells, Rows, Usual, read_rows, take_looks
+from eventide.filters.posterior_kernels import Common, Looks, Rows, read_rows, take_looks
 from eventide.filters.posterior_scalar_kernels import PACES
-from eventide.filters.posterior_usual import first_usual_values
+from eventide.filters.posterior_usual_kernels import first_usual_values
 from eventide.privacy.measured import Measured
 
-PRIOR_LOOKS = 2.0  # what the prior counts for in a bin's usual values, in looks
-POOL = 1.0
-SHARED_LOOKS = 30.0  # what the usual values of all bins count for
+PRIOR_LOOKS = 2.0  # what the prior counts for among the usual values of a bin, and among bins
+SHARED_LOOKS = 30.0  # what the usual values of all bins together count for
+EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling
 
 
 class PosteriorMedian(Filter):
-    state = ("_rows", "_shared", "_begun", "_tilt")
+    """Releases the median of what each count can be, given every look at its bin and a little of all other bins.
+
+    Each bin may drift or jump, at one of several paces that its looks decide between; where it jumps to is learned from
+    where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
+    sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
+
+    coverage: of the interval from `low` to `high`, as far as the models are right.
+
+    Cost: a few microseconds for each look at a bin, less than one for each other step; 5 kB a bin.
+
+    >>> import eventide as ev
+    >>> uniform = ev.Uniform(epsilon=1, window=50, bins=1, seed=1, filter="posterior-median")
+    >>> errors = abs(ev.run(uniform, [[3]] * 200).values - 3)
+    >>> float(errors.mean()) < 5  # a single look is off by 50
+    True
+    """
+
+    state = ("_rows", "_shared", "_belief", "_begun")
 
     def __init__(self, coverage: float = 0.9) -> None:
         if not 0 < coverage < 1:
-            raise InputError(f"coverage is {coverage!r}; it lies between 0 and 1, as 0.9")
+            raise InputError(f"coverage is {coverage!r}; it is a part of all cases, above 0 and below 1, such as 0.9")
         self.coverage = coverage
 
-    def begin(
-        self, replicas: int, size: int, *, epsilon: float = 1.0, window: int = 1, sensitivity: int = 1, **known: Any
-    ) -> None:
+    def begin(self, replicas: int, size: int, **known: Any) -> None:
+        """Know nothing. The known epsilon, window and sensitivity say how fine and how long the grid must be."""
         self.shape = (replicas, size)
-        self.least_scale = sensitivity / epsilon
-        self.grid = grid_up_to(REACH * self.least_scale * window, single_bin=size == 1)
-        self._cells = Cells(self.grid.first, self.grid.width, self.grid.centre)
-        rows, cells = replicas * size, len(self.grid)
-        self._rows = {
-            "posterior": np.zeros((rows, cells, MODELS), np.float32),
-            "weight": np.zeros((rows, MODELS), np.float32),
-            "log_weight": np.tile(LOG_PRIOR, (rows, 1)),
-            "lesson": np.zeros((rows, cells), np.float32),
-            "learned": np.zeros(rows),
-            "usual_mean": np.zeros(rows),
-            "usual_spread": np.zeros(rows),
-            "mean": np.zeros((rows, PACES)),
-            "variance": np.zeros((rows, PACES)),
-            "bank_weight": np.zeros((rows, PACES)),
-            "pace": np.zeros((rows, PACES)),
-            "positive": np.zeros(rows),
-            "looks": np.zeros(rows, np.int64),
-            "since": np.zeros(rows, np.int64),
-            "scale": np.full(rows, np.inf),
-        }
+        self.least_scale: float = known.get("sensitivity", 1) / known.get("epsilon", 1.0)
+        self.grid = grid_up_to(REACH * self.least_scale * known.get("window", 1), size)
+        rows, cells = replicas * size, len(self.grid.first)
+        self._rows = Rows(
+            posterior=np.zeros((rows, cells, MODELS), np.float32),
+            log_weight=np.zeros((rows, MODELS)),
+            weight=np.zeros((rows, MODELS), np.float32),
+            lesson=np.zeros((rows, cells), np.float32),
+            learned=np.zeros(rows),
+            usual_mean=np.zeros(rows),
+            usual_spread=np.zeros(rows),
+            mean=np.zeros((rows, PACES)),
+            variance=np.zeros((rows, PACES)),
+            bank_weight=np.zeros((rows, PACES)),
+            pace=np.zeros((rows, PACES)),
+            usual_level=np.zeros(rows),
+            looks=np.zeros(rows, np.int64),
+            since=np.zeros(rows, np.int64),
+            scale=np.zeros(rows),
+        )._asdict()
         self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
-        self._tilt: Floats = np.zeros((replicas, MODELS))
-        self._begun = np.zeros(replicas, np.bool_)
-        self._tables: dict[int, tuple[Array, Array]] = {}
-        self.resolved: Floats = np.ones(rows)
+        self._belief: Floats = np.zeros((replicas, MODELS))
+        self._begun: Bools = np.zeros(replicas, np.bool_)
+        self.grid_share: Floats = np.ones(rows)
+        self._drifts: dict[int, tuple[Array, Array]] = {}
+        self._common = self._in_common()
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over a state."""
+        super().restore(snapshot)
+        self._common = self._in_common()
 
     @property
     def rows(self) -> Rows:
+        """What is known of each bin of each replica."""
         return Rows(**self._rows)
 
     def step(self, measured: Measured | None) -> Array:
+        """The medians; 0 for a bin that was never looked at."""
         self._rows["since"] += 1
-        if measured is not None:
+        if measured is not None and measured.fresh.any():
             self._take(measured)
-        tails = (1 - self.coverage) / 2
-        quantile = NormalDist().inv_cdf(1 - tails)
-        out = np.zeros((3, self.shape[0] * self.shape[1]))
-        read_rows(self._cells, self.rows, self._usual(), self.shape[1], tails, quantile, out, self.resolved)
-        self.low, values, self.high = out.reshape(3, *self.shape)
+        quantiles, tail = np.zeros((3, len(self.grid_share))), (1 - self.coverage) / 2
+        target = NormalDist().inv_cdf(1 - tail)
+        read_rows(self.grid, self.rows, self._common, tail, target, quantiles, self.grid_share)
+        self.low, values, self.high = quantiles.reshape(3, *self.shape)
         return values
 
-    def _usual(self) -> Usual:
-        if self.shape[1] == 1:
-            return Usual(np.tile(PRIOR_LOOKS * self.grid.prior, (self.shape[0], 1)).astype(np.float32), PRIOR_LOOKS, self._tilt)
-        common = PRIOR_LOOKS * self.grid.prior + SHARED_LOOKS * self._shared
-        return Usual(common.astype(np.float32), PRIOR_LOOKS + SHARED_LOOKS, self._tilt)
-
     def _take(self, measured: Measured) -> None:
-        fresh, scale = (np.broadcast_to(field, self.shape) for field in (measured.fresh, measured.scale))
-        values = np.broadcast_to(measured.values, self.shape).astype(np.float64)
-        if self.shape[1] > 1:
-            for replica in np.flatnonzero(fresh.any(axis=1) & ~self._begun):
-                here = fresh[replica]
-                self._shared[replica] = first_usual_values(
-                    self.grid, values[replica, here], scale[replica, here], PRIOR_LOOKS
-                )
-                self._begun[replica] = True
-        looking = np.flatnonzero(fresh)
-        passing, staying, table = self._drift(self._rows["since"][looking])
-        take_looks(
-            self._cells,
-            self.rows,
-            self._usual(),
-            self.shape[1],
-            self.least_scale,
-            looking,
-            values.ravel()[looking],
-            scale.ravel()[looking],
-            table,
-            passing,
-            staying,
+        values, scale, fresh = (
+            np.broadcast_to(field, self.shape) for field in (measured.values, measured.scale, measured.fresh)
         )
-        if self.shape[1] > 1:
-            self._share(fresh.any(axis=1))
+        several = self.shape[1] > 1
+        if several:
+            self._begin_sharing(values, scale, fresh)
+        row = np.flatnonzero(fresh)
+        passing, staying, table = self._drift(self._rows["since"][row])
+        looks = Looks(row, values.ravel()[row].astype(np.float64), scale.ravel()[row], table)
+        take_looks(self.grid, self.rows, self._common, looks, passing, staying, self.least_scale)
+        if several:
+            self._share(np.flatnonzero(fresh.any(axis=1)))
 
     def _drift(self, steps: Ints) -> tuple[Array, Array, Ints]:
-        distinct, table = np.unique(steps, return_inverse=True)
-        found = []
+        """The drift tables for the steps since the last look, and which row takes which."""
+        rounded = np.rint(2 ** (np.rint(4 * np.log2(steps)) / 4)).astype(np.int64)
+        distinct, table = np.unique(np.where(steps <= EXACT_DRIFTS, steps, rounded), return_inverse=True)
         for count in distinct.tolist():
-            if count not in self._tables:
-                self._tables[count] = drift_over(self.grid, count, self.least_scale)
-            found.append(self._tables[count])
-        return np.stack([pair[0] for pair in found]), np.stack([pair[1] for pair in found]), table
+            if count not in self._drifts:
+                self._drifts[count] = drift_over(self.grid, count, self.least_scale)
+        passing, staying = zip(*(self._drifts[count] for count in distinct.tolist()), strict=True)
+        return np.stack(passing), np.stack(staying), table
 
-    def _share(self, replicas: Array) -> None:
-        lesson = self._rows["lesson"].reshape(*self.shape, -1)
-        learned = self._rows["learned"].reshape(self.shape)
-        prior = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
-        weight = self._rows["weight"].reshape(*self.shape, -1)
-        for replica in np.flatnonzero(replicas):
-            pooled = (PRIOR_LOOKS * prior + weight[replica].sum(axis=0)) / (PRIOR_LOOKS + self.shape[1])
-            self._tilt[replica] = POOL * np.log(pooled / prior)
+    def _begin_sharing(self, values: Array, scale: Array, fresh: Bools) -> None:
+        """At the first look of a replica: how are counts spread over bins?"""
+        for replica in np.flatnonzero(fresh.any(axis=1) & ~self._begun):
+            seen = fresh[replica]
+            looks = np.stack([values[replica, seen], scale[replica, seen]], axis=1)
+            distinct, bins = np.unique(looks, axis=0, return_counts=True)
+            self._shared[replica] = first_usual_values(self.grid, PRIOR_LOOKS, distinct, bins)
+            self._begun[replica] = True
+        self._common = self._in_common()
+
+    def _share(self, replicas: Ints) -> None:
+        """What the bins of each replica learned becomes what all of them are given."""
+        lesson, weight = (self._rows[name].reshape(*self.shape, -1) for name in ("lesson", "weight"))
+        learned, prior = self._rows["learned"].reshape(self.shape), np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
+        for replica in replicas:
             seen = learned[replica] > 0
-            part = 1 / learned[replica, seen]
-            self._shared[replica] = (part.astype(np.float32) @ lesson[replica, seen]) / seen.sum()
+            part = (1 / learned[replica, seen]).astype(np.float32)
+            self._shared[replica] = part @ lesson[replica, seen] / len(part)
+            models = PRIOR_LOOKS * prior + weight[replica, seen].sum(axis=0)
+            self._belief[replica] = np.log(models / models.sum() / prior)
+        self._common = self._in_common()
+
+    def _in_common(self) -> Common:
+        usual, given = np.tile(PRIOR_LOOKS * self.grid.prior, (self.shape[0], 1)), PRIOR_LOOKS
+        if self.shape[1] > 1:
+            usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
+        return Common(usual.astype(np.float32), given, self._belief)

@@ -20,7 +20,8 @@ PACES = len(ADDITIVE) + len(RELATIVE)
 PRIOR = 0.6 ** np.arange(PACES) / np.sum(0.6 ** np.arange(PACES))
 STAYING = 0.98  # chance that the pace is the same at the next look
 SHARP, BLURRED = 30.0, 0.001  # what is known, in noise scales: beyond, only the look counts, or it says nothing
-ROOT_HALF = math.sqrt(0.5)
+ROOT_HALF, ROOT_TAU = math.sqrt(0.5), math.sqrt(2 * math.pi)
+NEWTON_STEPS, UNBELIEVED = 20, 1e-4
 
 
 @njit(cache=True, error_model="numpy")
@@ -55,8 +56,11 @@ def update_bank(
 
 
 @njit(cache=True, error_model="numpy")
-def set_paces(least_scale: float, level: float, usual_level: float, pace: Floats) -> None:
+def set_paces(least_scale: float, mean: Floats, weight: Floats, usual_level: float, pace: Floats) -> None:
     """The variance that each filter adds a step."""
+    level = 0.0
+    for model in range(PACES):
+        level += weight[model] * max(mean[model], 0.0)
     for model in range(PACES):
         relative = model - len(ADDITIVE)
         if relative < 0:
@@ -97,7 +101,7 @@ def laplace_update(look: float, variance: float, scale: float) -> tuple[float, f
     if known < BLURRED:
         return 0.0, variance, -abs(look) / scale - math.log(2 * scale)
     if known > SHARP:
-        return look, 2 * scale * scale, -0.5 * look * look / variance - math.log(deviation * math.sqrt(2 * math.pi))
+        return look, 2 * scale * scale, -0.5 * look * look / variance - math.log(deviation * ROOT_TAU)
     shift = variance / scale
     low, high = (look - shift) / deviation, -(look + shift) / deviation
     log_low, hazard_low, left_low = normal_tail(low)
@@ -120,11 +124,11 @@ def normal_tail(place: float) -> tuple[float, float, float]:
     """Of a standard normal cut to below `place`: log of its mass, density over mass at the cut, variance left."""
     if place > -8:
         mass = 0.5 * math.erfc(-place * ROOT_HALF)
-        hazard = math.exp(-0.5 * place * place) / (math.sqrt(2 * math.pi) * mass)
+        hazard = math.exp(-0.5 * place * place) / (ROOT_TAU * mass)
         return math.log(mass), hazard, 1 - hazard * (place + hazard)
     inverse = 1 / (place * place)
     series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse))
-    log_mass = -0.5 * place * place - math.log(-place * math.sqrt(2 * math.pi)) + math.log(series)
+    log_mass = -0.5 * place * place - math.log(-place * ROOT_TAU) + math.log(series)
     return log_mass, -place / series, inverse * (1 - 6 * inverse)
 
 
@@ -146,31 +150,25 @@ def bank_state(
 
 
 @njit(cache=True, error_model="numpy")
-def bank_quantile(
-    mean: Floats, deviation: Floats, weight: Floats, centre: float, typical: float, target: float
-) -> float:
+def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float, target: float) -> float:
     """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket."""
     wanted = 0.5 * math.erfc(-target * ROOT_HALF)
     low, high = np.inf, -np.inf
     for model in range(PACES):
-        if weight[model] > 1e-4:
-            low = min(low, mean[model] + (target - 1) * deviation[model] if target != 0 else mean[model])
-            high = max(high, mean[model] + (target + 1) * deviation[model] if target != 0 else mean[model])
-    place = min(max(centre + target * typical, low), high)
-    for _ in range(20):
+        place = mean[model] + target * deviation[model]  # the mixture's lies between those of its parts
+        low, high = min(low, place), max(high, place)
+    place = min(max(guess, low), high)
+    for _ in range(NEWTON_STEPS):
         mass, density = 0.0, 0.0
         for model in range(PACES):
-            if weight[model] > 1e-4:
+            if weight[model] > UNBELIEVED:
                 apart = (place - mean[model]) / deviation[model]
                 mass += weight[model] * 0.5 * math.erfc(-apart * ROOT_HALF)
                 density += weight[model] * math.exp(-0.5 * apart * apart) / deviation[model]
         excess = mass - wanted
-        if abs(excess) < 1e-3:
+        if abs(excess) < UNBELIEVED:
             break
-        if excess > 0:
-            high = place
-        else:
-            low = place
-        moved = place - excess / (density / math.sqrt(2 * math.pi))
+        low, high = (low, place) if excess > 0 else (place, high)
+        moved = place - excess * ROOT_TAU / density
         place = moved if low < moved < high else (low + high) / 2
     return place

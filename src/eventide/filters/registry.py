@@ -1,30 +1,36 @@
-"""Filters by name, for command lines and saved states. Imports `filters`."""
+"""Filters by name, for command lines and saved states, resolved on first use. Imports `filters`."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.filters.base import Filter, Repeat
-from eventide.filters.kalman import Kalman
-from eventide.filters.posterior_median import PosteriorMedian
-from eventide.filters.truncate import Truncate
+from eventide.filters.base import Filter
 
-_FILTERS: dict[str, type[Filter]] = {"kalman": Kalman, "repeat": Repeat, "truncate": Truncate}
+_HOMES = {
+    "kalman": ("eventide.filters.kalman", "Kalman"),
+    "posterior-median": ("eventide.filters.posterior_median", "PosteriorMedian"),
+    "repeat": ("eventide.filters.base", "Repeat"),
+    "truncate": ("eventide.filters.truncate", "Truncate"),
+}
 
 
 def names() -> list[str]:
     """The names a filter can be asked for by."""
-    return sorted(_FILTERS)
+    return sorted(_HOMES)
 
 
 def by_name(name: str, **parameters: Any) -> Filter:
     """A new filter; its parameters are those of its class."""
-    if name not in _FILTERS:
+    if name not in _HOMES:
         raise InputError(f"there is no filter {name!r}; choose one of {', '.join(names())}")
-    return _FILTERS[name](**parameters)
+    module, cls = _HOMES[name]
+    built: Filter = getattr(importlib.import_module(module), cls)(**parameters)
+    return built
 
 
 def name_of(chosen: Filter) -> str | None:
     """The name under which the class of `chosen` is registered, if it is."""
-    return next((name for name, cls in _FILTERS.items() if cls is type(chosen)), None)
+    home = (type(chosen).__module__, type(chosen).__name__)
+    return next((name for name, registered in _HOMES.items() if registered == home), None)

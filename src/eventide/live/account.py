@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.errors import StoreError
+from eventide.errors import InputError
 from eventide.live.store import Epoch, Store
 from eventide.live.verification import Verification, verify
 from eventide.privacy.amounts import NANO
@@ -72,7 +72,7 @@ def account(store: Store) -> Account:
     next_step = store.next_step()  # first: whatever is committed while this reads is left out
     epochs = [epoch for epoch in store.epochs() if epoch.first_step <= next_step]
     if not epochs:
-        raise StoreError("this store is empty; nothing was ever published to it")
+        raise InputError("this store is new: nothing was ever published to it")
     entries = [entry for entry in store.entries() if entry.step < next_step]
     current = epochs[-1]
     ahead = verify(entries, epochs, next_step + min(current.setting.window, FURTHEST)).spending[-1]

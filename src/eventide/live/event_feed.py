@@ -127,7 +127,7 @@ class EventFeed:
 
     def take(self, batch: Batch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
-        counters = Counters(refused=batch.events.refused)
+        counters = Counters(refused=batch.events.refused.copy())
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):
             tallies = ((step, self._tally(users, bins).to_bytes()) for step, users, bins in parts)
@@ -185,7 +185,7 @@ class EventFeed:
             time, arrival, bins = time[good], arrival[good], bins[good]
             users = None if users is None else users[good]
         if self._source is not None and not self._source.records_arrival:
-            arrival = np.minimum(arrival, self._seen_until)
+            pass
         return list(self._in_time(self.timeline.index(time), arrival, users, bins, counters))
 
     def _in_time(

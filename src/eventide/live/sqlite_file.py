@@ -25,7 +25,8 @@ _FIRST_SCHEMA = """
 CREATE TABLE store (
     id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, key BLOB NOT NULL, for_tests INTEGER NOT NULL,
     digest BLOB NOT NULL);
-CREATE TABLE writer (id INTEGER PRIMARY KEY CHECK (id = 1), fence INTEGER NOT NULL);
+CREATE TABLE head (
+    id INTEGER PRIMARY KEY CHECK (id = 1), fence INTEGER NOT NULL, step INTEGER NOT NULL, chain BLOB NOT NULL);
 CREATE TABLE epoch (
     number INTEGER PRIMARY KEY, first_step INTEGER NOT NULL, measured_from INTEGER NOT NULL, restored INTEGER NOT NULL,
     setting TEXT NOT NULL, guarantee TEXT NOT NULL, digest BLOB NOT NULL);
@@ -39,7 +40,7 @@ CREATE TABLE kept (id INTEGER PRIMARY KEY, step INTEGER NOT NULL, tally BLOB NOT
 CREATE TABLE batch (name TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE delivery (sink TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE migration (version INTEGER PRIMARY KEY, at TEXT NOT NULL);
-INSERT INTO writer VALUES (1, 0);
+INSERT INTO head VALUES (1, 0, -1, x'');
 """
 
 Migration = Callable[[sqlite3.Connection], None]
@@ -82,7 +83,7 @@ def refuse_remains(path: Path) -> None:
                 f"{path} is missing but its log {path.name}{suffix} is there; put the store back beside it, or restore "
                 "a backup and go on with --after-restore"
             )
-    if "step" in (note := read_note(path)):
+    if (note := read_note(path)) and note["step"] >= 0:
         raise StoreError(
             f"{path} is missing but had come to step {note['step']}; restore a backup and go on with --after-restore, "
             f"or remove {lock_path(path).name} to begin with an empty ledger"

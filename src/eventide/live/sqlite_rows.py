@@ -22,6 +22,14 @@ ROWS_AT_A_TIME = 64  # a reader never holds the file for longer than these take
 NO_CHAIN = b""
 
 
+class Head(NamedTuple):
+    """Which writer may commit, and the last step with the chain's digest there; kept apart, so that a loss shows."""
+
+    fence: int
+    step: int
+    chain: bytes
+
+
 class StoredCharges(NamedTuple):
     """What a step was charged; the chain ties it to all steps before."""
 
@@ -76,17 +84,18 @@ class CheckedRows:
             raise self.damaged("its name and key")
         return row[0], row[1], bool(row[2])
 
-    def fence(self) -> int:
-        """The number of the writer who may commit."""
-        row = self.one("SELECT fence FROM writer")
+    def head(self) -> Head:
+        """Where the store stands; its step is -1 before the first."""
+        row = self.one("SELECT fence, step, chain FROM head")
         if row is None:
-            raise self.damaged("the writer's place")
-        return int(row[0])
+            raise self.damaged("its head")
+        return Head._make(row)
 
-    def last_step(self) -> int:
-        """The last step stored, -1 where there is none."""
-        row = self.one("SELECT MAX(step) FROM step")
-        return -1 if row is None or row[0] is None else int(row[0])
+    def check_head(self) -> None:
+        """Refuse a table of steps that has lost its end."""
+        last = self.one("SELECT step, chain FROM step ORDER BY step DESC LIMIT 1")
+        if (last or (-1, NO_CHAIN)) != self.head()[1:]:
+            raise self.damaged("the end of its steps")
 
     def chain_before(self, step: int) -> bytes:
         """The chain's digest at the last step stored before this one."""
@@ -149,6 +158,7 @@ class CheckedRows:
                 raise self.damaged(f"its structure ({found})")
         for _ in self.steps(0):
             pass
+        self.check_head()
         self.identity()
         self.epochs()
         self.kept()

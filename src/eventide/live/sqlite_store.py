@@ -20,7 +20,7 @@ from eventide.live.digests import digest
 from eventide.live.quarantine import first_measured
 from eventide.live.setting_changes import refuse_noise, refuse_other_setting, refuse_other_steps, setting_text
 from eventide.live.sqlite_file import PATIENCE, refusals
-from eventide.live.sqlite_rows import CheckedRows, sealed
+from eventide.live.sqlite_rows import CheckedRows, Head, sealed
 from eventide.live.store import Commit, Epoch, Setting, Standing, Store
 from eventide.live.writer_lock import WriterLock
 from eventide.privacy.ledger import Entry
@@ -59,16 +59,19 @@ class SqliteStore(Store):
         with refusals(self.path):
             lock = WriterLock(self.path, take_over=take_over)
         try:
-            with self._transaction("inside-epoch"):
+            with self._transaction("inside-epoch") as head:
+                self._rows.check_head()
                 if not after_restore:
                     self._refuse_forgotten(lock)
                 epoch = self._epoch_for(setting, new_epoch=new_epoch)
-                self._connection.execute("UPDATE writer SET fence = fence + 1")
-                fence, standing = self._rows.fence(), self._standing(epoch)
+                self._connection.execute("UPDATE head SET fence = ?", (head.fence + 1,))
+                standing = self._standing(epoch)
+            with refusals(self.path):
+                lock.settle(self.name, head.step)
         except BaseException:
             lock.release()
             raise
-        self._writer = _Writer(lock, fence, epoch)
+        self._writer = _Writer(lock, head.fence + 1, epoch)
         faults.passing("after-epoch")
         return standing
 
@@ -100,11 +103,12 @@ class SqliteStore(Store):
         _refuse_misplaced(commit, writer.epoch)
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
         content = (json.dumps(commit.position), commit.release, commit.tape)
-        with self._transaction("inside-transaction"):
-            if commit.step != (next_step := self.next_step()):
+        with self._transaction("inside-transaction") as head:
+            if commit.step != (next_step := max(head.step + 1, writer.epoch.first_step)):
                 raise StateError(f"step {commit.step} came to be committed where step {next_step} is next")
-            row = sealed(self._rows.chain_before(commit.step), commit.step, writer.epoch.number, entries, *content)
+            row = sealed(head.chain, commit.step, writer.epoch.number, entries, *content)
             execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            execute("UPDATE head SET step = ?, chain = ?", (row.step, row.chain))
             if commit.snapshot is not None:
                 saved = (commit.step, commit.snapshot, digest(commit.step, commit.snapshot))
                 execute("REPLACE INTO snapshot VALUES (1, ?, ?, ?)", saved)
@@ -134,7 +138,7 @@ class SqliteStore(Store):
     def next_step(self) -> int:
         """The first step that is not released."""
         begun = self._rows.one("SELECT first_step FROM epoch ORDER BY number DESC LIMIT 1")
-        return max(self._rows.last_step() + 1, 0 if begun is None else int(begun[0]))
+        return max(self._rows.head().step + 1, 0 if begun is None else int(begun[0]))
 
     def delivered(self, sink: str) -> int:
         """The last step that a sink has confirmed, -1 before the first."""
@@ -189,14 +193,15 @@ class SqliteStore(Store):
         return self._writer
 
     @contextmanager
-    def _transaction(self, point: str = "") -> Iterator[None]:
+    def _transaction(self, point: str = "") -> Iterator[Head]:
         """All or nothing, on disk at the end; refused if another writer took this one's place."""
         with self._rows.turn, refusals(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                if self._writer is not None and self._rows.fence() != self._writer.fence:
+                head = self._rows.head()
+                if self._writer is not None and head.fence != self._writer.fence:
                     raise StoreError(f"{self.path} was taken over by another writer; this one commits nothing any more")
-                yield
+                yield head
                 faults.passing(point)
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -250,7 +255,7 @@ class SqliteStore(Store):
             pass
         taken, state = self._rows.snapshot()
         taken = max(taken, epoch.measured_from - 1)
-        since = list(self._rows.steps(min(taken + 1, self._rows.last_step())))
+        since = list(self._rows.steps(min(taken + 1, self._rows.head().step)))
         return Standing(
             next_step=next_step,
             origin=epoch.measured_from,

@@ -43,6 +43,9 @@ class Standing(NamedTuple):
     position: Position
     key: bytes  # secret, drawn once per store
 
+    def __repr__(self) -> str:
+        return f"<standing before step {self.next_step}>"
+
 
 class Commit(NamedTuple):
     """Everything of one step, made durable together."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,24 +21,33 @@ _LENGTH = 240  # bytes; every note has the same length, so that one write replac
 
 
 class WriterLock:
-    """The place of the only writer of the store at `path`, taken from the moment it is made until `release`."""
+    """The place of the only writer of the store at `path`, held from the moment it is made until `release`.
+
+    With `take_over` it may belong to another still; `settle` then takes it away.
+    """
 
     def __init__(self, path: Path, *, take_over: bool = False) -> None:
         self._path = lock_path(path)
-        noted = read_note(path)
-        if take_over:  # whoever holds the old file keeps a lock on something that has no name any more
-            self._path.unlink(missing_ok=True)
+        self._note = noted = read_note(path)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        self._held = _lock(self._file)
+        if not self._held and not take_over:
             os.close(self._file)
             who, since = noted.get("pid", "unknown"), noted.get("since", "an unknown time")
             raise StoreError(
                 f"{path} is being written by process {who} since {since}; stop it, or take its place with --take-over"
-            ) from None
-        self._note = noted | {"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
-        self._write()
+            )
+
+    def settle(self, store: str, last_step: int) -> None:
+        """Say who is here; whoever held the place keeps a lock on a file that has no name any more."""
+        self._note |= {"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+        if not self._held:
+            os.close(self._file)
+            fresh = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+            self._file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            self._held = _lock(self._file)
+            fresh.replace(self._path)
+        self.note(store, max(last_step, self.reached(store)))
 
     def reached(self, store: str) -> int:
         """The last step that the store of this name is known to have committed, -1 where nothing is known."""
@@ -46,14 +56,11 @@ class WriterLock:
     def note(self, store: str, step: int) -> None:
         """Remember that a store has committed a step."""
         self._note |= {"store": store, "step": step}
-        self._write()
+        os.pwrite(self._file, json.dumps(self._note).ljust(_LENGTH - 1).encode() + b"\n", 0)
 
     def release(self) -> None:
         """Let the next writer in."""
         os.close(self._file)
-
-    def _write(self) -> None:
-        os.pwrite(self._file, json.dumps(self._note).ljust(_LENGTH - 1).encode() + b"\n", 0)
 
 
 def lock_path(path: Path) -> Path:
@@ -65,6 +72,14 @@ def read_note(path: Path) -> dict[str, Any]:
     """What the last writer of the store at `path` noted; empty where nothing can be read."""
     try:
         note = json.loads(lock_path(path).read_bytes())
-    except (OSError, ValueError):
+        return {"pid": int(note["pid"]), "since": str(note["since"]), "store": note["store"], "step": int(note["step"])}
+    except (OSError, ValueError, TypeError, KeyError):
         return {}
-    return note if isinstance(note, dict) else {}
+
+
+def _lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -23,6 +23,7 @@ _HOMES = {
     "adapub": ("eventide.mechanisms.adapub", "AdaPub"),
     "pegasus": ("eventide.mechanisms.pegasus", "PeGaSus"),
     "spas": ("eventide.mechanisms.spas", "SPAS"),
+    "tide": ("eventide.mechanisms.tide", "Tide"),
     "rg": ("eventide.mechanisms.retroactive_grouping", "RetroactiveGrouping"),
     "rg-baseline": ("eventide.mechanisms.window_baselines", "TimeUnitBaseline"),
     "rg-window-baseline": ("eventide.mechanisms.window_baselines", "WindowBaseline"),

@@ -1,8 +1,12 @@
-"""What each interval between looks would cost, predicted from what is known of every bin: numba and numpy only."""
+"""The error that each interval between looks would have, predicted from what is known of every bin.
+
+numba and numpy only.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -12,70 +16,68 @@ from eventide.filters.posterior_grid import DRIFT, JUMP, MODELS
 from eventide.filters.posterior_kernels import Rows
 from eventide.filters.posterior_scalar_kernels import PACES
 
-TABLE_BEGIN, TABLE_STEP, TABLE_SIZE = -40.0, 0.5, 400  # of log2 of a variance
+NEGLIGIBLE = 1e-4  # a weight
+
+
+class Intervals(NamedTuple):
+    """Intervals to choose from: steps, variance of a look's noise, and by model the part of steps after a jump."""
+
+    steps: Floats
+    noise: Floats
+    missed: Floats
 
 
 @njit(cache=True, error_model="numpy")
-def predicted_losses(
-    knob: Floats, candidates: Floats, noise: Floats, table: Floats, rows: Rows, resolved: Floats, median: Floats, least_scale: float, looks: Bools, loss: Floats
-) -> None:
-    """The error that each interval of `table` would have on average, added over the bins of a replica.
+def predicted_errors(
+    intervals: Intervals, rows: Rows, median: Floats, grid_share: Floats, least_scale: float, looks: Bools
+) -> Floats:
+    """The mean error at each interval, `(replicas, intervals)`, added over bins; 0 for replicas that did not look.
 
-    Inside a bin the logarithms are averaged over models: a mean of errors would be ruled by the fastest model.
+    Inside a bin logarithms are averaged over models: a mean of errors would be ruled by the fastest model.
     """
-    loss[:] = 0
-    logarithm = np.empty(loss.shape[1])
-    bins = len(median) // len(loss)
+    choices = len(intervals.steps)
+    errors, logarithm, never = np.zeros((len(looks), choices)), np.empty(choices), np.zeros(choices)
+    bins = len(median) // len(looks)
     for row in range(len(median)):
         if not looks[row // bins]:
             continue
         logarithm[:] = 0
-        if resolved[row] > 0.001:
-            level = max(median[row], rows.usual_mean[row])
-            for model in range(MODELS):
+        level, spread = max(median[row], rows.usual_mean[row]), rows.usual_spread[row]
+        for model in range(MODELS):
+            weight = grid_share[row] * rows.weight[row, model]
+            if weight > NEGLIGIBLE:
                 drift = 2 * (DRIFT[model] * (least_scale / 2 + level)) ** 2
-                weight = resolved[row] * rows.weight[row, model]
-                if weight > 1e-4:
-                    add_jumping(knob, candidates, noise, drift, JUMP[model], rows.usual_spread[row], weight, logarithm)
-        if resolved[row] < 0.999:
-            for model in range(PACES):
-                look_up(table, rows.pace[row, model], (1 - resolved[row]) * rows.bank_weight[row, model], logarithm)
-        for interval in range(len(logarithm)):
-            loss[row // bins, interval] += math.exp(logarithm[interval])
+                jumps = 2 * JUMP[model] * spread * spread
+                add_errors(intervals, drift, jumps, spread * intervals.missed[model], weight, logarithm)
+        for model in range(PACES):
+            weight = (1 - grid_share[row]) * rows.bank_weight[row, model]
+            if weight > NEGLIGIBLE:
+                add_errors(intervals, rows.pace[row, model], 0.0, never, weight, logarithm)
+        errors[row // bins] += np.exp(logarithm)
+    return errors
 
 
 @njit(cache=True, error_model="numpy")
-def look_up(table: Floats, variance: float, weight: float, logarithm: Floats) -> None:
-    """Add the weighted logarithm of the error at a variance a step, for each interval."""
-    if weight < 1e-4:
-        return
-    place = (math.log2(max(variance, 1e-12)) - TABLE_BEGIN) / TABLE_STEP
-    cell = min(max(int(place), 0), TABLE_SIZE - 2)
-    part = place - cell
-    for interval in range(len(logarithm)):
-        logarithm[interval] += weight * ((1 - part) * table[cell, interval] + part * table[cell + 1, interval])
-
-
-@njit(cache=True, error_model="numpy")
-def add_jumping(
-    knob: Floats, candidates: Floats, noise: Floats, drift: float, jump: float, spread: float, weight: float, logarithm: Floats
+def add_errors(
+    intervals: Intervals, drift: float, jumps: float, missed: Floats, weight: float, logarithm: Floats
 ) -> None:
-    """Add the weighted logarithm of the error of a count that drifts and jumps, for each interval.
+    """Add the weighted logarithm of one model's error at each interval.
 
+    `drift` and `jumps` are variances a step, `missed` the error of jumps not seen yet. A rare jump is less than the
+    walk of the same variance, and what looks like one is often the start of a wave: the truth is taken half way.
     """
-    jumping = 2 * jump * spread * spread
-    for place in range(len(candidates)):
-        steps = candidates[place]
-        grown = (drift + jumping) * steps
-        before = 0.5 * (grown + math.sqrt(grown * (grown + 4 * noise[place])))
-        if knob[0] > 0:
-            before = min(before, drift * steps + knob[0] * spread * spread)
-        after = before * noise[place] / (before + noise[place])
-        missed = 1 - (1 - (1 - jump) ** steps) / (jump * steps)
-        middle, end = math.sqrt(after + drift * (steps - 1) / 2), math.sqrt(after + drift * (steps - 1))
-        error = (math.sqrt(after) + 4 * middle + end) / 6 + spread * missed
-        q = drift + jumping
-        middle, end = math.sqrt(after + q * (steps - 1) / 2), math.sqrt(after + q * (steps - 1))
-        walk = (math.sqrt(after) + 4 * middle + end) / 6
-        error = error ** knob[1] * walk ** (1 - knob[1])
-        logarithm[place] += weight * math.log(error + 1e-9)
+    for choice in range(len(intervals.steps)):
+        steps, noise = intervals.steps[choice], intervals.noise[choice]
+        grown = (drift + jumps) * steps
+        before = 0.5 * (grown + math.sqrt(grown * (grown + 4 * noise)))
+        after = before * noise / (before + noise)
+        walking = waiting_error(after, drift + jumps, steps)
+        jumping = waiting_error(after, drift, steps) + missed[choice]
+        logarithm[choice] += weight * 0.5 * math.log(walking * jumping)
+
+
+@njit(cache=True, error_model="numpy")
+def waiting_error(after: float, variance: float, steps: float) -> float:
+    """The deviation of a random walk from a look to the step before the next, on average (Simpson's rule)."""
+    middle, last = after + variance * (steps - 1) / 2, after + variance * (steps - 1)
+    return (math.sqrt(after) + 4 * math.sqrt(middle) + math.sqrt(last)) / 6

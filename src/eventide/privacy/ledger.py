@@ -180,10 +180,11 @@ class WindowLedger(Stateful):
 
     def advance(self) -> None:
         """Seal the current step and begin the next: the oldest step of the window falls out of it."""
-        self._enter("point", "", self._point + self._peak)
+        points = self._point + self._peak
+        self._enter("point", "", points)
         self._worst = np.maximum(self._worst, self._spent)
         self._make_room(self.step + 1)
-        self._rows[self.step % self.window] = self._point + self._peak + self._closed
+        self._rows[self.step % self.window] = points + self._closed
         self.step += 1
         if self.step >= self.window:
             self._spent = self._spent - self._rows[self.step % self.window]

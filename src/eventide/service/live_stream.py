@@ -100,7 +100,8 @@ class LiveStream:
         return "behind" if self.feed.overdue() > SLACK else "running"
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
-        """Up to `most` stored releases from `first` on, none after `last`."""
+        """Up to `most` stored releases from `first` on, none after `last`; those over other bins than now left out."""
+        first = max(first, self._first_step)
         end = first + most - 1 if last is None else min(last, first + most - 1)
         return list(self._stored.releases(first, end))
 
@@ -134,7 +135,10 @@ class LiveStream:
             self.feed.end()
 
     def _spent_so_far(self) -> Spending:
-        self._epoch = self._stored.epochs()[-1]
+        epochs = self._stored.epochs()
+        self._epoch = epochs[-1]
+        same = itertools.takewhile(lambda epoch: epoch.setting.bins == self._epoch.setting.bins, reversed(epochs))
+        self._first_step = min(epoch.first_step for epoch in same)
         spending = Spending(self.settings.window)
         self._count(spending, self._epoch.first_step, self.board.last)
         return spending

@@ -70,6 +70,14 @@ class WindowAnswer(BaseModel):
     in_window: float
 
 
+class ReturnAnswer(BaseModel):
+    """At this step so much of what was spent is outside the window again."""
+
+    step: int
+    start: str | None
+    amount: float
+
+
 class LedgerAnswer(BaseModel):
     """The budget: of the window that ends now, of the fullest ever, and of the latest windows."""
 
@@ -79,6 +87,7 @@ class LedgerAnswer(BaseModel):
     left: float
     worst: float
     verified: bool
+    next_return: ReturnAnswer | None
     history: list[WindowAnswer]
 
 

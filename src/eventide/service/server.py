@@ -68,6 +68,7 @@ def listen(config: Config) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((server.host, server.port))
+        listening.listen()  # whoever is told the address finds somebody there
     except OSError as problem:
         listening.close()
         raise InputError(

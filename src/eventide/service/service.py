@@ -100,6 +100,7 @@ class Service:
             models.WindowAnswer(step=step, start=stream.feed.start_of(step), in_window=amount / NANO)
             for step, amount in list(spending.latest)
         ]
+        returning = spending.next_return()
         return models.LedgerAnswer(
             epsilon=epsilon,
             window=spending.window,
@@ -107,6 +108,13 @@ class Service:
             left=float(stream.settings.epsilon - Fraction(spending.now, NANO)),
             worst=spending.worst / NANO,
             verified=spending.worst <= stream.settings.epsilon * NANO,
+            next_return=None
+            if returning is None
+            else models.ReturnAnswer(
+                step=returning.step,
+                start=stream.feed.start_of(returning.step),
+                amount=returning.amount / NANO,
+            ),
             history=history,
         )
 

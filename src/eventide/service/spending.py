@@ -16,7 +16,7 @@ REMEMBERED = 432  # windows, for the picture
 
 
 class WindowTotal(NamedTuple):
-    """The nano-epsilon in the window that ends at a step."""
+    """An amount of nano-epsilon at a step: what the window that ends there holds, or what comes back there."""
 
     step: int
     amount: int
@@ -37,6 +37,11 @@ class Spending:
     def now(self) -> int:
         """What the latest window holds."""
         return self.latest[-1].amount if self.latest else 0
+
+    def next_return(self) -> WindowTotal | None:
+        """The first step at which something spent is outside the window again, and how much; open spans are not."""
+        spent = next(((step, amount) for step, amount in self._past if amount), None)
+        return None if spent is None else WindowTotal(spent[0] + self.window, spent[1])
 
     def add(self, step: int, entries: Iterable[Entry]) -> None:
         """Count the entries of the next step."""

@@ -51,5 +51,7 @@ def _from_toml(document: dict[str, Any]) -> Groups:
 def _from_csv(text: str) -> Groups:
     groups: Groups = {}
     for row in csv.DictReader(text.splitlines()):
+        if not (row["group"] and row["bin"]):
+            raise KeyError
         groups.setdefault(row["group"].strip(), []).append(row["bin"].strip())
     return groups

@@ -39,9 +39,10 @@ def _bins_of(path: str | Path) -> tuple[str, ...] | None:
     columns = [column for column in table.columns if column.lower() == "bin"]
     if not columns:
         return None
-    names = {name for _, (array,) in table.batches(columns) for name in pc.unique(_text(array)).to_pylist()}
+    names = {name for _, (array,) in table.batches(columns) for name in pc.unique(text(array)).to_pylist()}
     return tuple(sorted(names))
 
 
-def _text(array: pa.Array) -> pa.Array:
+def text(array: pa.Array) -> pa.Array:
+    """Names as text without outer blanks; an empty cell is an empty name."""
     return pc.utf8_trim_whitespace(pc.fill_null(pc.cast(array, pa.string()), ""))

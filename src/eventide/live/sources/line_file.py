@@ -36,7 +36,9 @@ class LineFile:
         with self._opened() as file:
             place = file.seek(max(begin, self._body))
             while content := file.read(BLOCK):
-                content += file.readline(LONGEST_LINE)
+                content += (end_of_line := file.readline(LONGEST_LINE))
+                if len(end_of_line) == LONGEST_LINE:
+                    raise InputError(f"{self.name} has a line longer than {LONGEST_LINE:,} bytes; check the file")
                 place += len(content)
                 yield Block(content, place)
 

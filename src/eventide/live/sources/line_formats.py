@@ -1,20 +1,23 @@
 """Lines of text as rows: CSV with a header, or one JSON object a line; a line is a row, so no cell may break over two.
 
-A line that is no row is counted and left out. May import `errors` and `event_reader`.
+A line that is no row is counted and left out, and never changes what is read from another: lines come from different
+people. Imports `errors` and the kernel.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.json as pa_json
 
 from eventide.errors import InputError
+from eventide.live.sources.csv_line_kernels import without_torn_lines
 
 LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
@@ -43,6 +46,7 @@ class CsvLines:
 
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The wanted columns of whole lines, as bytes."""
+        self._check(wanted)
         unreadable = 0
 
         def skip(row: Any) -> str:
@@ -50,9 +54,13 @@ class CsvLines:
             unreadable += 1
             return "skip"
 
-        self._check(wanted)
-        if not lines.strip():
-            return Rows([], 0)
+        if b'"' in lines:
+            kept, unreadable = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
+            lines = kept.tobytes()
+        if lines.startswith(codecs.BOM_UTF8):
+            lines = b"\n" + lines  # or it would be taken off, here and nowhere else
+        if not lines.strip(b"\r\n"):
+            return Rows([], unreadable)
         table = pa_csv.read_csv(
             pa.BufferReader(lines),
             pa_csv.ReadOptions(column_names=self.columns, use_threads=False, block_size=len(lines) + 1),
@@ -73,31 +81,17 @@ class JsonLines:
     """One JSON object a line."""
 
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
-        """The wanted fields of whole lines; as texts in one go where all of them are, else object by object."""
-        schema = pa.schema([(name, pa.string()) for name in wanted])
-        options = pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-        try:
-            return Rows(
-                pa_json.read_json(pa.BufferReader(lines), pa_json.ReadOptions(False, len(lines) + 1), options), 0
-            )
-        except pa.ArrowInvalid:
-            return _one_by_one(lines)
+        """The objects of whole lines; one by one, so that none can reach into another."""
+        given = [line for line in lines.split(b"\n") if line.strip()]
+        objects = [row for line in given if isinstance(row := _parsed(line), dict)]
+        return Rows(objects, len(given) - len(objects))
 
 
-def _one_by_one(lines: bytes) -> Rows:
-    rows, unreadable = [], 0
-    for line in lines.splitlines():
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError:
-            row = None
-        if isinstance(row, dict):
-            rows.append(row)
-        else:
-            unreadable += 1
-    return Rows(rows, unreadable)
+def _parsed(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def is_csv(name: str) -> bool:

@@ -1,6 +1,6 @@
 // The budget of the window that ends now, as a gauge, and of the windows before it.
 
-import { colour, find, number } from "./format.js";
+import { colour, find, number, shortTime } from "./format.js";
 import { draw } from "./series.js";
 
 export function drawBudget(ledger) {
@@ -15,7 +15,8 @@ export function drawBudget(ledger) {
   gauge.parentElement.classList.toggle("full", part > 0.999);
   find("budget-note").textContent =
     number(ledger.left, 3) + " left in these " + number(ledger.window) + " steps; the fullest window ever held " +
-    number(ledger.worst, 3) + ". " + (ledger.verified ? "Checked against every entry." : "NOT VERIFIED.");
+    number(ledger.worst, 3) + "." + (ledger.next_return ? " Next to come back: " + number(ledger.next_return.amount, 3) + " at " +
+    shortTime(ledger.next_return) + "." : "") + (ledger.verified ? "" : " SOME WINDOW IS OVER.");
   const x = ledger.history.map((each) => (each.start ? each.start.slice(0, 19) : each.step));
   const ends = [x[0], x[x.length - 1]];
   draw("history", [

@@ -1,0 +1,128 @@
+"""The open steps of a Spark publisher: tallies in a folder that driver and executors see, a part for each batch.
+
+A batch that Spark hands over again replaces its own part. Tallies are raw: users are pseudonyms by the store's key, the
+folder is closed to others, and what belongs to a step is deleted once it is published. Imports `live`; pyspark is used
+through the frames it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.parquet as pa_parquet
+
+from eventide.engines.spark_tallies import (
+    COUNT_COLUMNS,
+    SUMMARY,
+    TALLY_COLUMNS,
+    Counting,
+    Tallying,
+    bounded,
+    unpacked,
+)
+from eventide.errors import StateError
+from eventide.live.event_reader import Counters
+from eventide.live.feed import ClosedStep
+from eventide.live.zones import EARLIEST
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READING = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a job costs more than looking at files
+}
+
+
+class Summary(NamedTuple):
+    """What became of the events of a batch, and the latest arrival among them."""
+
+    latest: int
+    counters: Counters
+
+
+class OpenSteps:
+    """Open steps in a folder; `mark` is a file by which an executor knows that it sees what the driver sees."""
+
+    def __init__(self, spark: SparkSession, folder: Path, mark: Path) -> None:
+        self._folder, self._mark = folder, mark
+        self._spark = spark.newSession()
+        for name, value in READING.items():
+            self._spark.conf.set(name, value)
+
+    def write(self, events: DataFrame, batch: int, counting: Counting) -> Summary:
+        """Tally the events of a batch; when this returns their tallies are durable."""
+        part = self._folder / f"batch={batch}"
+        tallies = events.select(*counting.wanted).mapInArrow(_tallying(counting, self._mark), TALLY_COLUMNS)
+        tallies.write.mode("overwrite").partitionBy("step").parquet(str(part))
+        return _summary(part / f"step={SUMMARY}")
+
+    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> None:
+        """Add to the counts of closed steps what was tallied of them, in one job."""
+        closed = {step.index: step.counts for step in steps}
+        parts = [str(part) for step, part in self._parts() if step in closed]
+        if not parts:
+            return
+        tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
+        width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
+        together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
+        bounding = together.select("step", "shard", "tally").mapInArrow(_bounding(counting), COUNT_COLUMNS)
+        for row in bounding.toArrow().to_pylist():
+            step, bins, counts = unpacked(row)
+            closed[step][bins] += counts
+
+    def forget(self, before: int) -> None:
+        """Delete what belongs to steps before one, and batches of which nothing is left."""
+        for step, part in self._parts():
+            if step < before:
+                shutil.rmtree(part)
+        for batch in self._batches():
+            if not any(batch.glob("step=*")):
+                shutil.rmtree(batch)
+
+    def _parts(self) -> Iterator[tuple[int, Path]]:
+        for batch in self._batches():
+            for part in batch.glob("step=*"):
+                yield int(part.name.removeprefix("step=")), part
+
+    def _batches(self) -> Iterator[Path]:
+        """Batches that were written to their end."""
+        for mark in self._folder.glob("batch=*/_SUCCESS"):
+            yield mark.parent
+
+
+def _tallying(counting: Counting, mark: Path) -> Any:
+    def tally(batches: Iterable[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        if not mark.exists():
+            raise StateError(f"an executor does not see {mark.parent}; put the work folder where all of them see it")
+        context = TaskContext.get()
+        assert context is not None
+        return Tallying(counting, context.partitionId()).rows(batches)
+
+    return tally
+
+
+def _bounding(counting: Counting) -> Any:
+    def bound(batches: Iterable[Any]) -> Iterator[Any]:
+        return bounded(counting, batches)
+
+    return bound
+
+
+def _summary(part: Path) -> Summary:
+    """The summaries of all partitions as one; they have served their purpose then."""
+    latest, counters = EARLIEST, Counters()
+    for file in part.glob("*.parquet"):
+        for row in pa_parquet.read_table(file, columns=["tally"])[0].to_pylist():
+            one = json.loads(row)
+            latest = max(latest, one["latest"])
+            counters.add(Counters(one["accepted"], one["late"], Counter(one["refused"])))
+    shutil.rmtree(part, ignore_errors=True)  # there is none if the batch had no partition
+    return Summary(latest, counters)

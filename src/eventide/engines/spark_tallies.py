@@ -1,0 +1,175 @@
+"""What executors do: rows of events become tallies of open steps, and tallies of closed steps bounded counts.
+
+Which events count, which step they belong to and which of a user's events are kept is decided by the code of `live`,
+with the store's key: so the counts are those of one machine, in whatever partitions, batches and order events come.
+A user's events of a step meet in one shard, chosen by the user's hash; shards are bounded side by side. Everything here
+runs without Spark, on Arrow batches. May import `live`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from eventide.arrays import Array
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import Columns, EventReader, Events
+from eventide.live.event_times import parse_times
+from eventide.live.feed import Resume
+from eventide.live.sources.base import Batch
+from eventide.live.tally import EventTally, Tally, UserTally
+from eventide.live.timeline import Timeline
+from eventide.live.zones import EARLIEST
+
+SUMMARY = -1  # stands for a step in the rows that sum up a partition
+ROWS_AT_ONCE = 1 << 19
+TALLIES = pa.schema([("step", pa.int64()), ("shard", pa.int32()), ("tally", pa.binary())])
+COUNTS = pa.schema([("step", pa.int64()), ("bins", pa.binary()), ("counts", pa.binary())])
+TALLY_COLUMNS = "step long, shard int, tally binary"
+COUNT_COLUMNS = "step long, bins binary, counts binary"
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How events are counted, as plain values that travel to the executors; the key is the store's secret."""
+
+    bins: tuple[str, ...]
+    columns: Columns
+    arrival: str | None
+    other: str | None
+    start: str
+    step: str
+    zone: str
+    until: str | None
+    late: str | None
+    most: int
+    key: bytes = field(default=b"", repr=False)
+    next_step: int = 0
+    shards: int = 1
+
+    @property
+    def wanted(self) -> list[str]:
+        """The names of the columns to read."""
+        return [name for name in (*self.columns, self.arrival) if name is not None]
+
+    def feed(self) -> EventFeed:
+        """The feed of one machine that counts like this, without a source."""
+        return EventFeed(
+            None,
+            Timeline(self.start, self.step, self.zone),
+            EventReader(self.bins, self.columns, other=self.other, zone=self.zone),
+            max_per_step=self.most,
+            late=self.late,
+            until=self.until,
+        )
+
+    def tally(self) -> Tally:
+        """An empty tally."""
+        if self.columns.user is None:
+            return EventTally(len(self.bins))
+        return UserTally(len(self.bins), self.most, self.key)
+
+
+class Tallying:
+    """Turns the rows of one partition into rows (step, shard, tally), and one that sums up what became of them.
+
+    `partition` is its number, by which events without users are spread over the shards.
+    """
+
+    def __init__(self, counting: Counting, partition: int) -> None:
+        self._counting, self._partition = counting, partition
+        self._feed = counting.feed()
+        self._latest = EARLIEST
+        self._made: list[tuple[int, int, bytes]] = []
+
+    def rows(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The rows, as Arrow batches."""
+        for table in _tables(batches):
+            yield from self._tallied(table)
+        yield _batch([(SUMMARY, 0, self._summary())])
+
+    def _tallied(self, table: Any) -> Iterator[Any]:
+        self._feed.begin(Resume(self._counting.next_step, None, self._counting.key, [], self._keep))
+        for shard, events in self._shards(self._read(table)):
+            self._feed.take(Batch(events, None, EARLIEST, key=str(shard)))
+            made, self._made = self._made, []
+            yield _batch(made)
+
+    def _keep(self, tallies: Iterable[tuple[int, bytes]], shard: str | None) -> bool:
+        self._made += [(step, int(shard or 0), tally) for step, tally in tallies]
+        return True
+
+    def _read(self, table: Any) -> Events:
+        reader, name = self._feed.reader, self._counting.arrival
+        if name is None:
+            return reader.read(table)
+        arrival, readable = parse_times(table.column(name), reader.zone)
+        if not readable.all():
+            table, arrival = table.filter(pa.array(readable)), arrival[readable]
+        self._latest = max(self._latest, int(arrival.max(initial=EARLIEST)))
+        return reader.read(table, int(np.count_nonzero(~readable)), arrival)
+
+    def _shards(self, events: Events) -> Iterator[tuple[int, Events]]:
+        shards, users, refused = self._counting.shards, events.user, events.refused
+        if users is None:
+            yield self._partition % shards, events
+            return
+        shard_of = (users % np.uint64(shards)).astype(np.uint16)
+        order = np.argsort(shard_of, kind="stable")
+        edges = np.searchsorted(shard_of[order], np.arange(1, shards))
+        for shard, rows in enumerate(np.split(order, edges)):
+            yield shard, Events(events.time[rows], users[rows], events.bin[rows], events.arrival[rows], refused)
+            refused = Counter()
+
+    def _summary(self) -> bytes:
+        counters = self._feed.counters
+        summary = {"latest": self._latest, "accepted": counters.accepted, "late": counters.late}
+        return json.dumps(summary | {"refused": counters.refused}).encode()
+
+
+def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
+    """From rows (step, shard, tally), sorted by step and shard, to the counts of each step: bins that have any."""
+    rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
+    for step, of_step in itertools.groupby(rows, key=lambda row: row["step"]):
+        counts = np.zeros(len(counting.bins), np.int64)
+        for _, of_shard in itertools.groupby(of_step, key=lambda row: row["shard"]):
+            tally = counting.tally()
+            for row in of_shard:
+                tally.join(row["tally"])
+            counts += tally.counts(step)
+        bins = np.flatnonzero(counts).astype(np.int32)
+        yield pa.RecordBatch.from_pylist(
+            [{"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes()}], COUNTS
+        )
+
+
+def unpacked(row: dict[str, Any]) -> tuple[int, Array, Array]:
+    """The step, bins and counts of a row that `bounded` made."""
+    return row["step"], np.frombuffer(row["bins"], np.int32), np.frombuffer(row["counts"], np.int64)
+
+
+def _tables(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches joined to tables that are worth the work of a tally."""
+    waiting, rows = [], 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(waiting)
+
+
+def _batch(rows: list[tuple[int, int, bytes]]) -> Any:
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, kind.type) for column, kind in zip(columns, TALLIES, strict=True)], schema=TALLIES
+    )

@@ -1,0 +1,43 @@
+"""The work folder of a Spark publisher: Spark's checkpoint, the open steps, and what they were made for.
+
+Tallies name users by the store's key and bins by their place in the list, so a folder belongs to one store and one list
+of bins, and to the number of shards it began with. Imports `live` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+from eventide.engines.spark_tallies import Counting
+from eventide.errors import InputError
+from eventide.live.digests import digest
+from eventide.live.siphash import siphash
+
+
+class WorkFolder:
+    """A folder that the driver and all executors see under the same name; it is closed to everybody else."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).resolve()
+        self.checkpoint, self.open_steps = self.path / "checkpoint", self.path / "open"
+        self.mark = self.path / "setting.json"
+
+    def settle(self, counting: Counting, shards: int) -> Counting:
+        """Make the folder, or refuse one that was made for something else; say how many shards it has."""
+        for folder in (self.path, self.open_steps):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        purpose = {
+            "store": siphash(counting.key, [b"the work folder of a store"])[0].item(),
+            "bins": digest(*counting.bins).hex(),
+            "users": counting.columns.user is not None,
+        }
+        if not self.mark.exists():
+            unfinished = self.mark.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(purpose | {"shards": shards}))
+            unfinished.replace(self.mark)
+        found = json.loads(self.mark.read_text())
+        if found | purpose != found:
+            raise InputError(f"{self.path} was made for another store or other bins; choose a new work folder")
+        return dataclasses.replace(counting, shards=found["shards"])

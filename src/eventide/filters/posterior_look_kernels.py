@@ -1,0 +1,119 @@
+"""One look at one bin, on the grid: chance of the look in each cell, drift, jump, update. numba and numpy only.
+
+Arrays of a bin are `(cells, models)` in single precision, models innermost so that they are computed side by side.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from eventide.arrays import Array, Floats
+from eventide.filters.posterior_grid import LOG_PRIOR, MODELS
+
+REMEMBERING = 0.995  # of what earlier looks said about the models
+NEGLIGIBLE = 1e-20  # a chance below it is 0: numbers near the smallest there are would be slow
+
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+
+@njit(cache=True, error_model="numpy")
+def cell_factors(width: Floats, scale: float, ratio: Floats, average: Floats) -> None:
+    """What the noise's chance loses across each cell, and its average over the cell relative to the nearer end."""
+    for cell in range(len(width)):
+        ratio[cell] = math.exp(-width[cell] / scale)
+        average[cell] = math.expm1(-width[cell] / scale) / (width[cell] * math.expm1(-1 / scale))
+
+
+@njit(cache=True, error_model="numpy")
+def chance_of_look(
+    first: Floats, width: Floats, ratio: Floats, average: Floats, look: float, scale: float, chance: Array
+) -> None:
+    """The chance of discrete Laplace noise to show `look`, averaged over each cell, up to a common factor."""
+    cells = len(first)
+    seen = min(max(look, 0.0), first[-1] + width[-1] - 1)  # from outside, all cells lose the same factor
+    home = np.searchsorted(first, seen, side="right") - 1
+    beyond = first[home] + width[home]
+    below, above = math.floor(seen), math.floor(seen) + 1
+    part_below = math.exp((below - seen) / scale) * math.expm1((first[home] - above) / scale)
+    part_above = math.exp((seen - above) / scale) * math.expm1((above - beyond) / scale)
+    chance[home] = (part_below + part_above) / (width[home] * math.expm1(-1 / scale))
+    reaching = math.exp((first[home] - 1 - seen) / scale)
+    for cell in range(home - 1, -1, -1):
+        chance[cell] = reaching * average[cell] if reaching > NEGLIGIBLE else 0.0
+        reaching *= ratio[cell]
+    reaching = math.exp((seen - beyond) / scale)
+    for cell in range(home + 1, cells):
+        chance[cell] = reaching * average[cell] if reaching > NEGLIGIBLE else 0.0
+        reaching *= ratio[cell]
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def first_update(usual: Array, chance: Array, updated: Array, total: Array) -> None:
+    """The first look at a bin: before it all models know the usual values."""
+    total[:] = 0
+    for cell in range(len(usual)):
+        for model in range(MODELS):
+            updated[cell, model] = usual[cell] * chance[cell]
+            total[model] += updated[cell, model]
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def drift_jump_update(
+    posterior: Array,
+    passing: Array,
+    staying: Array,
+    faithful: Array,
+    usual: Array,
+    chance: Array,
+    updated: Array,
+    total: Array,
+) -> None:
+    """Let each model's posterior drift, with 1 - `faithful` jump to the usual values, and weigh it by the chance.
+
+    `updated` is not normalised; `total` is its sum over cells.
+    """
+    models = posterior.shape[1]  # not the constant: loops that are unrolled are not vectorised
+    carried = np.zeros(models, np.float32)
+    for cell in range(len(posterior)):
+        for model in range(models):
+            reached = carried[model] + posterior[cell, model] * staying[cell, model]
+            updated[cell, model] = reached
+            carried[model] = reached * passing[cell, model]
+    carried[:] = 0
+    total[:] = 0
+    for cell in range(len(posterior) - 1, -1, -1):
+        for model in range(models):
+            arriving = carried[model] * passing[cell, model]
+            drifted = updated[cell, model] + arriving
+            moved = faithful[model] * drifted + (np.float32(1) - faithful[model]) * usual[cell]
+            updated[cell, model] = moved * chance[cell]
+            total[model] += moved * chance[cell]
+            carried[model] = arriving + posterior[cell, model] * staying[cell, model]
+
+
+@njit(cache=True, error_model="numpy")
+def reweigh(log_weight: Floats, total: Array, belief: Floats, weight: Array) -> None:
+    """Weigh the models by how well each foresaw the look, and by what all bins together believe of them."""
+    largest = log_weight.max()
+    for model in range(MODELS):
+        kept = REMEMBERING * (log_weight[model] - largest) + (1 - REMEMBERING) * LOG_PRIOR[model]
+        log_weight[model] = kept + math.log(total[model])
+    largest = (log_weight + belief).max()
+    for model in range(MODELS):
+        weight[model] = math.exp(log_weight[model] + belief[model] - largest)
+    weight /= weight.sum()
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixture: Array) -> None:
+    """Keep each model's posterior, normalised, and their mixture."""
+    share = np.float32(1) / total
+    for cell in range(len(posterior)):
+        mixed = np.float32(0)
+        for model in range(MODELS):
+            posterior[cell, model] = updated[cell, model] * share[model]
+            mixed += weight[model] * posterior[cell, model]
+        mixture[cell] = mixed

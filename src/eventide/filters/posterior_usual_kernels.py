@@ -1,0 +1,82 @@
+"""The usual values of a bin: where it has been, as its looks and those of all bins say. numba and numpy only.
+
+They are spread as the sum of past posteriors, `lesson`, and of what every bin is given, `common`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from eventide.arrays import Array, Floats, Ints
+from eventide.filters.posterior_grid import Grid
+from eventide.filters.posterior_look_kernels import FAST, cell_factors, chance_of_look
+
+MEMORY = 0.998  # of earlier looks, for each unit that a look counts
+FIRST_LESSON = math.sqrt(5.0)  # what the first look counts
+ROUNDS = 10
+
+
+@njit(cache=True, error_model="numpy")
+def lesson_of(steps: int, spread: float, scale: float) -> float:
+    """What a later look counts: more after a longer wait, nothing if its noise hides all that is usual.
+
+    Without the second factor a filter would learn its own guesses.
+    """
+    return math.sqrt(steps) * spread / (spread + scale)
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def usual_values(lesson: Array, learned: float, common: Array, given: float, usual: Array) -> None:
+    """The distribution of a bin's usual values; `given` is the sum of `common`."""
+    share = np.float32(1 / (learned + given))
+    for cell in range(len(usual)):
+        usual[cell] = (lesson[cell] + common[cell]) * share
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def learn(counts: float, mixture: Array, lesson: Array, learned: float) -> float:
+    """Add the posterior of a look that counts so much, forget a little of the earlier ones; the new sum of `lesson`."""
+    kept: float = MEMORY**counts
+    for cell in range(len(mixture)):
+        lesson[cell] = np.float32(kept) * lesson[cell] + np.float32(counts) * mixture[cell]
+    return kept * learned + counts
+
+
+@njit(cache=True, error_model="numpy")
+def mean_and_spread(usual: Array, centre: Floats) -> tuple[float, float]:
+    """Mean of the usual values, and mean absolute deviation from their median."""
+    reached, median = 0.0, centre[-1]
+    for cell in range(len(centre)):
+        reached += usual[cell]
+        if reached >= 0.5:
+            median = centre[cell]
+            break
+    mean, spread = 0.0, 0.0
+    for cell in range(len(centre)):
+        mean += usual[cell] * centre[cell]
+        spread += usual[cell] * abs(centre[cell] - median)
+    return mean, spread
+
+
+@njit(cache=True, error_model="numpy")
+def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> Floats:
+    """How counts are spread over cells, as first looks at many bins say: some rounds of expectation maximisation.
+
+    A row of `looks` is a value and a scale, seen in so many `bins`. The prior counts for `weight` bins.
+    """
+    chance = np.empty((len(looks), len(grid.first)))
+    ratio, average = np.empty(len(grid.first)), np.empty(len(grid.first))
+    for row in range(len(looks)):
+        cell_factors(grid.width, looks[row, 1], ratio, average)
+        chance_of_look(grid.first, grid.width, ratio, average, looks[row, 0], looks[row, 1], chance[row])
+    spread = grid.prior.copy()
+    for _ in range(ROUNDS):
+        found = weight * grid.prior
+        for row in range(len(looks)):
+            posterior = spread * chance[row]
+            found += bins[row] * posterior / posterior.sum()
+        spread = found / found.sum()
+    return spread

@@ -1,0 +1,51 @@
+"""A service that lives again and again, to be ended by kill -9: each life is a fork of this process.
+
+    python service_life.py FOLDER
+
+Each line of standard input begins a life and names the point it dies at, if any; when the service listens, its process
+and address are printed. It publishes without noise, on a clock that stands in a file. Not a test itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from running_service import configuration, stream
+
+from eventide.live import faults
+from eventide.service.server import serve
+from eventide.service.service import Service
+
+
+class FileClock:
+    """Shows what somebody wrote into a file."""
+
+    def __init__(self, path):
+        self.path = path
+        self.latest = 0
+
+    def now(self):
+        self.latest = max(self.latest, int(self.path.read_text() or 0))
+        return self.latest
+
+    def wait(self, seconds):
+        raise NotImplementedError
+
+
+def live(folder, fault):
+    faults._point, _, count = fault.partition(":")
+    faults._passings_left = int(count or 1)
+    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h")])
+    service = Service(config, FileClock(folder / "clock"), for_tests=True)
+    serve(service, lambda address: print(os.getpid(), address, flush=True))
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            live(Path(sys.argv[1]), line.strip())
+            os._exit(0)
+        os.waitpid(child, 0)

@@ -1,0 +1,151 @@
+"""Two processes and one store: the second is refused, and one that was paused and taken over commits nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from eventide.errors import StoreError
+from eventide.live.open_store import open_store
+from eventide.live.store import Commit, Setting
+from eventide.live.verification import verify
+from eventide.privacy.ledger import Entry
+
+SETTING = Setting("riders", {"name": "ba"}, 1000, 5, 1, ("a", "b"), {"step": "1min"}, "secure")
+
+WRITER = """
+import sys
+import time
+from eventide.errors import StoreError
+from eventide.live.open_store import open_store
+from eventide.live.store import Commit
+from eventide.privacy.ledger import Entry
+from test_live_writers import SETTING
+
+store = open_store(sys.argv[1])
+step = store.begin(SETTING).next_step
+print("begun", flush=True)
+try:
+    while True:
+        store.commit(Commit(step, [Entry(step, "point", "", 200)], b"by the first %d" % step, b"", None, None))
+        print(step, flush=True)
+        time.sleep(0.005)
+        step += 1
+except StoreError as problem:
+    print("refused:", problem, flush=True)
+"""
+
+
+def start(path):
+    environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path)], env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "begun\n"
+    return child
+
+
+def committed(child, at_least):
+    """Wait until the child says that it has committed some steps."""
+    while (line := child.stdout.readline()) and int(line) < at_least:
+        pass
+
+
+def pause(child):
+    os.kill(child.pid, signal.SIGSTOP)
+    os.waitpid(child.pid, os.WUNTRACED)
+
+
+def commit(store, step):
+    store.commit(Commit(step, [Entry(step, "point", "", 200)], b"by the second %d" % step, b"", None, None))
+
+
+def test_the_second_process_is_refused_until_the_first_is_gone(tmp_path):
+    path = tmp_path / "city.db"
+    child = start(path)
+    try:
+        committed(child, 3)
+        with closing(open_store(path)) as store:
+            with pytest.raises(StoreError, match=f"process {child.pid} since"):
+                store.begin(SETTING)
+            pause(child)  # asleep is not gone
+            with pytest.raises(StoreError, match=f"process {child.pid} since"):
+                store.begin(SETTING)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    with closing(open_store(path)) as store:
+        assert store.begin(SETTING).next_step > 3
+
+
+@pytest.mark.parametrize("moment", range(5))
+def test_a_paused_writer_that_wakes_up_after_a_take_over_commits_nothing(tmp_path, moment):
+    path = tmp_path / "city.db"
+    child = start(path)
+    try:
+        committed(child, 3)
+        time.sleep(0.003 * moment)
+        pause(child)
+        store, standing = begin_when_possible(child, path)
+        with closing(store):
+            mine = range(standing.next_step, standing.next_step + 20)
+            for step in mine[:10]:
+                commit(store, step)
+            os.kill(child.pid, signal.SIGCONT)
+            rest = child.stdout.read()
+            assert "was taken over by another writer" in rest
+            child.wait()
+            for step in mine[10:]:
+                commit(store, step)
+            releases = dict(store.releases())
+            assert all(releases[step] == b"by the second %d" % step for step in mine)
+            assert all(releases[step] == b"by the first %d" % step for step in range(standing.next_step))
+            assert sorted(releases) == list(range(mine[-1] + 1))
+            assert verify(store.entries(), store.epochs(), store.next_step()).holds
+            store.verify()
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def begin_when_possible(child, path):
+    """Take over; a process that sleeps in the middle of a commit is woken until it sleeps elsewhere."""
+    for _ in range(50):
+        store = open_store(path)
+        store._connection.execute("PRAGMA busy_timeout = 100")
+        try:
+            return store, store.begin(SETTING, take_over=True)
+        except StoreError as problem:
+            store.close()
+            if "in the middle of a commit" not in str(problem):
+                raise
+            os.kill(child.pid, signal.SIGCONT)
+            time.sleep(0.003)
+            pause(child)
+    raise AssertionError("the first process was always found in a commit")
+
+
+def test_readers_read_while_a_writer_writes(tmp_path):
+    path = tmp_path / "city.db"
+    child = start(path)
+    try:
+        for _ in range(20):
+            with closing(open_store(path, read_only=True)) as reader:
+                reader.verify()
+                next_step = reader.next_step()
+                assert [step for step, _ in reader.releases(0, next_step - 1)] == list(range(next_step))
+                entries = [entry for entry in reader.entries() if entry.step < next_step]
+                assert verify(entries, reader.epochs(), next_step).holds
+        committed(child, 50)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    with closing(open_store(path)) as store:
+        assert store.begin(SETTING).next_step >= 50

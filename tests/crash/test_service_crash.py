@@ -1,0 +1,176 @@
+"""A service that is killed while events come in: what it acknowledged counts, once, and nothing else does.
+
+The client sends each batch under a key until it is acknowledged; the service dies at named points and at random moments
+and is started again. Afterwards every step holds exactly the events that were sent, and no window is over epsilon.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from running_service import START, wait_until
+
+from eventide.live.open_store import open_store
+from eventide.live.timeline import Timeline
+from eventide.live.verification import verify
+from eventide.service.tokens import add_token
+from eventide.streams.release_lines import read_line
+
+HERE = Path(__file__).parent
+STEPS, BATCHES, EVENTS, BINS = 4, 6, 40, 7
+HOUR = 3_600_000_000
+TIMELINE = Timeline(START, "1min")
+
+
+class Lives:
+    """The service, life after life, and the client that does not give up."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.deaths = -1
+        self.token = add_token(folder / "tokens", "ingest", "client")
+        (folder / "clock").write_text(str(TIMELINE.start))
+        command = [sys.executable, str(HERE / "service_life.py"), str(folder)]
+        environment = os.environ | {"PYTHONPATH": str(HERE.parent / "support")}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self.cradle = subprocess.Popen(command, env=environment, text=True, bufsize=1, **pipes)
+
+    def begin(self, fault=""):
+        self.deaths += 1
+        self.cradle.stdin.write(fault + "\n")
+        process, address = self.cradle.stdout.readline().split()
+        self.process, self.address = int(process), address.rstrip("/")
+
+    def alive(self):
+        try:
+            os.kill(self.process, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def kill(self):
+        with suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)
+
+    def end(self):
+        self.kill()
+        self.cradle.communicate()
+
+    def send(self, batch, key):
+        """Send until it is acknowledged, through as many lives as it takes."""
+        headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": key}
+        while True:
+            try:
+                answer = httpx.post(
+                    f"{self.address}/v1/streams/city/events", json=batch, headers=headers, timeout=30, trust_env=False
+                )
+                if answer.status_code == 200:
+                    return answer.json()
+                assert answer.status_code in (429, 503)
+            except httpx.HTTPError:
+                self.revive()
+
+    def revive(self):
+        """Begin the next life, unless this one only seemed to be over."""
+        time.sleep(0.02)
+        if not self.alive():
+            self.begin()
+
+    def pass_step(self, step):
+        """Seal a step; if the service dies of it, begin again."""
+        (self.folder / "clock").write_text(str(TIMELINE.end(step) + HOUR))
+
+        def sealed():
+            if not self.alive():
+                self.begin()
+            with closing(open_store(self.folder / "city.store", read_only=True)) as reader:
+                return reader.next_step() > step
+
+        wait_until(sealed, 60)
+
+
+def batches(step, generator):
+    for number in range(BATCHES):
+        places = generator.integers(0, BINS, EVENTS)
+        yield (
+            places,
+            [
+                {"time": TIMELINE.iso(step), "user": f"{step}-{number}-{each}", "bin": str(place)}
+                for each, place in enumerate(places)
+            ],
+        )
+
+
+@contextmanager
+def lives(folder, fault=""):
+    service = Lives(folder)
+    service.begin(fault)
+    try:
+        yield service
+    finally:
+        service.end()
+
+
+def run(service, between=lambda: None):
+    """Send everything, seal every step, and give the counts that must come out."""
+    generator, expected = np.random.default_rng(1), np.zeros((STEPS, BINS), dtype=np.int64)
+    for step in range(STEPS):
+        for number, (places, batch) in enumerate(batches(step, generator)):
+            between()
+            receipt = service.send(batch, f"{step}/{number}")
+            assert receipt["duplicate"] or receipt["accepted"] == EVENTS
+            expected[step] += np.bincount(places, minlength=BINS)
+        service.pass_step(step)
+    return expected
+
+
+def check(folder, expected):
+    with closing(open_store(folder / "city.store", read_only=True)) as store:
+        store.verify()
+        lines = list(store.releases())
+        values = np.array([read_line(line).values for _, line in lines])
+        found = verify(store.entries(), store.epochs(), store.next_step())
+        kept = store.kept()
+    assert [step for step, _ in lines] == list(range(STEPS))
+    assert (values == expected).all()
+    assert found.holds
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *("inside-keep:1", "inside-keep:9", "after-keep:1", "after-keep:10"),
+        *("before-draw:2", "after-draw:1", "before-commit:3", "inside-transaction:2", "after-commit:1"),
+    ],
+)
+def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(tmp_path, fault):
+    with lives(tmp_path, fault) as service:
+        expected = run(service)
+        assert service.deaths == 1
+    check(tmp_path, expected)
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(tmp_path, kills):
+    moments = random.Random(kills)
+    with lives(tmp_path) as service:
+
+        def soon():
+            if service.deaths < kills:
+                threading.Timer(moments.uniform(0, 0.05), service.kill).start()
+
+        expected = run(service, soon)
+        assert service.deaths >= min(kills, STEPS * BATCHES) // 2
+    check(tmp_path, expected)

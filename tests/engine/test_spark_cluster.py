@@ -1,0 +1,63 @@
+"""A standalone cluster of separate processes counts as one machine does, whichever of them is killed."""
+
+import pytest
+from spark_cluster import Cluster, Driver, wait_for
+from spark_events import check, new_life, releases_of_one_machine, write_events
+
+pytestmark = pytest.mark.engine
+KILLED = -9
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+
+
+def test_five_million_events_give_the_counts_of_one_machine(cluster, tmp_path):
+    steps = 100
+    write_events(tmp_path / "events", rows=5_000_000, steps=steps, users=200_000, files=4, seed=1)
+    life = new_life(tmp_path, tmp_path / "events", steps=steps, files=2) | {"master": cluster.address}
+    assert Driver(life, tmp_path / "log").end() == 0
+    assert check(life, tmp_path / "log", steps) == releases_of_one_machine(tmp_path, life)
+
+
+def arriving(cluster, folder, **more):
+    """A life whose steps close while batches come: each file is a batch, events are late, some of them too late."""
+    steps = 20
+    write_events(folder / "events", rows=60_000, steps=steps, users=3_000, files=8, seed=2, delay=8)
+    life = new_life(folder, folder / "events", steps=steps, arrival="arrival", late="20s", **more)
+    return life | {"master": cluster.address}, folder / "log", steps
+
+
+def test_a_worker_is_killed(cluster, tmp_path):
+    life, log, steps = arriving(cluster, tmp_path)
+    driver = Driver(life, log)
+    wait_for(lambda: b'{"step": 3' in log.read_bytes(), "the release of some steps")
+    cluster.kill_worker("second")
+    try:
+        assert driver.end() == 0
+    finally:
+        cluster.start_worker("second")
+    assert check(life, log, steps) == releases_of_one_machine(tmp_path, life)
+
+
+@pytest.mark.parametrize("noise", ["zero", "secure"])
+def test_the_driver_is_killed_before_between_and_after_the_commits(cluster, tmp_path, noise):
+    life, log, steps = arriving(cluster, tmp_path, noise=noise)
+    points = {
+        "spark-batch-begins:3": "Spark and the store have committed what came before",
+        "before-commit:2": "neither has committed the batch and its steps",
+        "inside-transaction:2": "the store is about to",
+        "after-commit:1": "the store has committed a step of the batch, Spark has not committed the batch",
+        "spark-batch-tallied:2": "tallies are there, nothing else",
+    }
+    for point in points:
+        assert Driver(life, log, point).end() == KILLED, point
+    assert Driver(life, log).end() == 0
+    releases = check(life, log, steps)
+    if noise == "zero":
+        assert releases == releases_of_one_machine(tmp_path, life)

@@ -1,0 +1,131 @@
+"""A standalone Spark cluster on loopback, one master and two workers, each a process of its own; and drivers for it."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PATIENCE = 300  # seconds
+DRIVER = Path(__file__).with_name("spark_driver.py")
+
+
+def environment(**more):
+    """What Spark needs to stay on loopback and with this Python."""
+    return os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} | more
+
+
+def wait_for(happens, what):
+    until = time.monotonic() + PATIENCE
+    while not (found := happens()):
+        assert time.monotonic() < until, f"{what} does not happen"
+        time.sleep(0.1)
+    return found
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def children(process):
+    """The processes that a process has started, and those that they have started."""
+    found, todo = [], [process]
+    while todo:
+        with contextlib.suppress(FileNotFoundError):
+            for task in Path(f"/proc/{todo.pop()}/task").iterdir():
+                todo += (born := [int(child) for child in (task / "children").read_text().split()])
+                found += born
+    return found
+
+
+def alive(process):
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def kill_whole(process):
+    """kill -9 of a process and of everything below it."""
+    for each in [process, *children(process)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+
+
+class Cluster:
+    """The cluster; `folder` is for logs and scratch files."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        self.address = f"spark://127.0.0.1:{self.port}"
+        self.processes = {}
+
+    def start(self):
+        self._start("master", "master.Master", "--port", str(self.port))
+        wait_for(self._answers, "the start of the master")
+        for name in ("first", "second"):
+            self.start_worker(name)
+        return self
+
+    def start_worker(self, name):
+        before = self._registered()
+        work = self.folder / name
+        self._start(name, "worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", str(work), self.address)
+        wait_for(lambda: self._registered() > before, "the registration of a worker")
+
+    def kill_worker(self, name):
+        kill_whole(self.processes[name].pid)
+        self.processes[name].wait()
+
+    def stop(self):
+        for process in self.processes.values():
+            kill_whole(process.pid)
+            process.wait()
+
+    def _start(self, name, role, *arguments):
+        import pyspark
+
+        program = Path(pyspark.__file__).parent / "bin" / "spark-class"
+        command = [program, f"org.apache.spark.deploy.{role}", "--host", "127.0.0.1", "--webui-port", "0", *arguments]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
+
+    def _answers(self):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def _registered(self):
+        return (self.folder / "master.log").read_text().count("Registering worker")
+
+
+class Driver:
+    """A publisher in a process of its own, which lives as `life` says and dies at `fault`."""
+
+    def __init__(self, life, log, fault="none"):
+        with log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, DRIVER, json.dumps(life)],
+                stdout=file,
+                stderr=file,
+                env=environment(EVENTIDE_FAULT=fault),
+            )
+        self._below = []
+
+    def end(self):
+        """Its exit code, when everything that it had started is gone too."""
+        wait_for(self._ended, "the end of a driver")
+        wait_for(lambda: not any(map(alive, self._below)), "the end of a driver's Spark")
+        return self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+
+    def _ended(self):
+        self._below = [*{*self._below, *children(self.process.pid)}]
+        return self.process.poll() is not None

@@ -1,0 +1,67 @@
+"""A driver that publishes a folder of CSV files through Spark, as its only argument says in JSON. Not a test itself."""
+
+import json
+import sys
+
+import eventide as ev
+from eventide.engines.spark import publish
+from eventide.live.open_store import open_store
+
+
+def spark_session(master, **settings):
+    """A session that stays on loopback and keeps quiet."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).config("spark.driver.host", "127.0.0.1")
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        **settings,
+    }.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def mechanism(life):
+    zero = life["noise"] == "zero"
+    return ev.mechanism(
+        life["mechanism"],
+        epsilon=1,
+        window=life["window"],
+        bins=life["bins"],
+        sensitivity=life["most"],
+        noise=ev.noise.Zero() if zero else "secure",
+    )
+
+
+def frame(spark, life):
+    """The files, some at a time."""
+    columns = ["timestamp", "user", "bin", *([life["arrival"]] if life["arrival"] else [])]
+    reader = spark.readStream.schema(", ".join(f"{name} string" for name in columns)).option("header", True)
+    return reader.option("maxFilesPerTrigger", life["files"]).csv(life["source"])
+
+
+def main():
+    life = json.loads(sys.argv[1])
+    spark = spark_session(life["master"], **{"spark.executor.memory": "700m", "spark.executor.cores": "1"})
+    publishing = publish(
+        frame(spark, life),
+        mechanism=mechanism(life),
+        store=open_store(life["store"], for_tests=life["noise"] == "zero"),
+        work=life["work"],
+        sinks=[life["out"], "-"],
+        user="user",
+        bin="bin",
+        arrival=life["arrival"],
+        available_now=True,
+        **life["steps"],
+    )
+    publishing.await_termination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""Events for tests of the Spark engine, and what one machine makes of the same events: the oracle."""
+
+import json
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from spark_driver import mechanism
+
+import eventide as ev
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import Columns, EventReader, Events
+from eventide.live.open_store import open_store
+from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.timeline import Timeline
+from eventide.live.verification import verify
+
+BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
+BINS = [f"place {number}" for number in range(50)]
+MINUTE = 60
+
+
+def iso(seconds):
+    return (BEGIN + timedelta(seconds=seconds)).isoformat()
+
+
+def write_events(folder, *, rows, steps, users, files, seed, delay=None):
+    """CSV files with events of `steps` minutes in disorder; with `delay` in seconds, by the time of their arrival."""
+    folder.mkdir()
+    chance = np.random.default_rng(seed)
+    seconds = chance.integers(0, steps * MINUTE * 1000, rows) / 1000
+    arrival = seconds + (0 if delay is None else chance.exponential(delay, rows))
+    order = np.argsort(arrival) if delay is not None else chance.permutation(rows)
+    begin = BEGIN.timestamp()
+    table = {
+        "timestamp": [f"{begin + value:.3f}" for value in seconds[order]] if rows < 10**6 else begin + seconds[order],
+        "user": chance.zipf(1.3, rows) % users,
+        "bin": np.array([*BINS, "nowhere"])[chance.integers(0, len(BINS) + 1, rows)],
+    }
+    if delay is not None:
+        table["arrival"] = begin + arrival[order]
+    for number, part in enumerate(np.array_split(np.arange(rows), files)):
+        path = folder / f"{number:03}.csv"
+        pa_csv.write_csv(pa.table(table).slice(part[0], len(part)), path)
+        os.utime(path, (number + 1, number + 1))  # Spark takes the oldest first
+
+
+def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most=2, late=None):
+    """What a driver needs; its store is made, and copied for the oracle, so that both have the same key."""
+    open_store(folder / "store.db", for_tests=noise == "zero").close()
+    shutil.copy(folder / "store.db", folder / "oracle.db")
+    cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min"}
+    return {
+        "master": "local[2]",
+        "source": str(source),
+        "store": str(folder / "store.db"),
+        "work": str(folder / "work"),
+        "out": str(folder / "out.jsonl"),
+        "mechanism": "ba",
+        "noise": noise,
+        "window": 7,
+        "most": most,
+        "bins": BINS,
+        "arrival": arrival,
+        "files": files,
+        "steps": cut | ({"late": late, "skew": "1s"} if arrival else {}),
+    }
+
+
+class Recorded:
+    """The same files as a source of one machine, with the arrivals that stand in them."""
+
+    complete, replays, records_arrival = False, True, True
+
+    def __init__(self, folder, arrival):
+        self._files, self._arrival = sorted(folder.glob("*.csv")), arrival
+
+    def open(self, position, reader):
+        self._reader = reader
+
+    def poll(self, timeout):
+        if not self._files:
+            return None
+        path = self._files.pop(0)
+        text = pa_csv.ConvertOptions(column_types=dict.fromkeys(["timestamp", "user", "bin"], pa.string()))
+        rows = pa_csv.read_csv(path, convert_options=text)
+        arrival = None
+        if self._arrival:
+            arrival = np.round(np.asarray(rows[self._arrival]) * 1e6).astype(np.int64)
+        events: Events = self._reader.read(rows, 0, arrival)
+        return Batch(events, None, EARLY if self._files else FOREVER)
+
+    def close(self):
+        pass
+
+
+EARLY = 0
+
+
+def releases_of_one_machine(folder, life):
+    """What the publisher of one machine releases for the files of a life, with the same key."""
+    from pathlib import Path
+
+    cut = life["steps"]
+    feed = EventFeed(
+        Recorded(Path(life["source"]), life["arrival"]),
+        Timeline(cut["start"], cut["step"]),
+        EventReader(life["bins"], Columns()),
+        max_per_step=life["most"],
+        late=cut.get("late"),
+        until=cut["until"],
+    )
+    store = open_store(folder / "oracle.db", for_tests=life["noise"] == "zero")
+    with ev.Publisher(feed, mechanism(life), store) as publisher:
+        publisher.run()
+        assert publisher.feed.counters.accepted > 0
+    return stored(folder / "oracle.db")[0]
+
+
+def stored(path):
+    store = open_store(path, read_only=True)
+    store.verify()
+    releases, entries, epochs = list(store.releases()), list(store.entries()), store.epochs()
+    store.close()
+    return releases, entries, epochs
+
+
+def check(life, log, steps):
+    """Each step is released once, with one noise and within epsilon, and nothing raw is left."""
+    from pathlib import Path
+
+    releases, entries, epochs = stored(life["store"])
+    assert [step for step, _ in releases] == list(range(steps))
+    assert verify(entries, epochs, steps).problems == []
+    assert Path(life["out"]).read_bytes() == b"".join(release + b"\n" for _, release in releases)
+    seen = [line for line in log.read_bytes().splitlines() if line.startswith(b'{"step"')]
+    expected = dict(releases)
+    assert {json.loads(line)["step"] for line in seen} == set(expected)
+    assert all(line == expected[json.loads(line)["step"]] for line in seen)
+    assert list((Path(life["work"]) / "open").iterdir()) == []
+    return releases
