@@ -1,9 +1,7 @@
 """A service that lives again and again, to be ended by kill -9: each life is a fork of this process.
 
-    python service_life.py FOLDER
-
-Each line of standard input begins a life and names the point it dies at, if any; when the service listens, its process
-and address are printed. It publishes without noise, on a clock that stands in a file. Not a test itself.
+Each line of standard input begins a life: a folder, a blank, and the point it dies at or "none". When the service
+listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a clock that stands in a file. Not a test itself.
 """
 
 from __future__ import annotations
@@ -46,6 +44,8 @@ if __name__ == "__main__":
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            live(Path(sys.argv[1]), line.strip())
+            folder, fault = line.split()
+            live(Path(folder), fault)
             os._exit(0)
         os.waitpid(child, 0)
+        print("ended", flush=True)

@@ -229,7 +229,8 @@ def test_a_growing_file_is_followed_over_deaths(lives, tmp_path):
     events = tmp_path / "events.jsonl"
     events.touch()
     when, end = soon(4)
-    life, twin = new_life(tmp_path, events, mechanism="uniform", step="100ms", late="1s", follow=True, user="user", **when)
+    steps = {"step": "100ms", "late": "1s", "follow": True, "user": "user"}
+    life, twin = new_life(tmp_path, events, mechanism="uniform", **steps, **when)
 
     def append(event):
         with events.open("a") as file:
@@ -245,7 +246,7 @@ def test_a_growing_file_is_followed_over_deaths(lives, tmp_path):
     producer.join()
     assert set(ends) == {KILLED}
     assert lives(life) == 0
-    complete = twin["feed"] | {"follow": False}
+    complete = twin["feed"] | {"follow": False, "late": None}
     releases = check_like_twin(lives, life, twin | {"feed": complete}, tmp_path, steps=40)
     assert sum(sum(json.loads(release)["values"]) for _, release in releases) > 100
 

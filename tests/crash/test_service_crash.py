@@ -33,23 +33,32 @@ HOUR = 3_600_000_000
 TIMELINE = Timeline(START, "1min")
 
 
+@pytest.fixture(scope="module")
+def cradle():
+    """The process that lives are forked from."""
+    command = [sys.executable, str(HERE / "service_life.py")]
+    environment = os.environ | {"PYTHONPATH": str(HERE.parent / "support")}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, bufsize=1, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
 class Lives:
     """The service, life after life, and the client that does not give up."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.deaths = -1
-        self.token = add_token(folder / "tokens", "ingest", "client")
+    def __init__(self, cradle, folder, fault):
+        self.cradle, self.folder = cradle, folder
+        self.deaths = 0
+        token = add_token(folder / "tokens", "ingest", "client")
+        headers = {"Authorization": f"Bearer {token}"}
+        self.client = httpx.Client(headers=headers, timeout=30, trust_env=False, verify=False)
         (folder / "clock").write_text(str(TIMELINE.start))
-        command = [sys.executable, str(HERE / "service_life.py"), str(folder)]
-        environment = os.environ | {"PYTHONPATH": str(HERE.parent / "support")}
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.cradle = subprocess.Popen(command, env=environment, text=True, bufsize=1, **pipes)
+        self.begin(fault)
 
-    def begin(self, fault=""):
-        self.deaths += 1
-        self.cradle.stdin.write(fault + "\n")
-        process, address = self.cradle.stdout.readline().split()
+    def begin(self, fault="none"):
+        self.cradle.stdin.write(f"{self.folder} {fault}\n")
+        process, address = self.cradle.stdout.readline().split()  # "ended" is no such pair
         self.process, self.address = int(process), address.rstrip("/")
 
     def alive(self):
@@ -64,27 +73,28 @@ class Lives:
             os.kill(self.process, signal.SIGKILL)
 
     def end(self):
+        self.client.close()
         self.kill()
-        self.cradle.communicate()
+        assert self.cradle.stdout.readline() == "ended\n"
 
     def send(self, batch, key):
         """Send until it is acknowledged, through as many lives as it takes."""
-        headers = {"Authorization": f"Bearer {self.token}", "Idempotency-Key": key}
         while True:
             try:
-                answer = httpx.post(
-                    f"{self.address}/v1/streams/city/events", json=batch, headers=headers, timeout=30, trust_env=False
-                )
+                path, headers = f"{self.address}/v1/streams/city/events", {"Idempotency-Key": key}
+                answer = self.client.post(path, json=batch, headers=headers)
                 if answer.status_code == 200:
                     return answer.json()
                 assert answer.status_code in (429, 503)
             except httpx.HTTPError:
+                time.sleep(0.02)
                 self.revive()
 
     def revive(self):
-        """Begin the next life, unless this one only seemed to be over."""
-        time.sleep(0.02)
+        """Begin the next life, unless this one is not over."""
         if not self.alive():
+            assert self.cradle.stdout.readline() == "ended\n"
+            self.deaths += 1
             self.begin()
 
     def pass_step(self, step):
@@ -92,8 +102,7 @@ class Lives:
         (self.folder / "clock").write_text(str(TIMELINE.end(step) + HOUR))
 
         def sealed():
-            if not self.alive():
-                self.begin()
+            self.revive()
             with closing(open_store(self.folder / "city.store", read_only=True)) as reader:
                 return reader.next_step() > step
 
@@ -113,9 +122,8 @@ def batches(step, generator):
 
 
 @contextmanager
-def lives(folder, fault=""):
-    service = Lives(folder)
-    service.begin(fault)
+def lives(cradle, folder, fault="none"):
+    service = Lives(cradle, folder, fault)
     try:
         yield service
     finally:
@@ -155,17 +163,17 @@ def check(folder, expected):
         *("before-draw:2", "after-draw:1", "before-commit:3", "inside-transaction:2", "after-commit:1"),
     ],
 )
-def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(tmp_path, fault):
-    with lives(tmp_path, fault) as service:
+def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_path, fault):
+    with lives(cradle, tmp_path, fault) as service:
         expected = run(service)
         assert service.deaths == 1
     check(tmp_path, expected)
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
-def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(tmp_path, kills):
+def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(cradle, tmp_path, kills):
     moments = random.Random(kills)
-    with lives(tmp_path) as service:
+    with lives(cradle, tmp_path) as service:
 
         def soon():
             if service.deaths < kills:

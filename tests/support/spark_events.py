@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +13,13 @@ from spark_driver import mechanism
 
 import eventide as ev
 from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Columns, EventReader, Events
+from eventide.live.event_reader import Columns, EventReader
+from eventide.live.event_times import parse_times
 from eventide.live.open_store import open_store
 from eventide.live.sources.base import FOREVER, Batch
 from eventide.live.timeline import Timeline
 from eventide.live.verification import verify
+from eventide.live.zones import EARLIEST
 
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
 BINS = [f"place {number}" for number in range(50)]
@@ -36,7 +39,7 @@ def write_events(folder, *, rows, steps, users, files, seed, delay=None):
     order = np.argsort(arrival) if delay is not None else chance.permutation(rows)
     begin = BEGIN.timestamp()
     table = {
-        "timestamp": [f"{begin + value:.3f}" for value in seconds[order]] if rows < 10**6 else begin + seconds[order],
+        "timestamp": begin + seconds[order],
         "user": chance.zipf(1.3, rows) % users,
         "bin": np.array([*BINS, "nowhere"])[chance.integers(0, len(BINS) + 1, rows)],
     }
@@ -85,25 +88,17 @@ class Recorded:
         if not self._files:
             return None
         path = self._files.pop(0)
-        text = pa_csv.ConvertOptions(column_types=dict.fromkeys(["timestamp", "user", "bin"], pa.string()))
+        text = pa_csv.ConvertOptions(column_types=dict.fromkeys([*Columns(), "arrival"], pa.string()))
         rows = pa_csv.read_csv(path, convert_options=text)
-        arrival = None
-        if self._arrival:
-            arrival = np.round(np.asarray(rows[self._arrival]) * 1e6).astype(np.int64)
-        events: Events = self._reader.read(rows, 0, arrival)
-        return Batch(events, None, EARLY if self._files else FOREVER)
+        arrival = parse_times(rows[self._arrival], self._reader.zone)[0] if self._arrival else None
+        return Batch(self._reader.read(rows, 0, arrival), None, EARLIEST if self._files else FOREVER)
 
     def close(self):
         pass
 
 
-EARLY = 0
-
-
 def releases_of_one_machine(folder, life):
     """What the publisher of one machine releases for the files of a life, with the same key."""
-    from pathlib import Path
-
     cut = life["steps"]
     feed = EventFeed(
         Recorded(Path(life["source"]), life["arrival"]),
@@ -130,8 +125,6 @@ def stored(path):
 
 def check(life, log, steps):
     """Each step is released once, with one noise and within epsilon, and nothing raw is left."""
-    from pathlib import Path
-
     releases, entries, epochs = stored(life["store"])
     assert [step for step, _ in releases] == list(range(steps))
     assert verify(entries, epochs, steps).problems == []

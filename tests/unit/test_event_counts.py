@@ -60,9 +60,9 @@ def test_what_lies_outside_is_left_out(events):
 
 
 def test_the_start_is_inside_and_the_end_is_not(tmp_path):
-    (tmp_path / "events.csv").write_text(
-        "timestamp,bin\n2024-01-01 06:00,a\n2024-01-01 07:59:59.9,a\n2024-01-01 08:00,a\n"
-    )
+    times = ("06:00", "07:59:59.9", "08:00")
+    rows = [f"2024-01-01 {time},a\n" for time in times]
+    (tmp_path / "events.csv").write_text("timestamp,bin\n" + "".join(rows))
     counts, _ = count_events(tmp_path / "events.csv", "1h", "2024-01-01 06:00", "2024-01-01 08:00")
     assert counts.tolist() == [[1], [1]]
 

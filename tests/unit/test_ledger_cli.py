@@ -122,6 +122,15 @@ def test_epochs_are_told(run):
     assert [(one["step"], one["left"]) for one in found["returns"]] == [(4, 0.0), (8, 0.5)]
 
 
+def test_a_new_epoch_with_a_shorter_window_waits_for_the_longer_one(run):
+    made([1, 1, 1]).close()
+    store = open_store("city.db")
+    store.begin(SETTING._replace(window=1), new_epoch=True)
+    store.close()
+    found = json.loads(run("city.db", "--json")[1])
+    assert [(one["step"], one["left"]) for one in found["returns"]] == [(3, 0.0), (6, 1.0)]
+
+
 @pytest.mark.parametrize(
     "statement", ["UPDATE step SET release = x'00' WHERE step = 1", "UPDATE step SET entries = '[]' WHERE step = 1"]
 )

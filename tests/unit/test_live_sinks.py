@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+from typing import ClassVar
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -77,7 +78,9 @@ def test_a_file_of_another_store_is_known_by_its_last_step(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "wide", "long"])
-@pytest.mark.parametrize("content", ["a diary", "a diary\nof two days\n", "bin,value\nnorth,4\n", '{"step": "x"}\n', "[]\n"])
+@pytest.mark.parametrize(
+    "content", ["a diary", "a diary\nof two days\n", "bin,value\nnorth,4\n", '{"step": "x"}\n', "[]\n"]
+)
 def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path, kind, content):
     (tmp_path / "out").write_text(content)
     with pytest.raises(InputError, match="choose another file"):
@@ -144,8 +147,8 @@ def test_a_parquet_file_appears_when_it_is_finished(tmp_path):
 class Receiver(http.server.BaseHTTPRequestHandler):
     """Keeps what is posted; answers as the list of statuses says, then 200."""
 
-    statuses: list[int] = []
-    posted: list[tuple[str, str, bytes]] = []
+    statuses: ClassVar[list[int]] = []
+    posted: ClassVar[list[tuple[str, str, bytes]]] = []
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))

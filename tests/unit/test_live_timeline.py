@@ -140,6 +140,8 @@ def test_a_time_shown_twice_is_the_first_and_a_skipped_one_the_moment_of_the_cha
 
     assert read("2024-10-27T02:30:00") == "2024-10-27T02:30:00+02:00"
     assert read("2024-03-31T02:30:00") == "2024-03-31T03:00:00+02:00"
+    assert read("2024-10-27T03:00:00") == "2024-10-27T03:00:00+01:00"
+    assert read("2024-03-31T03:00:00") == "2024-03-31T03:00:00+02:00"
     assert read("2087-07-01T12:00:00") == "2087-07-01T12:00:00+02:00"
 
 

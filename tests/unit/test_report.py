@@ -127,7 +127,8 @@ def test_every_figure_has_a_caption_and_a_table_of_its_values(report):
         assert figure.count('role="img" aria-label="') == figure.count('class="chart"') > 0
 
 
-def test_what_a_hidden_stream_holds_is_nowhere_on_the_page(report):
+def test_what_a_hidden_stream_holds_is_nowhere_on_the_page_though_it_could_be_read(results, folder):
+    report = build_report(results, data=folder)
     charts = charts_of(report.page)
     drawn = json.dumps([chart for name, chart in charts.items() if name.startswith("streams")])
     assert "secret" not in drawn
@@ -174,6 +175,9 @@ def test_the_effect_of_a_chosen_mechanism_is_shown(results):
     assert [figure.name for figure in report.figures][:3] == ["ranking", "overview", "effect"]
     without, with_ba = report.figures[1].charts
     assert (without.columns, with_ba.columns) == (["uniform", "sample"], ["uniform", "sample", "ba"])
+    headings, rows = report.figures[1].table
+    assert headings[:3] == ["stream", "uniform, without ba", "sample, without ba"]
+    assert {len(row) for row in rows} == {6}
 
 
 def test_our_own_mechanism_is_chosen_by_itself(results):

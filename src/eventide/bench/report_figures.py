@@ -88,7 +88,7 @@ def overview_figure(field: Field, without: str | None) -> Figure:
         "Distance from the best, by stream and mechanism" + (f", without and with {without}" if without else ""),
         "Error divided by the best error, as a geometric mean over all settings. Yellow is near the best, dark is far.",
         tuple(maps),
-        _table_of(maps[-1], "stream"),
+        _table_of(*maps),
     )
 
 
@@ -124,7 +124,7 @@ def effect_figure(field: Field, name: str) -> Figure:
         f"{name} against the best of all others",
         f"The error of {name} divided by the least error of all other mechanisms: below 1, blue, it is the best.",
         (heat,),
-        _table_of(heat, "stream"),
+        _table_of(heat),
     )
 
 
@@ -184,7 +184,7 @@ def change_figure(field: Field, changes: Sequence[Change]) -> Figure:
         "Errors of these results divided by those of the other ones, as geometric means over settings: blue is better "
         "now, red is worse.",
         (heat,),
-        _table_of(heat, "stream"),
+        _table_of(heat),
     )
 
 
@@ -236,9 +236,12 @@ def _texts(ratios: Floats, write: Writer) -> list[list[str]]:
     return [["" if np.isnan(ratio) else write(ratio) for ratio in row] for row in ratios]
 
 
-def _table_of(heat: HeatMap, what: str) -> Table:
-    rows = [[label, *map(shown, ratios)] for label, ratios in zip(heat.rows, heat.ratios, strict=True)]
-    return Table([what, *heat.columns], rows)
+def _table_of(*maps: HeatMap) -> Table:
+    """The ratios of heat maps of the same streams, side by side."""
+    columns = [f"{column}, {heat.title}" if heat.title else column for heat in maps for column in heat.columns]
+    ratios = np.hstack([heat.ratios for heat in maps])
+    rows = [[label, *map(shown, each)] for label, each in zip(maps[0].rows, ratios, strict=True)]
+    return Table(["stream", *columns], rows)
 
 
 def _shorts(field: Field) -> list[str]:

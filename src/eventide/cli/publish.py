@@ -19,7 +19,7 @@ from eventide.errors import InputError
 @click.command("publish")
 @publish_options
 @click.pass_context
-def command(ctx: click.Context, **given: Any) -> None:
+def command(ctx: click.Context, /, **given: Any) -> None:
     """Publish events or counts privately: one release for each step, or with --queries the answers to window queries.
 
     SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of its columns, a file of events

@@ -48,7 +48,12 @@ class Options:
     def events(self) -> bool:
         """Whether the source holds events rather than counts."""
         named = (self.time, self.user, self.bin, self.other, self.late)
-        return any(named) or self.follow or self.source == "-" or ".jsonl" in self.source.lower()
+        return any(named) or self.live or ".jsonl" in self.source.lower()
+
+    @property
+    def live(self) -> bool:
+        """Whether the source goes on."""
+        return self.follow or self.source == "-" or "://" in self.source
 
     @property
     def sensitivity_of_counts(self) -> int:

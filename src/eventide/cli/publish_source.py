@@ -103,8 +103,7 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
 
 def _start_in_store(options: Options) -> str | None:
     """Where a live source that names no start began when its store was made."""
-    live = options.follow or options.source == "-"
-    if not live or options.store is None or not Path(options.store).exists():
+    if not options.live or options.store is None or not Path(options.store).exists():
         return None
     with contextlib.closing(open_store(options.store, read_only=True)) as store:
         epochs = store.epochs()

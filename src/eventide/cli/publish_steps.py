@@ -16,7 +16,7 @@ from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish_options import Options
 from eventide.cli.publish_source import build
-from eventide.cli.publish_summary import described, operators_only, predicted, summary
+from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
 from eventide.live.fitness import check_fit
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
@@ -37,28 +37,30 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             report = described(options, publisher) | predicted(mechanism) | {"steps": steps}
         return report, [summary(report)]
     with (
+        _terminated() as terminated,
         logging_to_stderr(options.log),
         Publisher(
             feed,
             mechanism,
             None if options.store is None else open_store(options.store),
-            _sinks(options, mechanism.bins),
+            _sinks(options, mechanism.bins, feed.start_of(0) is not None),
             people=options.people,
             new_epoch=options.new_epoch,
             take_over=options.take_over,
             after_restore=options.after_restore,
         ) as publisher,
-        _terminated() as terminated,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
         publisher.run(stop=lambda: count(publisher.published) or terminated())
+    counters = operators_only(feed)
     report = described(options, publisher) | {
         "steps": publisher.published,
         "fresh_looks": publisher.fresh_looks,
         "worst_window_spent": publisher.ledger.worst_window(),
         "out": options.out if options.out != "-" else None,
     }
-    return report | operators_only(feed), [summary(report), *operators_only(feed).values()]
+    report |= {} if counters is None else {"operators_only": counters}
+    return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
 
 
 def _try_out(options: Options, bins: tuple[str, ...]) -> None:
@@ -66,16 +68,16 @@ def _try_out(options: Options, bins: tuple[str, ...]) -> None:
     if options.out in (None, "-"):
         open_sink("-", bins, layout=options.layout)
         return
-    trial = WholeFile(options.out, bins, options.layout, Path(options.source))
+    trial = WholeFile(options.out, bins, options.layout, source=Path(options.source))
     with contextlib.closing(trial):
         trial.open()
 
 
-def _sinks(options: Options, bins: tuple[str, ...]) -> list[Sink]:
+def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
     places = [options.out or "-", *options.webhook]
     growing = options.store is not None
     return [
-        open_sink(place, bins, layout=options.layout if place == options.out else None, growing=growing)
+        open_sink(place, bins, layout=options.layout if place == options.out else None, growing=growing, starts=starts)
         for place in places
     ]
 

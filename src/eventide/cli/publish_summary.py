@@ -1,4 +1,7 @@
-"""The part of `eventide publish` that says what was done, as a document and in sentences. Imports what the verb needs."""
+"""The part of `eventide publish` that says what was done, as a document and in sentences.
+
+Imports what the verb needs.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 from typing import Any
 
 from eventide.cli.publish_options import Options
+from eventide.live.event_feed import EventFeed
 from eventide.live.feed import Feed
 from eventide.live.publisher import Publisher
 from eventide.mechanisms.base import Mechanism
@@ -56,6 +60,18 @@ def summary(report: dict[str, Any]) -> str:
     )
 
 
-def operators_only(feed: Feed) -> dict[str, Any]:
-    """How many events were taken and refused, which is raw: for whoever runs this, nobody else."""
-    return {}
+def operators_only(feed: Feed) -> dict[str, Any] | None:
+    """How many events were taken, late and refused, which is raw: for whoever runs this, nobody else."""
+    if not isinstance(feed, EventFeed):
+        return None
+    counters = feed.counters
+    return {"accepted": counters.accepted, "late": counters.late, "refused": dict(counters.refused)}
+
+
+def counted(counters: dict[str, Any]) -> str:
+    """The same as a sentence."""
+    refused = ", ".join(f"{number:,} {reason}" for reason, number in counters["refused"].items())
+    return (
+        f"For operators only, since these numbers are not private: {counters['accepted']:,} events were taken, "
+        f"{counters['late']:,} came too late, {refused or '0'} refused."
+    )

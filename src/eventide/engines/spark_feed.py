@@ -1,4 +1,4 @@
-"""Steps counted by Spark, as a feed: Spark tallies batches and adds up what is due, `live` says when a step is over.
+"""Steps counted by Spark, as a feed: Spark tallies batches and adds up what is due, `EventFeed` says when it is due.
 
 An event counts by its arrival against the public clock, as on one machine; Spark's own watermark, which follows the
 times that events claim, is not used. After a crash Spark hands the last batch over again, which replaces its tallies;
@@ -17,93 +17,73 @@ from eventide.engines.spark_query import TallyingQuery
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
-from eventide.live.event_reader import Counters, Events
-from eventide.live.feed import ClosedStep, Promise, Resume
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import Events
+from eventide.live.feed import ClosedStep, Resume
 from eventide.live.sources.base import FOREVER, Batch
-from eventide.live.timeline import parse_time
 from eventide.live.zones import EARLIEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-CELLS_AT_ONCE = 1 << 26  # counts of the driver that wait to be published
+CELLS_AT_ONCE = 1 << 26  # counts that wait on the driver to be published
 STEPS_AT_ONCE = 1000
 
 
-class SparkFeed:
+class SparkFeed(EventFeed):
     """A feed of a streaming frame of events; `trigger` is what Spark's trigger takes, `skew` in microseconds.
 
     Where events bring no arrival the source is complete: each arrives when it happens, and all is seen at its end.
+    To a store it is the same feed as that of one machine, so that publishing can move from one engine to another.
     """
 
     def __init__(
         self, events: DataFrame, counting: Counting, work: WorkFolder, trigger: dict[str, Any], skew: int
     ) -> None:
-        self.counters = Counters()
+        super().__init__(None, **counting.rules())
         self._events, self._counting, self._work = events, counting, work
         self._trigger, self._skew = trigger, skew
-        self._rule = counting.feed()
         self._latest = EARLIEST
         self._at_once = max(1, min(STEPS_AT_ONCE, CELLS_AT_ONCE // len(counting.bins)))
-
-    def describe(self) -> dict[str, Any]:
-        """The same as on one machine, so that a store can go from one engine to another."""
-        return self._rule.describe()
-
-    def promise(self) -> Promise:
-        """Events are bounded as on one machine."""
-        return self._rule.promise()
-
-    def start_of(self, step: int) -> str | None:
-        """The ISO time at which a step begins."""
-        return self._rule.start_of(step)
-
-    def close(self) -> None:
-        """Nothing is held between runs."""
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Run the query until it ends or the last step is closed."""
         if resume.kept:
             raise InputError("the store keeps open events of another source; let that one publish them first")
-        spark = self._events.sparkSession
-        counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
-        self._counting = self._work.settle(counting, spark.sparkContext.defaultParallelism)
-        self._open = OpenSteps(spark, self._work.open_steps, self._work.mark)
-        self._open.forget(resume.next_step)
-        self._rule.begin(resume)
-        query = TallyingQuery(self._events, self._tally, self._work.checkpoint, self._trigger, self._skew)
+        complete = self._counting.arrival is None
+        self._prepare(resume)
+        query = TallyingQuery(self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew)
         try:
             for moment in query.moments():
-                if moment is not None and not self._complete:
+                if moment is not None and not complete:
                     yield from self._closed(moment)
                     if self._over:
                         return
                 yield None
-            yield from self._closed(FOREVER if self._complete else query.seen_at_start)
+            yield from self._closed(FOREVER if complete else query.seen_at_start)
         finally:
             query.stop()
 
-    @property
-    def _complete(self) -> bool:
-        return self._counting.arrival is None
+    def _prepare(self, resume: Resume) -> None:
+        spark = self._events.sparkSession
+        counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
+        self._counting = self._work.settle(counting, spark.sparkContext.defaultParallelism)
+        self._open_steps = OpenSteps(spark, self._work.open_steps, self._work.mark)
+        self._open_steps.forget(resume.next_step)
+        self.begin(resume)
 
-    @property
-    def _over(self) -> bool:
-        until, timeline = self._counting.until, self._rule.timeline
-        return until is not None and timeline.begin(self._counting.next_step) >= parse_time(until, timeline.zone)
-
-    def _tally(self, events: DataFrame, batch: int) -> int:
-        summary = self._open.write(events, batch, self._counting)
+    def _take_batch(self, events: DataFrame, batch: int) -> int:
+        summary = self._open_steps.write(events, batch, self._counting)
         self.counters.add(summary.counters)
         self._latest = max(self._latest, summary.latest)
         return self._latest
 
     def _closed(self, seen_until: int) -> Iterator[ClosedStep]:
         """The steps that are over, many at a time where many are; what was tallied goes when they are published."""
-        self._rule.take(Batch(Events.none(), None, seen_until))
-        closing = self._rule.closed()
+        self.take(Batch(Events.none(), None, seen_until))
+        closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
-            self._open.add_counts(steps, self._counting)
+            self._open_steps.add_counts(steps, self._counting)
             yield from steps
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)
-            self._open.forget(self._counting.next_step)
+            self._open_steps.forget(self._counting.next_step)

@@ -59,16 +59,15 @@ class Counting:
         """The names of the columns to read."""
         return [name for name in (*self.columns, self.arrival) if name is not None]
 
-    def feed(self) -> EventFeed:
-        """The feed of one machine that counts like this, without a source."""
-        return EventFeed(
-            None,
-            Timeline(self.start, self.step, self.zone),
-            EventReader(self.bins, self.columns, other=self.other, zone=self.zone),
-            max_per_step=self.most,
-            late=self.late,
-            until=self.until,
-        )
+    def rules(self) -> dict[str, Any]:
+        """What an `EventFeed` that counts like this is made with."""
+        return {
+            "timeline": Timeline(self.start, self.step, self.zone),
+            "reader": EventReader(self.bins, self.columns, other=self.other, zone=self.zone),
+            "max_per_step": self.most,
+            "late": self.late,
+            "until": self.until,
+        }
 
     def tally(self) -> Tally:
         """An empty tally."""
@@ -85,7 +84,7 @@ class Tallying:
 
     def __init__(self, counting: Counting, partition: int) -> None:
         self._counting, self._partition = counting, partition
-        self._feed = counting.feed()
+        self._feed = EventFeed(None, **counting.rules())
         self._latest = EARLIEST
         self._made: list[tuple[int, int, bytes]] = []
 

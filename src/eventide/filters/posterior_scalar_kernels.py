@@ -129,7 +129,7 @@ def normal_tail(place: float) -> tuple[float, float, float]:
     inverse = 1 / (place * place)
     series = 1 - inverse * (1 - 3 * inverse * (1 - 5 * inverse))
     log_mass = -0.5 * place * place - math.log(-place * ROOT_TAU) + math.log(series)
-    return log_mass, -place / series, inverse * (1 - 6 * inverse)
+    return log_mass, -place / series, inverse * (1 - inverse * (6 - 50 * inverse))
 
 
 @njit(cache=True, error_model="numpy")

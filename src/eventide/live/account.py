@@ -1,5 +1,6 @@
-"""What a store can tell about its budget: what was spent, what is left and when it comes back, and whether all of it
-kept to the promise. Reads while a writer writes. Imports numpy, `privacy` and its neighbours.
+"""The account of a store: what was spent, what is left and when it comes back, and whether no window was over.
+
+Reads only, also while a writer writes. Imports numpy, `errors`, `privacy`, `streams` and its neighbours.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def account(store: Store) -> Account:
         raise InputError("this store is new: nothing was ever published to it")
     entries = [entry for entry in store.entries() if entry.step < next_step]
     current = epochs[-1]
-    ahead = verify(entries, epochs, next_step + min(current.setting.window, FURTHEST)).spending[-1]
+    reach = min(max(current.setting.window, current.measured_from - next_step + 1), FURTHEST)
+    ahead = verify(entries, epochs, next_step + reach).spending[-1]
     left = (current.setting.epsilon - ahead.windows[next_step - current.first_step :].astype(np.float64)) / NANO
     left[: max(current.measured_from - next_step, 0)] = 0
     returns = [

@@ -30,8 +30,8 @@ class Delivery:
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable:
             raise StoreError(
-                f"{sink.name} holds releases up to step {known}, and the store only up to {next_step - 1}: the store was "
-                "restored from a backup, or is another one; --after-restore goes on behind what was published"
+                f"{sink.name} holds releases up to step {known}, and the store only up to {next_step - 1}: the store "
+                "was restored from a backup, or is another one; --after-restore goes on behind what was published"
             )
         self.last = store.delivered(sink.name) if known is None else known
         if sink.begins_anew:

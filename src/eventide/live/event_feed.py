@@ -185,7 +185,7 @@ class EventFeed:
             time, arrival, bins = time[good], arrival[good], bins[good]
             users = None if users is None else users[good]
         if self._source is not None and not self._source.records_arrival:
-            pass
+            arrival = np.minimum(arrival, self._seen_until)
         return list(self._in_time(self.timeline.index(time), arrival, users, bins, counters))
 
     def _in_time(

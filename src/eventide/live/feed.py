@@ -21,7 +21,7 @@ class ClosedStep(NamedTuple):
     The position is that of the oldest event of any step still open, so that after a crash nothing of those is missed.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]
     counts: Ints
     position: Position
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import time
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,9 +25,9 @@ from eventide.live.fitness import check_fit
 from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
 from eventide.live.open_store import open_store
+from eventide.live.publisher_setting import setting_of
 from eventide.live.rebuilding import rebuilt
 from eventide.live.repeating import repeated
-from eventide.live.publisher_setting import setting_of
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.store import Commit, Standing, Store
@@ -73,15 +75,16 @@ class Publisher:
         **feed_options: Any,
     ) -> None:
         self.feed = _feed(source, mechanism, feed_options)
-        check_fit(mechanism, self.feed.promise())
-        self.store = MemoryStore() if store is None else store if isinstance(store, Store) else open_store(store)
+        self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
+        self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
+            check_fit(mechanism, self.feed.promise())
+            if isinstance(store, str | Path):
+                self.store = open_store(store)
             setting = setting_of(mechanism, self.feed, people)
-            standing = self.store.begin(
-                setting, new_epoch=new_epoch, take_over=take_over, after_restore=after_restore
-            )
+            standing = self.store.begin(setting, new_epoch=new_epoch, take_over=take_over, after_restore=after_restore)
             self._open_sinks(sinks, mechanism)
             if after_restore:
                 standing = self.store.after_restore(self._behind_all_sinks(standing))
@@ -178,9 +181,10 @@ class Publisher:
         self.deliver()
 
     def _open_sinks(self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism) -> None:
+        starts = self.feed.start_of(0) is not None
         for sink in sinks:
             if not isinstance(sink, Sink):
-                sink = open_sink(sink, mechanism.bins, growing=self.store.durable)
+                sink = open_sink(sink, mechanism.bins, growing=self.store.durable, starts=starts)
             sink.open()
             self._sinks.append(sink)
 
@@ -213,8 +217,7 @@ class Publisher:
         faults.passing("after-draw")
         self.fresh_looks += release.fresh
         line = write_line(release, self.feed.start_of(step), step)
-        fields = {"step": step, "fresh": release.fresh, "spent": release.spent, "left": self.ledger.left()}
-        log.info("released", extra={"fields": fields})
+        self._tell("released", step, fresh=release.fresh, spent=release.spent, left=self.ledger.left())
         if not self.store.durable:
             return Commit(step, [], line, b"", None, position)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
@@ -226,8 +229,15 @@ class Publisher:
         self.mechanism.checked(counts)
         release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        log.info("repeated", extra={"fields": {"step": step, "measured_from": self._measured_from}})
+        self._tell("repeated", step, measured_from=self._measured_from)
         return Commit(step, [], self._last, b"", None, position)
+
+    def _tell(self, event: str, step: int, **fields: Any) -> None:
+        """Log what may be known to anybody: no count, and no number of events."""
+        if log.isEnabledFor(logging.INFO):
+            end = self.feed.start_of(step + 1)
+            lag = None if end is None else time.time() - datetime.fromisoformat(end).timestamp()
+            log.info(event, extra={"fields": {"step": step, **fields, "lag": lag and round(lag, 3)}})
 
     def _snapshot(self, tape_is_enough: bool) -> bytes | None:
         self._since_snapshot += 1

@@ -23,13 +23,14 @@ def repeated(last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], 
         return release
     place = {name: index for index, name in enumerate(bins_then)}
     source = np.array([place.get(name, -1) for name in bins])
-    moved = {
-        name: _moved(array, source, absent)
-        for name, absent in (("values", 0.0), ("scale", np.inf), ("low", np.nan), ("high", np.nan))
-        if (array := getattr(release, name)) is not None
-    }
-    return dataclasses.replace(release, **moved)
 
+    def moved(array: Floats, absent: float) -> Floats:
+        return np.where(source < 0, absent, array[source])
 
-def _moved(array: Floats, source: Floats, absent: float) -> Floats:
-    return np.where(source < 0, absent, array[source])
+    return dataclasses.replace(
+        release,
+        values=moved(release.values, 0),
+        scale=moved(release.scale, np.inf),
+        low=None if release.low is None else moved(release.low, np.nan),
+        high=None if release.high is None else moved(release.high, np.nan),
+    )

@@ -32,7 +32,7 @@ class Verification(NamedTuple):
     """What was found. `problems` are sentences; there are none where every window kept to its epsilon."""
 
     problems: list[str]
-    worst: int  # nano-epsilon in the fullest window of all epochs, or in the first that is over
+    worst: int  # nano-epsilon in the fullest window of all epochs
     worst_end: int  # the step at which that window ends, -1 where nothing was charged
     spending: list[Spending]
 

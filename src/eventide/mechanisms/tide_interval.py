@@ -47,7 +47,7 @@ class Interval(Stateful):
         level = values.mean(axis=1, keepdims=True)
         self._clear = np.where(first, level > CLEAR_LEVEL * self.least_scale, self._clear)
         self._seen = self._seen | looks
-        longest = np.where(first, 1, GROWTH * self.length)
+        longest = GROWTH * self.length
         if step < self.window:
             longest = np.where(self._clear, longest, np.minimum(longest, max(1, step // PATIENCE)))
         best = self.steps[self._errors.argmin(axis=1)][:, None]

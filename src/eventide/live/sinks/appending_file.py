@@ -33,7 +33,8 @@ class AppendingFile(Sink):
     def open(self) -> None:
         """Open or make the file, and cut off what was half-written."""
         try:
-            self._file = open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
+            self.path.touch()
+            self._file = self.path.open("r+b", buffering=0)
         except OSError as problem:
             raise InputError(
                 f"cannot write {self.path}: {problem.strerror}; choose a folder that exists and may be written to"
@@ -143,11 +144,11 @@ class AppendingFile(Sink):
 class AppendingTable(AppendingFile):
     """CSV: one line a step and a column a bin (wide), or one line for each bin (long)."""
 
-    def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None) -> None:
+    def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
         if any("\n" in name or "\r" in name for name in bins):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         self._rows = io.BytesIO()
-        self._format = Csv(self._rows, bins, layout)
+        self._format = Csv(self._rows, bins, layout, starts=starts)
         self.header = self._taken()
         self.lines_per_step = len(bins) if self._format.layout == "long" else 1
         super().__init__(path)

@@ -24,11 +24,12 @@ _ADDRESSES: dict[str, Callable[[str], Sink]] = {
 
 
 def open_sink(
-    place: str | Path, bins: Sequence[str], *, layout: str | None = None, growing: bool = True
+    place: str | Path, bins: Sequence[str], *, layout: str | None = None, growing: bool = True, starts: bool = False
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
-    growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done.
+    growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done. starts: tables tell
+    when each step begins.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -43,5 +44,5 @@ def open_sink(
     if Path(text).is_dir():
         raise InputError(f"--out {text} is a folder; give the name of a file")
     if not growing or ending == ".parquet":
-        return WholeFile(text, bins, layout)
-    return AppendingFile(text) if ending == ".jsonl" else AppendingTable(text, bins, layout)
+        return WholeFile(text, bins, layout, starts=starts)
+    return AppendingFile(text) if ending == ".jsonl" else AppendingTable(text, bins, layout, starts=starts)

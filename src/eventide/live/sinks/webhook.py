@@ -1,4 +1,4 @@
-"""A web address to which each release is posted: the stored bytes, with the step as the key that makes repeats harmless.
+"""A web address to which each release is posted: the stored bytes, with the step as key, so that repeats are harmless.
 
 The receiver answers 2xx when it has the step, whether for the first time or again, and 409 when it holds another
 release of that step: then it is ahead of the store. Anything else is tried again later. The address may hold a secret,

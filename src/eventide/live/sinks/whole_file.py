@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
 from eventide.streams.release_files import open_releases
+from eventide.streams.release_formats import formats
 from eventide.streams.release_lines import read_line
 
 
@@ -26,11 +27,17 @@ class WholeFile(Sink):
     begins_anew = True
 
     def __init__(
-        self, path: str | Path, bins: Sequence[str], layout: str | None = None, source: Path | None = None
+        self,
+        path: str | Path,
+        bins: Sequence[str],
+        layout: str | None = None,
+        *,
+        source: Path | None = None,
+        starts: bool = False,
     ) -> None:
         self.path = Path(path)
         self.name = f"file {self.path.resolve()}"
-        self._how = bins, layout, source
+        self._how = bins, layout, source, formats(starts=starts)
         self._held = ExitStack()
 
     def open(self) -> None:

@@ -1,0 +1,280 @@
+"""Every shortcut of the posterior median against the plain, dense form of it; and what it promises as a filter."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+import eventide as ev
+from eventide.filters.posterior_grid import DRIFT, JUMP, LOG_PRIOR, MODELS, drift_over, grid_up_to
+from eventide.filters.posterior_look_kernels import cell_factors, chance_of_look
+from eventide.filters.posterior_median import PRIOR_LOOKS, SHARED_LOOKS, PosteriorMedian
+from eventide.filters.posterior_scalar_kernels import PACES, bank_quantile, laplace_update
+from eventide.filters.posterior_usual_kernels import first_usual_values, lesson_of
+from eventide.privacy.measured import Measured
+
+
+def measured(values, scale, fresh=True):
+    values = np.array(values, dtype=np.float64)
+    fresh = np.broadcast_to(fresh, values.shape)
+    return Measured(np.where(fresh, values, 0), np.where(fresh, scale, np.inf), fresh)
+
+
+def chances(grid, look, scale):
+    """The average, over the counts of each cell, of what discrete Laplace noise gives the difference; largest is 1."""
+    found = []
+    for first, width in zip(grid.first, grid.width, strict=True):
+        counts = first + np.arange(width)
+        found.append(np.mean(np.exp((abs(np.clip(look, 0, None) - look) - abs(counts - look)) / scale)))
+    return np.array(found)
+
+
+def dense_drift(grid, steps, least_scale, model):
+    """What a count in each cell (row) becomes (column): geometric on both sides, each row adding up to 1."""
+    cells = len(grid.first)
+    ratio = np.zeros(cells - 1)
+    for cell in range(cells - 1):
+        middle = (grid.centre[cell] + grid.centre[cell + 1]) / 2
+        scale = DRIFT[model] * (least_scale / 2 + middle) + 0.001 * least_scale
+        variance = steps * (scale / (grid.centre[cell + 1] - grid.centre[cell])) ** 2
+        ratio[cell] = optimize.brentq(lambda r, v=variance: r - v * (1 - r) ** 2, 0, 1, xtol=1e-16)
+    kernel = np.eye(cells)
+    for source in range(cells):
+        for target in range(cells):
+            kernel[source, target] = np.prod(ratio[min(source, target) : max(source, target)])
+    return kernel / kernel.sum(axis=1, keepdims=True)
+
+
+class Plain:
+    """One bin on the grid, all models, in double precision and with matrices; `steps` between looks in one go."""
+
+    def __init__(self, grid, least_scale):
+        self.grid, self.least_scale = grid, least_scale
+        self.posterior = None
+        self.log_weight = LOG_PRIOR.copy()
+        self.lesson = np.zeros(len(grid.first))
+
+    def usual(self):
+        known = self.lesson + PRIOR_LOOKS * self.grid.prior
+        return known / known.sum()
+
+    def spread(self):
+        usual = self.usual()
+        median = self.grid.centre[np.searchsorted(np.cumsum(usual), 0.5)]
+        return usual @ abs(self.grid.centre - median)
+
+    def look(self, value, scale, steps):
+        chance, usual, counts = chances(self.grid, value, scale), self.usual(), math.sqrt(5)
+        if self.posterior is None:
+            joint = np.tile(usual * chance, (MODELS, 1))
+        else:
+            counts = lesson_of(steps, self.spread(), scale)
+            joint = np.array([self.predicted(model, steps, usual) * chance for model in range(MODELS)])
+        total = joint.sum(axis=1)
+        self.log_weight = 0.995 * (self.log_weight - self.log_weight.max()) + 0.005 * LOG_PRIOR + np.log(total)
+        self.posterior = joint / total[:, None]
+        self.lesson = 0.998**counts * self.lesson + counts * self.mixture(0)
+
+    def predicted(self, model, steps, usual):
+        stays = (1 - JUMP[model]) ** steps
+        drifted = self.posterior[model] @ dense_drift(self.grid, steps, self.least_scale, model)
+        return stays * drifted + (1 - stays) * usual
+
+    def mixture(self, steps):
+        weight = np.exp(self.log_weight - self.log_weight.max())
+        stays = ((1 - JUMP) ** steps)[:, None]
+        return weight / weight.sum() @ (stays * self.posterior + (1 - stays) * self.usual())
+
+    def quantile(self, part, steps):
+        mixture = self.mixture(steps)
+        reached = np.cumsum(mixture)
+        cell = np.searchsorted(reached, part)
+        if self.grid.width[cell] == 1:
+            return self.grid.first[cell]
+        inside = (part - (reached[cell] - mixture[cell])) / mixture[cell]
+        return self.grid.first[cell] - 0.5 + inside * self.grid.width[cell]
+
+
+def test_cells_are_whole_counts_without_gaps():
+    grid = grid_up_to(5000, bins=1)
+    assert grid.first[0] == 0
+    assert (grid.first[1:] == grid.first[:-1] + grid.width[:-1]).all()
+    assert (grid.width[:12] == 1).all()
+    assert (grid.width >= 1).all()
+    assert (grid.width <= np.maximum(1, 0.08 * grid.first)).all()
+    assert grid.prior.sum() == pytest.approx(1)
+    assert grid_up_to(5000, bins=2).prior[0] > 0.5 > grid.prior[0]
+
+
+@pytest.mark.parametrize("scale", [0.2, 3.0, 150.0])
+@pytest.mark.parametrize("look", [-40, 0, 7, 7.5, 60, 333, 10_000])
+def test_the_chance_of_a_look_is_that_of_discrete_noise(look, scale):
+    grid = grid_up_to(500, bins=1)
+    ratio, average, found = np.empty((3, len(grid.first)))
+    cell_factors(grid.width, scale, ratio, average)
+    chance_of_look(grid.first, grid.width, ratio, average, look, scale, found)
+    plain = chances(grid, min(look, grid.first[-1] + grid.width[-1] - 1), scale)
+    assert found == pytest.approx(plain, rel=1e-9, abs=1e-19)
+
+
+@pytest.mark.parametrize("steps", [1, 7, 200])
+def test_drift_tables_are_the_dense_kernel(steps):
+    grid = grid_up_to(60, bins=1)
+    passing, staying = drift_over(grid, steps, 2.0)
+    for model in range(MODELS):
+        found = np.diag(staying[:, model].astype(np.float64))
+        for source in range(len(grid.first)):
+            for target in range(len(grid.first)):
+                between = passing[min(source, target) : max(source, target), model]
+                found[source, target] = staying[source, model] * np.prod(between.astype(np.float64))
+        assert found == pytest.approx(dense_drift(grid, steps, 2.0, model), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_values_are_quantiles_of_the_plain_posterior(seed):
+    """Counts so small next to the noise that the grid speaks alone, at every step between the looks."""
+    random = np.random.default_rng(seed)
+    known = {"epsilon": 0.5, "window": 10, "sensitivity": 1}
+    fast = PosteriorMedian(coverage=0.8).started(1, 1, **known)
+    plain, since = Plain(fast.grid, 2.0), 0
+    level = random.integers(0, 9)
+    for step in range(40):
+        since += 1
+        look = None
+        if step == 0 or random.random() < 0.4:
+            scale = random.choice([2.0, 5.0, 20.0])
+            value = level + round(random.laplace(0, scale))
+            plain.look(value, scale, since)
+            look, since = measured([[value]], scale), 0
+        found = [fast.step(look).item(), fast.low.item(), fast.high.item()]
+        assert fast.grid_share[0] > 0.9
+        if fast.grid_share[0] > 0.999:
+            expected = [plain.quantile(part, since) for part in (0.5, 0.1, 0.9)]
+            assert found == pytest.approx(expected, rel=2e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("look", [-30.0, -0.5, 0.0, 4.0, 90.0])
+@pytest.mark.parametrize("known", [0.05, 1.0, 8.0])
+def test_a_gaussian_after_a_laplace_look_has_the_true_moments(look, known):
+    scale, variance = 3.0, (3.0 * known) ** 2
+    grid = np.linspace(-15 * 3 * known - 100, 15 * 3 * known + 100, 400_001)
+    density = stats.norm.pdf(grid, 0, math.sqrt(variance)) * stats.laplace.pdf(look - grid, 0, scale)
+    evidence = integrate.trapezoid(density, grid)
+    mean = integrate.trapezoid(density * grid, grid) / evidence
+    spread = integrate.trapezoid(density * (grid - mean) ** 2, grid) / evidence
+    found = laplace_update(look, variance, scale)
+    assert found == pytest.approx((mean, spread, math.log(evidence)), rel=2e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("target", [-1.6, 0.0, 1.6])
+def test_quantiles_of_the_bank_are_those_of_the_mixture(target):
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        mean, deviation = random.normal(100, 30, PACES), random.exponential(20, PACES) + 0.1
+        weight = random.dirichlet(np.ones(PACES))
+        found = bank_quantile(mean, deviation, weight, mean.mean(), target)
+        reached = weight @ stats.norm.cdf(found, mean, deviation)
+        assert reached == pytest.approx(stats.norm.cdf(target), abs=1e-3)
+
+
+def test_first_usual_values_are_those_of_bin_after_bin():
+    grid = grid_up_to(100, bins=50)
+    looks = np.random.default_rng(3).poisson(2, 50) + np.rint(np.random.default_rng(4).laplace(0, 3, 50))
+    spread = grid.prior
+    for _ in range(10):
+        found = PRIOR_LOOKS * grid.prior
+        for look in looks:
+            posterior = spread * chances(grid, look, 3.0)
+            found = found + posterior / posterior.sum()
+        spread = found / found.sum()
+    distinct, bins = np.unique(np.stack([looks, np.full(50, 3.0)], axis=1), axis=0, return_counts=True)
+    assert first_usual_values(grid, PRIOR_LOOKS, distinct, bins) == pytest.approx(spread, rel=1e-6, abs=1e-12)
+
+
+def random_looks(random, shape, steps):
+    """Looks with fresh masks and scales of their own for each bin; some steps without any."""
+    for _ in range(steps):
+        fresh = random.random(shape) < 0.5
+        scale = random.choice([1.0, 10.0, 60.0], shape)
+        truth = np.broadcast_to([0, 3, 4000], shape)
+        values = truth + np.rint(random.laplace(0, scale))
+        yield None if random.random() < 0.2 else measured(values, scale, fresh)
+
+
+def rows_of(look, replica):
+    return (
+        None
+        if look is None
+        else Measured(*(field[replica : replica + 1] for field in (look.values, look.scale, look.fresh)))
+    )
+
+
+def test_replicas_and_bins_with_looks_of_their_own():
+    looks = list(random_looks(np.random.default_rng(8), (3, 3), 30))
+    known = {"epsilon": 1.0, "window": 20}
+    together = PosteriorMedian().started(3, 3, **known)
+    alone = [PosteriorMedian().started(1, 3, **known) for _ in range(3)]
+    for look in looks:
+        values = together.step(look)
+        assert np.isfinite(values).all()
+        assert (together.low >= 0).all()
+        assert (together.low <= values).all()
+        assert (values <= together.high).all()
+        for replica, single in enumerate(alone):
+            assert np.array_equal(single.step(rows_of(look, replica))[0], values[replica])
+
+
+def test_a_column_of_scales_is_one_for_all_bins():
+    one, each = (PosteriorMedian().started(2, 2) for _ in range(2))
+    values = np.array([[3.0, 50.0], [0.0, 1.0]])
+    scale, fresh = np.array([[5.0], [np.inf]]), np.array([[True], [False]])
+    column = one.step(Measured(values * fresh, scale, fresh))
+    every = each.step(Measured(values * fresh, np.tile(scale, 2), np.tile(fresh, 2)))
+    assert np.array_equal(column, every)
+    assert (column[1] == 0).all()
+
+
+def test_it_goes_on_from_a_snapshot_at_any_step():
+    looks = list(random_looks(np.random.default_rng(9), (2, 3), 24))
+    for cut in range(0, 24, 5):
+        first, second = (PosteriorMedian().started(2, 3, epsilon=0.5, window=9) for _ in range(2))
+        for look in looks[:cut]:
+            first.step(look)
+        second.restore(first.snapshot())
+        for look in looks[cut:]:
+            assert np.array_equal(first.step(look), second.step(look))
+            assert np.array_equal(first.high, second.high)
+
+
+def test_a_wider_coverage_is_a_wider_interval():
+    widths = []
+    for coverage in (0.5, 0.9, 0.99):
+        posterior = PosteriorMedian(coverage).started(1, 2, epsilon=1.0, window=30)
+        posterior.step(measured([[20, 9000]], 12.0))
+        widths.append(posterior.high - posterior.low)
+    assert (widths[0] < widths[1]).all()
+    assert (widths[1] < widths[2]).all()
+    with pytest.raises(ev.InputError):
+        PosteriorMedian(1.0)
+
+
+def test_bins_learn_from_each_other():
+    """Ninety-nine empty bins make a hundredth that shows 6 an empty one; alone it is taken at its word."""
+    alone = PosteriorMedian().started(1, 1, epsilon=1.0, window=5)
+    among = PosteriorMedian().started(1, 100, epsilon=1.0, window=5)
+    looks = np.zeros((1, 100))
+    looks[0, 0] = 6
+    assert alone.step(measured([[6.0]], 2.0)).item() > 2
+    assert among.step(measured(looks, 2.0))[0, 0] == 0
+    assert SHARED_LOOKS > PRIOR_LOOKS
+
+
+@pytest.mark.parametrize("name", ["uniform", "hybrid", "ba"])
+def test_it_lowers_the_error_of_other_mechanisms(name):
+    stream = np.tile(np.random.default_rng(1).poisson(5, 200)[:, None], 1)
+    errors = {}
+    for chosen in (None, "posterior-median"):
+        mechanism = ev.mechanism(name, epsilon=1, window=20, bins=1, replicas=20, seed=2, filter=chosen)
+        errors[chosen] = np.abs(ev.run(mechanism, stream).values - stream).mean()
+    assert errors["posterior-median"] < 0.7 * errors[None]
