@@ -1,7 +1,8 @@
 """A service that lives again and again, to be ended by kill -9: each life is a fork of this process.
 
 Each line of standard input begins a life: a folder, a blank, and the point it dies at or "none". When the service
-listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a clock that stands in a file. Not a test itself.
+listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a clock that
+stands in a file, and without users, so that an event counted twice shows. Not a test itself.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class FileClock:
 def live(folder, fault):
     faults._point, _, count = fault.partition(":")
     faults._passings_left = int(count or 1)
-    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h")])
+    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", user=None)])
     service = Service(config, FileClock(folder / "clock"), for_tests=True)
     serve(service, lambda address: print(os.getpid(), address, flush=True))
 

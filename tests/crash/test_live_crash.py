@@ -130,7 +130,7 @@ def check(life, steps, folder):
 
 
 def as_table(releases, path):
-    table = AppendingTable(path, BINS, None)
+    table = AppendingTable(path, BINS, None, starts=True)
     table.open()
     for step, release in releases:
         table.send(step, release)
@@ -157,23 +157,24 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism):
 
 
 def die_at_random(lives, folder, chance, deaths, **setting):
-    """Die so many times at random moments of a life, each death in the middle of what the one before left."""
+    """Die so many times at random moments of a life; before which steps, and with how many stores that was."""
     write_events(folder / "events.csv", seed=2)
-    died = stores = 0
-    while died < deaths:
+    died: list[int] = []
+    stores = 0
+    while len(died) < deaths:
         here = folder / f"store {stores}"
         life, twin = new_life(here, folder / "events.csv", **setting, **FILE)
         begin = time.monotonic()
         assert lives(twin) == 0
         lifetime = time.monotonic() - begin
-        while died < deaths and (code := lives(life, kill_after=chance.uniform(0, lifetime))) == KILLED:
-            died += 1
+        while len(died) < deaths and (code := lives(life, kill_after=chance.uniform(0, lifetime))) == KILLED:
+            died.append(len(stored(life["store"])[0]))
         assert code == 0 or lives(life) == 0
         releases, entries = check(life, STEPS, here)
         if setting["noise"] == "zero":
             assert stored(twin["store"])[:2] == (releases, entries)
         stores += 1
-    return stores
+    return died, stores
 
 
 @pytest.mark.parametrize("noise", ["zero", "secure"])
@@ -185,8 +186,8 @@ def test_killed_at_random_moments(lives, tmp_path, noise):
 @pytest.mark.parametrize("noise", ["zero", "secure"])
 @pytest.mark.parametrize("mechanism", ["uniform", "ba", "rg", "dsat"])
 def test_killed_at_many_random_moments(lives, tmp_path, mechanism, noise):
-    stores = die_at_random(lives, tmp_path, random.Random(7), 25, mechanism=mechanism, noise=noise)
-    print(f"{mechanism}, {noise} noise: 25 deaths over {stores} stores")
+    died, stores = die_at_random(lives, tmp_path, random.Random(7), 25, mechanism=mechanism, noise=noise)
+    print(f"{mechanism}, {noise} noise: {len(died)} deaths over {stores} stores, before the steps {died}")
 
 
 def test_killed_while_the_setting_changes(lives, tmp_path):

@@ -119,6 +119,12 @@ def test_a_sparse_stream_is_nearly_all_zeros():
     assert (stream == 0).mean() == pytest.approx(np.exp(-0.05), abs=0.005)
 
 
+def test_bits_are_ones_at_their_rate():
+    bits = GENERATORS["bernoulli"](length=100_000, rate=0.2)
+    assert set(np.unique(bits)) == {0, 1}
+    assert bits.mean() == pytest.approx(0.2, abs=0.01)
+
+
 def test_bursts_are_rare_and_the_heavier_the_smaller_the_tail():
     calm, heavy, heavier = bursts(chance=0), bursts(length=20_000, tail=3), bursts(length=20_000, tail=0.9)
     assert calm.max() < 60
@@ -137,6 +143,7 @@ def test_bursts_are_rare_and_the_heavier_the_smaller_the_tail():
         ("constant", {"bins": 0}),
         ("level-shifts", {"every": 0}),
         ("sparse-poisson", {"rate": -1}),
+        ("bernoulli", {"rate": 1.1}),
         ("bursts", {"chance": 2}),
         ("bursts", {"tail": 0}),
     ],

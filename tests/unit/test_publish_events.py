@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -144,7 +145,7 @@ def test_the_same_command_goes_on_where_it_stopped(publish, folder, out):
 
 def read(path):
     if path.endswith("jsonl"):
-        lines = [json.loads(line) for line in open(path)]
+        lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         return [line["step"] for line in lines], [line["values"] for line in lines]
     table = pq.read_table(path) if path.endswith("parquet") else pa_csv.read_csv(path)
     assert table.column_names[:2] == ["step", "start"]
@@ -154,7 +155,11 @@ def read(path):
 def test_another_setting_needs_a_new_epoch(publish):
     words = ("events.csv", *STEP, "--store", "store.db", "--epsilon", "1", "--out", "private.jsonl")
     assert publish(*words, "--window", "2", "--until", "2024-03-30T10:00Z")[0] == 0
-    for changed in (("--window", "3"), ("--window", "2", "--people", "somebody"), ("--window", "2", "--mechanism", "bd")):
+    for changed in (
+        ("--window", "3"),
+        ("--window", "2", "--people", "somebody"),
+        ("--window", "2", "--mechanism", "bd"),
+    ):
         code, _, err = publish(*words, *changed)
         assert code == 2
         assert "--new-epoch" in err
@@ -223,7 +228,7 @@ def wait_for_steps(process, steps):
 
 
 def published():
-    return open("private.jsonl").read().count("\n") if os.path.exists("private.jsonl") else 0
+    return Path("private.jsonl").read_text().count("\n") if os.path.exists("private.jsonl") else 0
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])

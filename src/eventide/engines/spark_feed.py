@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,8 @@ class SparkFeed(EventFeed):
         counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
         self._counting = self._work.settle(counting, spark.sparkContext.defaultParallelism)
         self._open_steps = OpenSteps(spark, self._work.open_steps, self._work.mark)
-        self._open_steps.forget(resume.next_step)
+        read_before = self._work.checkpoint.exists()  # or Spark begins anew, and so must the tallies
+        self._open_steps.forget(resume.next_step if read_before else math.inf)
         self.begin(resume)
 
     def _take_batch(self, events: DataFrame, batch: int) -> int:

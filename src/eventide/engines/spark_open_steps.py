@@ -58,8 +58,10 @@ class OpenSteps:
     def write(self, events: DataFrame, batch: int, counting: Counting) -> Summary:
         """Tally the events of a batch; when this returns their tallies are durable."""
         part = self._folder / f"batch={batch}"
-        tallies = events.select(*counting.wanted).mapInArrow(_tallying(counting, self._mark), TALLY_COLUMNS)
-        tallies.write.mode("overwrite").partitionBy("step").parquet(str(part))
+        columns = (f"`{name}`" for name in counting.wanted)
+        tallies = events.select(*columns).mapInArrow(_tallying(counting, self._mark), TALLY_COLUMNS)
+        writer = tallies.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        writer.partitionBy("step").parquet(str(part))
         return _summary(part / f"step={SUMMARY}")
 
     def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> None:
@@ -76,7 +78,7 @@ class OpenSteps:
             step, bins, counts = unpacked(row)
             closed[step][bins] += counts
 
-    def forget(self, before: int) -> None:
+    def forget(self, before: float) -> None:
         """Delete what belongs to steps before one, and batches of which nothing is left."""
         for step, part in self._parts():
             if step < before:

@@ -91,8 +91,9 @@ class TallyingQuery:
     def _batch(self, batch: DataFrame, number: int) -> None:
         """Called by Spark, which commits the batch when this returns."""
         faults.passing("spark-batch-begins")
-        moment = _Moment(self._tally(batch, number) - self._skew, threading.Event())
+        latest = self._tally(batch, number)
         faults.passing("spark-batch-tallied")
+        moment = _Moment(min(latest, _now()) - self._skew, threading.Event())  # a source's clock may be wrong
         self._moments.put(moment)
         while not moment.published.wait(POLL_SECONDS):
             if self._stopped:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eventide.arrays import Array
 from eventide.live.event_feed import EventFeed
@@ -24,12 +25,15 @@ from eventide.live.event_reader import Columns, EventReader, Events
 from eventide.live.event_times import parse_times
 from eventide.live.feed import Resume
 from eventide.live.sources.base import Batch
+from eventide.live.sources.line_formats import CsvLines, JsonLines
 from eventide.live.tally import EventTally, Tally, UserTally
+from eventide.live.texts import buffers, texts
 from eventide.live.timeline import Timeline
 from eventide.live.zones import EARLIEST
 
 SUMMARY = -1  # stands for a step in the rows that sum up a partition
-ROWS_AT_ONCE = 1 << 19
+BYTES_AT_ONCE = 32 << 20
+LINE = "value"  # the column of a frame that holds lines of text
 TALLIES = pa.schema([("step", pa.int64()), ("shard", pa.int32()), ("tally", pa.binary())])
 COUNTS = pa.schema([("step", pa.int64()), ("bins", pa.binary()), ("counts", pa.binary())])
 TALLY_COLUMNS = "step long, shard int, tally binary"
@@ -38,7 +42,10 @@ COUNT_COLUMNS = "step long, bins binary, counts binary"
 
 @dataclass(frozen=True)
 class Counting:
-    """How events are counted, as plain values that travel to the executors; the key is the store's secret."""
+    """How events are counted, as plain values that travel to the executors; the key is the store's secret.
+
+    With `lines` the frame has one column of lines of text in that format, and what is wanted is read from them.
+    """
 
     bins: tuple[str, ...]
     columns: Columns
@@ -53,10 +60,13 @@ class Counting:
     key: bytes = field(default=b"", repr=False)
     next_step: int = 0
     shards: int = 1
+    lines: CsvLines | JsonLines | None = None
 
     @property
     def wanted(self) -> list[str]:
-        """The names of the columns to read."""
+        """The names of the columns of the frame to read."""
+        if self.lines is not None:
+            return [LINE]
         return [name for name in (*self.columns, self.arrival) if name is not None]
 
     def rules(self) -> dict[str, Any]:
@@ -106,7 +116,9 @@ class Tallying:
         return True
 
     def _read(self, table: Any) -> Events:
-        reader, name = self._feed.reader, self._counting.arrival
+        reader, name, lines = self._feed.reader, self._counting.arrival, self._counting.lines
+        if lines is not None:
+            return reader.read(*lines.rows(_text(table.column(LINE)), reader.wanted))
         if name is None:
             return reader.read(table)
         arrival, readable = parse_times(table.column(name), reader.zone)
@@ -156,15 +168,22 @@ def unpacked(row: dict[str, Any]) -> tuple[int, Array, Array]:
 
 def _tables(batches: Iterable[Any]) -> Iterator[Any]:
     """Batches joined to tables that are worth the work of a tally."""
-    waiting, rows = [], 0
+    waiting, size = [], 0
     for batch in batches:
         waiting.append(batch)
-        rows += batch.num_rows
-        if rows >= ROWS_AT_ONCE:
+        size += batch.nbytes
+        if size >= BYTES_AT_ONCE:
             yield pa.Table.from_batches(waiting)
-            waiting, rows = [], 0
-    if rows:
+            waiting, size = [], 0
+    if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def _text(lines: Any) -> bytes:
+    """Lines as one text, each with its end."""
+    ended = pc.binary_join_element_wise(texts(lines), b"", b"\n")
+    ends, data = buffers(ended)
+    return data[ends[0] : ends[-1]].tobytes()
 
 
 def _batch(rows: list[tuple[int, int, bytes]]) -> Any:

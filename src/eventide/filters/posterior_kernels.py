@@ -43,7 +43,7 @@ class Rows(NamedTuple):
     weight: Array  # (rows, models): the same with the belief of all bins, as shares of 1
     lesson: Array  # (rows, cells): sum of past posteriors
     learned: Floats  # the sum of `lesson`
-    usual_mean: Floats
+    usual_mean: Floats  # of the bin's own past, as the next: the mean deviation from the median
     usual_spread: Floats
     mean: Floats  # (rows, paces): of the filters of the scalar bank, as the next three
     variance: Floats
@@ -56,11 +56,13 @@ class Rows(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What the bins of a replica share: usual values `(replicas, cells)`, their sum, belief `(replicas, models)`."""
+    """What every bin is given: in its place in a replica, and where only its own past counts."""
 
-    usual: Array
-    given: float
-    belief: Floats
+    usual: Array  # (replicas, cells): the prior and the usual values of all bins
+    given: float  # the sum of each row of `usual`
+    belief: Floats  # (replicas, models): by how much all bins together change the models' log weights
+    prior: Array  # (cells,)
+    prior_sum: float
 
 
 class Looks(NamedTuple):
@@ -105,7 +107,7 @@ def take_looks(
         reweigh(rows.log_weight[row], total, common.belief[row // bins], rows.weight[row])
         settle(updated, total, rows.weight[row], rows.posterior[row], mixture)
         rows.learned[row] = learn(counts, mixture, rows.lesson[row], rows.learned[row])
-        usual_values(rows.lesson[row], rows.learned[row], shared, common.given, usual)
+        usual_values(rows.lesson[row], rows.learned[row], common.prior, common.prior_sum, usual)
         rows.usual_mean[row], rows.usual_spread[row] = mean_and_spread(usual, grid.centre)
         rows.looks[row], rows.since[row], rows.scale[row] = rows.looks[row] + 1, 0, scale
         rows.usual_level[row] += (max(look, 0.0) - rows.usual_level[row]) / rows.looks[row]

@@ -149,7 +149,8 @@ class PosteriorMedian(Filter):
         self._common = self._in_common()
 
     def _in_common(self) -> Common:
-        usual, given = np.tile(PRIOR_LOOKS * self.grid.prior, (self.shape[0], 1)), PRIOR_LOOKS
+        prior = PRIOR_LOOKS * self.grid.prior
+        usual, given = np.tile(prior, (self.shape[0], 1)), PRIOR_LOOKS
         if self.shape[1] > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
-        return Common(usual.astype(np.float32), given, self._belief)
+        return Common(usual.astype(np.float32), given, self._belief, prior.astype(np.float32), PRIOR_LOOKS)

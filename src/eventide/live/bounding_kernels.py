@@ -9,34 +9,6 @@ from eventide.live.siphash_kernels import hash_four
 
 
 @njit(cache=True, nogil=True)
-def condense(order, users, bins, occurrences, cap):  # type: ignore[no-untyped-def]
-    """Join rows of the same user and bin; `order` sorts the users. Gives rows sorted by user and bin."""
-    size = len(order)
-    rows = 0
-    joined_users, joined_bins = np.empty(size, np.uint64), np.empty(size, np.int32)
-    joined = np.empty(size, np.int64)
-    begin = 0
-    while begin < size:
-        user = users[order[begin]]
-        end = begin + 1
-        while end < size and users[order[end]] == user:
-            end += 1
-        if end - begin > 1:
-            span = order[begin:end]
-            order[begin:end] = span[np.argsort(bins[span])]
-        for place in range(begin, end):
-            row = order[place]
-            if place > begin and joined_bins[rows - 1] == bins[row]:
-                joined[rows - 1] = min(cap, joined[rows - 1] + occurrences[row])
-            else:
-                joined_users[rows], joined_bins[rows] = user, bins[row]
-                joined[rows] = min(cap, occurrences[row])
-                rows += 1
-        begin = end
-    return joined_users[:rows].copy(), joined_bins[:rows].copy(), joined[:rows].copy()
-
-
-@njit(cache=True, nogil=True)
 def bounded_counts(users, bins, occurrences, key, step, most, size):  # type: ignore[no-untyped-def]
     """The counts of a step, at most `most` events of each user; rows are sorted by user and bin."""
     counts = np.zeros(size, np.int64)

@@ -135,6 +135,8 @@ class EventFeed:
                 return
         for step, users, bins in parts:
             self._opened(step).add(users, bins)
+        if self._stop is not None and counters.refused[AFTER_END]:  # a later run may go on behind the end of this one
+            self._before.setdefault(self._stop, self._position)
         self.counters.add(counters)
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)

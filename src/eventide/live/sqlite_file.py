@@ -16,7 +16,7 @@ from pathlib import Path
 
 from eventide.errors import StoreError
 from eventide.live.digests import digest
-from eventide.live.writer_lock import lock_path, read_note
+from eventide.live.writer_lock import WriterLock, lock_path, read_note
 
 APPLICATION = int.from_bytes(b"evtd", "big")  # marks the file as eventide's in its header
 PATIENCE = 5.0  # seconds to wait for another process's transaction
@@ -103,7 +103,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
                 connection.execute("PRAGMA journal_mode = WAL")
                 for pragma in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
                     connection.execute(f"PRAGMA {pragma}")
-                migrate(connection)
+                _migrate_alone(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -122,8 +122,18 @@ def migrate(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {newer}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            connection.rollback()
             raise
+
+
+def _migrate_alone(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring an old file to this version while nobody writes to it."""
+    if _number(connection, "user_version") < max(MIGRATIONS):
+        lock = WriterLock(path)
+        try:
+            migrate(connection)
+        finally:
+            lock.release()
 
 
 @contextmanager
@@ -176,7 +186,7 @@ def _sentence(problem: sqlite3.Error) -> str:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return "is held by another process in the middle of a commit; end that process, then start again"
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return "cannot be written; look at the rights of the file and its folder"
+            return "cannot be opened or written; look at the rights of the file and its folder"
         case sqlite3.SQLITE_IOERR:
             return f"cannot be read or written ({problem}); look at its disk, then start again"
         case _:

@@ -21,7 +21,6 @@ from eventide.live.siphash_kernels import key_words
 
 LEAST_CAP = 1024
 _FEW_ROWS = 1 << 16
-_FOREIGN = StoreError("events kept for an open step do not fit the bins; go on with the bins they were kept for")
 
 
 class Tally(Protocol):
@@ -57,8 +56,8 @@ class UserTally:
     def join(self, data: bytes) -> None:
         """Count what another tally has counted, as its bytes."""
         users, bins, occurrences = _unpacked(data, ("<u8", "<i4", "<i8"))
-        if len(bins) and not 0 <= bins.min() <= bins.max() < self._size:
-            raise _FOREIGN
+        if len(bins) and not (0 <= bins.min() <= bins.max() < self._size and occurrences.min() > 0):
+            raise _foreign()
         self._append(users, bins, occurrences)
 
     def counts(self, step: int) -> Ints:
@@ -81,8 +80,12 @@ class UserTally:
     def _table(self) -> tuple[Array, Array, Array]:
         """All parts as one, sorted by user and bin."""
         users, bins, occurrences = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-        order = np.argsort(users)
-        table: tuple[Array, Array, Array] = bounding_kernels.condense(order, users, bins, occurrences, self._cap)
+        order = _sorting(users, bins)
+        users, bins = users[order], bins[order]
+        first = np.ones(len(users), bool)
+        first[1:] = (users[1:] != users[:-1]) | (bins[1:] != bins[:-1])
+        joined = np.add.reduceat(occurrences[order], np.flatnonzero(first)) if len(users) else occurrences
+        table = (users[first], bins[first], np.minimum(joined, self._cap))
         self._parts, self._rows = [table], len(table[0])
         return table
 
@@ -101,7 +104,7 @@ class EventTally:
         """Count what another tally has counted, as its bytes."""
         (counts,) = _unpacked(data, ("<i8",))
         if len(counts) != len(self._counts):
-            raise _FOREIGN
+            raise _foreign()
         self._counts += counts
 
     def counts(self, step: int) -> Ints:
@@ -111,6 +114,16 @@ class EventTally:
     def to_bytes(self) -> bytes:
         """The tally as bytes."""
         return _packed((self._counts,))
+
+
+def _sorting(users: Array, bins: Array) -> Array:
+    """What sorts rows by user and bin; bins are looked at only where a user has several rows, which is rare."""
+    order = np.argsort(users)
+    same = users[order[1:]] == users[order[:-1]]
+    again = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    several = order[again]
+    order[again] = several[np.lexsort((bins[several], users[several]))]
+    return order
 
 
 def _packed(columns: Sequence[Array]) -> bytes:
@@ -129,5 +142,9 @@ def _unpacked(data: bytes, kinds: Sequence[str]) -> list[Array]:
         raise StoreError("events kept for an open step are damaged; restore the store from a backup") from None
     same = {column.shape for column in columns} == {(columns[0].size,)}
     if not same or file.read(1) or [column.dtype.str for column in columns] != list(kinds):
-        raise _FOREIGN
+        raise _foreign()
     return columns
+
+
+def _foreign() -> StoreError:
+    return StoreError("events kept for an open step do not fit the bins; go on with the bins they were kept for")

@@ -81,13 +81,13 @@ class Tide(Mechanism):
         return np.asarray(np.minimum(planned, self.ledger.left_nano()))
 
     def filtering(self, measured: Measured | None) -> Array:
-        """What the filter says; after a look the next wait is chosen."""
+        """What the filter says. After a look the wait is what was paid for, or less if the look says so."""
         values = super().filtering(measured)
         posterior = self._aside or self._heard
         assert posterior is not None, "one of the two was set at the beginning"
         estimate = values if self._aside is None else self._aside.step(measured)
         if measured is not None:
-            looks = measured.fresh
+            paid, looks = self._interval.length, measured.fresh
             self._interval.choose(self.step, looks, estimate, posterior)
-            self._next = np.where(looks, self.step + self._interval.length, self._next)
+            self._next = np.where(looks, self.step + np.minimum(paid, self._interval.length), self._next)
         return values

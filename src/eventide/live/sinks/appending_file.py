@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from eventide.errors import InputError
@@ -34,17 +35,15 @@ class AppendingFile(Sink):
         """Open or make the file, and cut off what was half-written."""
         try:
             self.path.touch()
-            self._file = self.path.open("r+b", buffering=0)
+            with ExitStack() as undone:
+                self._file = undone.enter_context(self.path.open("r+b", buffering=0))
+                self._begin, self._end = self._whole_steps()
+                self._cut()
+                undone.pop_all()
         except OSError as problem:
             raise InputError(
                 f"cannot write {self.path}: {problem.strerror}; choose a folder that exists and may be written to"
             ) from None
-        try:
-            self._begin, self._end = self._whole_steps()
-            self._cut()
-        except BaseException:
-            self._file.close()
-            raise
 
     def last_step(self) -> int:
         """The step that the file ends with."""

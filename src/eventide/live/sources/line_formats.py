@@ -83,15 +83,17 @@ class JsonLines:
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The objects of whole lines; one by one, so that none can reach into another."""
         given = [line for line in lines.split(b"\n") if line.strip()]
-        objects = [row for line in given if isinstance(row := _parsed(line), dict)]
+        objects = [row for line in given if (row := json_object(line)) is not None]
         return Rows(objects, len(given) - len(objects))
 
 
-def _parsed(line: bytes) -> Any:
+def json_object(text: bytes) -> dict[str, Any] | None:
+    """The object that a text holds, None if it holds none."""
     try:
-        return json.loads(line)
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return found if isinstance(found, dict) else None
 
 
 def is_csv(name: str) -> bool:

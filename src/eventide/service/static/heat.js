@@ -2,7 +2,6 @@
 
 import { colour, find, number, shortTime } from "./format.js";
 
-const MOST_ROWS = 900;
 const SHADES = 256;
 
 export class Heat {
@@ -28,7 +27,8 @@ export class Heat {
       const bySize = document.querySelector("input[name=order]:checked").value === "size";
       this.order = bySize ? history.busiest() : history.bins.map((_, bin) => bin);
     }
-    const [columns, rows] = [history.releases.length, Math.min(history.bins.length, MOST_ROWS)];
+    const height = Math.max(1, Math.floor(this.canvas.getBoundingClientRect().height));
+    const [columns, rows] = [history.releases.length, Math.min(history.bins.length, height)];
     const cells = this.cells(columns, rows);
     const limit = this.limit(cells);
     this.paint(cells, columns, rows, limit);
@@ -87,7 +87,7 @@ export class Heat {
     this.canvas.width = Math.round(box.width * ratio);
     this.canvas.height = Math.round(box.height * ratio);
     const context = this.canvas.getContext("2d");
-    context.imageSmoothingEnabled = this.picture.height > this.canvas.height;
+    context.imageSmoothingEnabled = false;
     context.drawImage(this.picture, 0, 0, this.canvas.width, this.canvas.height);
   }
 

@@ -65,7 +65,7 @@ export class Series {
       name: escaped(history.bins[bin]), line: { color: shade, width: 2, shape: "hv" }, hoverinfo: "all",
       customdata: intervals, hovertemplate: "%{y:,.0f}  (%{customdata[0]:,.0f} to %{customdata[1]:,.0f})",
     });
-    const looks = { x, y: fresh, type: "scatter", mode: "markers", marker: { color: shade, size: 6, line: { color: colour("card"), width: 1.5 } }, hoverinfo: "skip" };
+    const looks = { x, y: fresh, type: "scatter", mode: "markers", marker: { color: shade, size: 6, line: { color: colour("card"), width: 1.5 } }, cliponaxis: false, hoverinfo: "skip" };
     return [...band, ...this.truth(history, bin, x), released, looks];
   }
 

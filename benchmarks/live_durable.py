@@ -1,0 +1,80 @@
+"""Durable releases per second: each step charged, drawn, committed and appended to a file, against plain commits.
+
+The peer writes the same release bytes into a SQLite table, one commit each, with the same settings (WAL, synchronous
+FULL), in the same run and on the same disk; rounds alternate, and the medians are compared. Run:
+
+    python benchmarks/live_durable.py [--bins 1000] [--steps 1000] [--folder DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sqlite3
+import statistics
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+import eventide as ev
+from eventide.live.memory_feed import MemoryFeed
+from eventide.live.open_store import open_store
+
+ROUNDS = 5
+MECHANISMS = ("uniform", "ba", "tide")
+
+
+def publish(name: str, counts: np.ndarray, folder: Path) -> float:
+    """Seconds for all steps with a store and a growing file."""
+    mechanism = ev.mechanism(name, epsilon=1.0, window=100, bins=counts.shape[1], filter="truncate")
+    with ev.Publisher(MemoryFeed(counts), mechanism, folder / "store.db", [folder / "out.jsonl"]) as publisher:
+        begin = time.perf_counter()
+        publisher.run()
+        return time.perf_counter() - begin
+
+
+def commit_plainly(releases: list[tuple[int, bytes]], folder: Path) -> float:
+    """Seconds to commit the same bytes one by one."""
+    with closing(sqlite3.connect(folder / "plain.db", isolation_level=None)) as connection:
+        for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("CREATE TABLE release (step INTEGER PRIMARY KEY, line BLOB)")
+        begin = time.perf_counter()
+        for pair in releases:
+            connection.execute("INSERT INTO release VALUES (?, ?)", pair)
+        return time.perf_counter() - begin
+
+
+def measured(name: str, counts: np.ndarray, where: Path | None) -> tuple[float, float]:
+    """The median rates of both, in steps per second."""
+    rates: list[tuple[float, float]] = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory(dir=where) as scratch:
+            ours = publish(name, counts, Path(scratch))
+            with closing(open_store(Path(scratch, "store.db"), read_only=True)) as store:
+                releases = list(store.releases())
+            rates.append((len(counts) / ours, len(counts) / commit_plainly(releases, Path(scratch))))
+    ours_rates, plain_rates = zip(*rates, strict=True)
+    return statistics.median(ours_rates), statistics.median(plain_rates)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bins", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--folder", type=Path, help="on the disk to be measured")
+    given = parser.parse_args()
+    steps = np.arange(given.steps)[:, None]
+    level = 200 + 100 * np.sin(2 * np.pi * steps / 100)
+    counts = np.random.default_rng(1).poisson(np.broadcast_to(level, (given.steps, given.bins)))
+    names = [name for name in MECHANISMS if name in ev.mechanism_names()]
+    print(f"{given.steps:,} steps of {given.bins:,} bins, median of {ROUNDS} rounds")
+    for name in names:
+        ours, plain = measured(name, counts, given.folder)
+        print(f"{name:8} {ours:8,.0f} releases/s   plain commits {plain:8,.0f}/s   ratio {ours / plain:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""The dashboard in a real browser: it lives, it can be searched, it keeps operators' figures to operators, it is quiet.
+
+A screenshot of each view is written to the folder named by EVENTIDE_SCREENSHOTS, or else to a temporary one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from running_service import configuration, event, running, stream
+
+pytestmark = pytest.mark.browser
+
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+DESKTOP = {"viewport": {"width": 1360, "height": 900}}
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+NASTY = '<img src=x onerror="document.title=1">&amp;<b>bold</b>'
+BINS = (*(f"road {number:04}" for number in range(1500)), "Harbour Bridge", NASTY)
+WINDOW = 5
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", *QUIET]
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def city(tmp_path):
+    settings = stream(tmp_path, bins=BINS, window=WINDOW, parameters={}, mechanism="ba")
+    with running(configuration(tmp_path, [settings]), for_tests=False) as up:
+        up.minute = 0
+        for minute in range(12):
+            let_a_minute_pass(up, 30 + minute)
+        yield up
+
+
+@pytest.fixture
+def opened(browser, city):
+    """Open the page with a token of some role, and on closing require that it was quiet: no complaint, no outsider."""
+    contexts, requests, complaints = [], [], []
+
+    def open_page(role="read", **screen):
+        contexts.append(browser.new_context(**(screen or DESKTOP)))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{city.address}/#token={city.tokens[role]}" if role else city.address)
+        if role:
+            page.locator("#chart .scatterlayer path.js-line").first.wait_for()
+            page.locator("#status[data-state=live]").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert requests
+    assert [url for url in requests if not url.startswith((city.address, "data:", "blob:"))] == []
+    refused = ("status of 401", "status of 403")  # which the browser itself tells of
+    assert [each for each in complaints if not any(part in each for part in refused)] == []
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    folder = Path(os.environ.get("EVENTIDE_SCREENSHOTS") or tmp_path_factory.mktemp("dashboard"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def let_a_minute_pass(up, people):
+    """People at the bridge in this minute, and the release that tells of it."""
+    up.post([event("Harbour Bridge", str(person), up.minute) for person in range(people)])
+    up.post([event(f"road {person:04}", f"r{person}", up.minute) for person in range(0, 1500, 3)])
+    up.pass_steps()
+    up.minute += 1
+
+
+def released_step(page):
+    return int(page.locator("#status-text").inner_text().split("step ")[1].split(" ")[0].replace(",", ""))
+
+
+def reach(page, step):
+    """Wait until the page shows a step."""
+    shows = "step => document.getElementById('status-text').textContent.includes('step ' + step)"
+    page.wait_for_function(shows, arg=step)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_everything_is_drawn_and_fits_the_screen(opened, pictures, screen, scheme):
+    page = opened("operate", color_scheme=scheme, **screen)
+    page.locator("#history .scatterlayer path.js-line").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= screen["viewport"]["width"]
+    pixels = page.evaluate(
+        "new Set(new Uint32Array(document.getElementById('heat').getContext('2d')"
+        ".getImageData(0, 0, 300, 200).data.buffer)).size"
+    )
+    assert pixels > 5
+    assert "epsilon 1" in page.locator("#guarantee").inner_text()
+    page.screenshot(path=pictures / f"{scheme}-{screen['viewport']['width']}.png", full_page=True)
+
+
+def test_the_chart_moves_while_events_are_posted(opened, city):
+    page = opened()
+    page.get_by_role("combobox", name="Find a bin").fill("bridge")
+    page.keyboard.press("Enter")
+    line = "document.querySelectorAll('#chart .scatterlayer path.js-line')"
+    before, step = page.evaluate(f"[...{line}].map((each) => each.getAttribute('d')).join()"), released_step(page)
+    for people in (300, 600, 900):
+        let_a_minute_pass(city, people)
+    page.wait_for_function(f"old => [...{line}].map((each) => each.getAttribute('d')).join() !== old", arg=before)
+    reach(page, step + 2)
+
+
+def test_search_finds_a_bin_among_many(opened, pictures):
+    page = opened()
+    search = page.get_by_role("combobox", name="Find a bin")
+    search.fill("road 12")
+    options = page.locator("#matches [role=option]")
+    assert options.count() == 40
+    assert "more; type on" in page.locator("#matches").inner_text()
+    search.fill("BRIDGE")
+    assert options.count() == 1
+    page.screenshot(path=pictures / "search.png")
+    options.first.click()
+    assert "Harbour Bridge" in page.locator("#chosen").inner_text()
+    search.fill("no such road")
+    assert options.count() == 0
+    assert "no bin has this" in page.locator("#matches").inner_text()
+
+
+def test_the_gauge_agrees_with_the_ledger(opened, city):
+    page = opened()
+    for people in (500, 20, 800):
+        let_a_minute_pass(city, people)
+    ledger = city.client("read").get("/v1/streams/city/ledger").json()
+    shown = f"{ledger['spent']:.3f}".rstrip("0").rstrip(".")
+    page.wait_for_function("shown => document.getElementById('gauge-value').textContent === shown", arg=shown)
+    assert float(page.get_by_role("meter").get_attribute("aria-valuenow")) == ledger["spent"]
+    assert float(page.get_by_role("meter").get_attribute("aria-valuemax")) == ledger["epsilon"]
+    length = float(page.locator("#gauge-fill").get_attribute("stroke-dasharray").split()[0])
+    assert length == pytest.approx(100 * ledger["spent"] / ledger["epsilon"])
+
+
+def test_operators_figures_are_for_operators(opened, city, pictures):
+    accepted = city.client("operate").get("/v1/streams/city/operations").json()["accepted"]
+    operator = opened("operate")
+    operator.locator("#operations dd").first.wait_for()
+    assert f"{accepted:,}" in operator.locator("#operators").inner_text()
+    reader = opened("read")
+    reader.wait_for_timeout(4000)
+    assert not reader.locator("#operators").is_visible()
+    assert f"{accepted:,}" not in reader.content()
+    assert "late" not in reader.locator("#operations").inner_text()
+
+
+def test_without_a_token_the_page_asks_for_one(opened, city, pictures):
+    page = opened(None)
+    dialog = page.get_by_role("dialog", name="A token, please")
+    dialog.wait_for()
+    page.screenshot(path=pictures / "sign-in.png")
+    page.keyboard.press("Escape")
+    assert dialog.is_visible()
+    page.get_by_role("textbox", name="Token").fill("wrong")
+    page.keyboard.press("Enter")
+    page.get_by_text("This token is not known").wait_for()
+    page.get_by_role("textbox", name="Token").fill(city.tokens["ingest"])
+    page.keyboard.press("Enter")
+    page.get_by_text("This token is not known").wait_for()
+    page.get_by_role("textbox", name="Token").fill(city.tokens["read"])
+    page.keyboard.press("Enter")
+    page.locator("#chart .scatterlayer path.js-line").first.wait_for()
+    assert not dialog.is_visible()
+
+
+def test_a_token_in_the_address_does_not_stay_there(opened, city):
+    page = opened("read")
+    assert page.url == city.address + "/"
+    assert page.evaluate("localStorage.getItem('eventide-token')") is None
+
+
+def test_the_keyboard_is_enough(opened, pictures):
+    page = opened()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the chart"
+    page.keyboard.press("Enter")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    page.keyboard.type("road 00")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#search").get_attribute("aria-activedescendant") == "match-2"
+    chosen = page.locator("#match-2 span").first.inner_text()
+    page.keyboard.press("Enter")
+    chips = page.locator("#chosen")
+    assert chosen in chips.inner_text()
+    page.get_by_role("button", name=f"Take {chosen} out of the chart").focus()
+    page.keyboard.press("Enter")
+    assert chosen not in chips.inner_text()
+    page.locator("#heat").focus()
+    for key in ("ArrowLeft", "ArrowDown", "ArrowDown"):
+        page.keyboard.press(key)
+    said = page.locator("#heat-cell").inner_text()
+    assert said.startswith(("road", "Harbour", "<"))
+    page.screenshot(path=pictures / "keyboard.png", full_page=True)
+    page.keyboard.press("Enter")
+    assert said.split(",")[0] in chips.inner_text()
+    page.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#numbers tr").count() == 12
+    before = page.evaluate("document.documentElement.dataset.theme")
+    page.locator("main").focus()
+    page.keyboard.press("t")
+    assert page.evaluate("document.documentElement.dataset.theme") != before
+
+
+def test_every_control_has_a_name_for_those_who_cannot_see_it(opened):
+    page = opened("operate")
+    unnamed = page.evaluate(
+        """[...document.querySelectorAll('button, input, select, canvas, [role=img], [role=meter], section, dialog')]
+        .filter((each) => !each.closest('.js-plotly-plot') || each.classList.contains('js-plotly-plot'))
+        .filter((each) => !(each.ariaLabel || each.getAttribute('aria-labelledby') || each.textContent.trim()
+                            || (each.labels && each.labels.length)))
+        .map((each) => each.outerHTML.slice(0, 80))"""
+    )
+    assert unnamed == []
+    missing = page.evaluate(
+        """[...document.querySelectorAll('[aria-labelledby], [aria-describedby], [aria-controls]')].flatMap((each) =>
+        ['aria-labelledby', 'aria-describedby', 'aria-controls']
+        .flatMap((name) => (each.getAttribute(name) || '').split(' '))
+        .filter((id) => id && !document.getElementById(id)))"""
+    )
+    assert missing == []
+
+
+def test_names_of_bins_are_text_and_never_markup(opened):
+    page = opened()
+    search = page.get_by_role("combobox", name="Find a bin")
+    search.fill("onerror")
+    assert page.locator("#matches [role=option] span").first.inner_text() == NASTY
+    page.keyboard.press("Enter")
+    assert NASTY in page.locator("#chosen").inner_text()
+    page.locator("#chart").hover()
+    page.wait_for_timeout(300)
+    page.locator("summary").click()
+    assert page.locator("main img, main b").count() == 0
+    assert page.title() == "city · eventide"
+
+
+def test_a_connection_that_was_lost_is_taken_up_again(opened, city):
+    page = opened()
+    step = released_step(page)
+    page.context.set_offline(True)
+    let_a_minute_pass(city, 10)
+    let_a_minute_pass(city, 10)
+    page.context.set_offline(False)
+    reach(page, step + 2)
+
+
+def test_what_is_outside_would_be_refused(browser, city):
+    context = browser.new_context()
+    page = context.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.goto(city.address)
+    page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://example.org/pixel.png'}))")
+    page.evaluate("fetch('https://example.org/').catch(() => null)")
+    page.wait_for_timeout(200)
+    context.close()
+    assert sum("Content Security Policy" in complaint for complaint in complaints) >= 2

@@ -1,0 +1,86 @@
+"""A NATS JetStream as a source of Spark: each message once, also when batches come again after a restart."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from nats_server import NatsServer
+from spark_events import BINS, stored
+
+import eventide as ev
+from eventide.engines.spark import publish
+from eventide.engines.spark_nats import SequenceReader, read_nats
+from eventide.live.open_store import open_store
+from eventide.live.sinks.base import Sink
+
+pytestmark = pytest.mark.engine
+COLUMNS = ["timestamp", "user", "bin"]
+
+
+@pytest.fixture
+def nats(tmp_path):
+    server = NatsServer(tmp_path).start()
+    server.make_stream("EVENTS", "events.>")
+    yield server
+    server.kill()
+
+
+def send(nats, users):
+    now = datetime.now(UTC).isoformat()
+    nats.send("events.city", [{"timestamp": now, "user": user, "bin": BINS[user % 50]} for user in users])
+
+
+class Failing(Sink):
+    """A sink that cannot take anything, and whose failure ends the work."""
+
+    name = "failing"
+
+    def send(self, step, release):
+        raise RuntimeError("no")
+
+
+def test_each_message_counts_once_though_a_batch_comes_again(spark, nats, tmp_path):
+    """A source that remembers its place in memory would begin anew here, and count messages twice."""
+    start = datetime.now(UTC).replace(microsecond=0)
+    open_store(tmp_path / "store.db", for_tests=True).close()
+
+    def publishing(sinks=()):
+        time.sleep(2.5)  # so that the steps of what was sent are over
+        return publish(
+            read_nats(spark, f"{nats.address}/EVENTS?subject=events.city", COLUMNS, max_messages=30),
+            mechanism=ev.Uniform(epsilon=1, window=3, bins=BINS, sensitivity=4, noise=ev.noise.Zero()),
+            store=tmp_path / "store.db",
+            start=start.isoformat(),
+            step="1s",
+            user="user",
+            bin="bin",
+            arrival="arrival",
+            skew="1s",
+            available_now=True,
+            sinks=sinks,
+        )
+
+    send(nats, range(100))
+    with pytest.raises(RuntimeError, match="no"):
+        publishing([Failing()]).await_termination()
+    nats.send("events.city", [b"not json", [1, 2]])
+    send(nats, range(100, 200))
+    publishing().await_termination()
+    counts = [json.loads(release)["values"] for _, release in stored(tmp_path / "store.db")[0]]
+    assert [sum(column) for column in zip(*counts, strict=True)] == [4] * 50
+
+
+def test_where_a_batch_ends_is_told_from_where_it_starts(nats):
+    send(nats, range(50))
+    address = f"{nats.address}/EVENTS"
+    begin = SequenceReader(address, COLUMNS, 30, 1).initialOffset()
+    first = SequenceReader(address, COLUMNS, 30, 1).latestOffset(begin, None)
+    assert (begin["sequence"], first["sequence"]) == (0, 30)
+    anew = SequenceReader(address, COLUMNS, 30, 3)
+    assert anew.latestOffset(first, None)["sequence"] == 50
+    parts = anew.partitions(begin, first)
+    rows = [row for part in parts for batch in anew.read(part) for row in batch.to_pylist()]
+    assert len(parts) == 3
+    assert [row["user"] for row in rows] == [str(user) for user in range(30)]
+    assert all(abs(row["arrival"] - datetime.now(UTC)) < timedelta(minutes=5) for row in rows)

@@ -1,0 +1,136 @@
+"""What decides over steps on Spark: the public clock and arrivals, never the times that events claim."""
+
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from spark_driver import frame, mechanism
+from spark_events import BINS, check_store, new_life, releases_of_one_machine, stored, write_events
+
+from eventide.engines.spark import publish
+from eventide.errors import InputError
+from eventide.live.open_store import open_store
+
+pytestmark = pytest.mark.engine
+STEPS = 12
+
+
+def published(spark, life, **changed):
+    """Publish the files of a life in this process."""
+    options = {"store": life["store"], "work": life["work"], "mechanism": mechanism(life)} | life["steps"] | changed
+    publishing = publish(
+        frame(spark, life), user="user", bin="bin", arrival=life["arrival"], available_now=True, **options
+    )
+    publishing.await_termination()
+    return publishing.publisher.feed.counters
+
+
+@pytest.fixture
+def arriving(tmp_path):
+    write_events(tmp_path / "events", rows=5_000, steps=STEPS, users=300, files=4, seed=3, delay=8)
+    return new_life(tmp_path, tmp_path / "events", steps=STEPS, arrival="arrival", late="20s")
+
+
+def test_a_timestamp_in_the_far_future_changes_nothing_for_others(spark, arriving, tmp_path):
+    published(spark, arriving)
+    quiet = check_store(arriving, STEPS)
+    assert quiet == releases_of_one_machine(tmp_path, arriving)
+    attacked = arriving | {"store": str(tmp_path / "attacked.db"), "work": str(tmp_path / "attacked")}
+    shutil.copy(tmp_path / "empty.db", attacked["store"])
+    first = Path(attacked["source"]) / "000.csv"
+    header, row, rest = first.read_text().split("\n", 2)
+    arrival = row.split(",")[3]
+    first.write_text("\n".join([header, f'4102444800,"attacker","place 0",{arrival}', row, rest]))
+    counters = published(spark, attacked)
+    assert counters.refused["in the future"] == 1 or counters.refused["after the end"] == 1
+    assert check_store(attacked, STEPS) == quiet
+
+
+def test_a_store_moves_between_engines(spark, arriving, tmp_path):
+    half = (datetime.fromisoformat(arriving["steps"]["start"]) + timedelta(minutes=STEPS / 2)).isoformat()
+    published(spark, arriving, until=half)
+    assert len(stored(arriving["store"])[0]) == STEPS / 2
+    whole = releases_of_one_machine(tmp_path, arriving)
+    moved = arriving | {"store": str(tmp_path / "moved.db")}
+    shutil.copy(arriving["store"], tmp_path / "moved.db")
+    assert releases_of_one_machine(tmp_path, moved, "moved.db") == whole
+    published(spark, arriving)
+    assert check_store(arriving, STEPS) == whole
+
+
+def test_an_idle_stream_closes_steps_on_time(spark, arriving, tmp_path):
+    folder, now = tmp_path / "few", datetime.now(UTC)
+    folder.mkdir()
+    rows = [f"{now.timestamp()},{user},place 1,{now.timestamp()}" for user in "abc"]
+    (folder / "one.csv").write_text("\n".join(["timestamp,user,bin,arrival", *rows]) + "\n")
+    life = arriving | {"source": str(folder)}
+    start, until = now.replace(microsecond=0), now.replace(microsecond=0) + timedelta(seconds=6)
+    publishing = publish(
+        frame(spark, life),
+        mechanism=mechanism(life),
+        store=life["store"],
+        work=life["work"],
+        user="user",
+        bin="bin",
+        arrival="arrival",
+        step="2s",
+        start=start.isoformat(),
+        until=until.isoformat(),
+        skew="1s",
+    )
+    publishing.await_termination(120)
+    assert datetime.now(UTC) > until + timedelta(seconds=1)
+    assert [sum(values) for values in map(values_of, stored(life["store"])[0])] == [3, 0, 0]
+
+
+def test_events_without_users_are_all_counted(spark, tmp_path):
+    write_events(tmp_path / "events", rows=3_000, steps=STEPS, users=5, files=2, seed=4)
+    life = new_life(tmp_path, tmp_path / "events", steps=STEPS, most=1)
+    publish(
+        frame(spark, life),
+        mechanism=mechanism(life),
+        store=life["store"],
+        user=None,
+        bin="bin",
+        arrival=None,
+        **life["steps"],
+    ).await_termination()
+    known = sum("place" in line for path in Path(life["source"]).iterdir() for line in path.read_text().splitlines())
+    assert sum(sum(values_of(release)) for release in stored(life["store"])[0]) == known
+
+
+def test_wide_bins_come_as_one_machine_counts_them(spark, tmp_path):
+    names = [*BINS, *(f"far {number}" for number in range(100_000))]
+    write_events(tmp_path / "events", rows=2_000, steps=3, users=100, files=2, seed=5)
+    life = new_life(tmp_path, tmp_path / "events", steps=3) | {"bins": names}
+    published(spark, life)
+    assert check_store(life, 3) == releases_of_one_machine(tmp_path, life)
+
+
+def test_a_work_folder_belongs_to_one_store(spark, arriving, tmp_path):
+    published(spark, arriving)
+    with pytest.raises(InputError, match="another store"):
+        published(spark, arriving, store=open_store(tmp_path / "other.db", for_tests=True))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"time": "when"}, "no column 'when'"),
+        ({"other": "elsewhere"}, "not in the list"),
+        ({"until": None}, "needs until"),
+        ({"late": "5s"}, "nothing in a complete source is late"),
+        ({"store": "object"}, "work is missing"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_at_once(spark, arriving, tmp_path, changed, sentence):
+    changed = {name: open_store(tmp_path / "x.db") if value == "object" else value for name, value in changed.items()}
+    given = {"step": "1min", "start": "2024-03-30", "until": "2024-03-31", "store": arriving["store"]} | changed
+    with pytest.raises(InputError, match=sentence):
+        publish(frame(spark, arriving), mechanism=mechanism(arriving), user="user", bin="bin", arrival=None, **given)
+
+
+def values_of(release):
+    return json.loads(release[1])["values"]

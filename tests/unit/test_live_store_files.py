@@ -1,0 +1,141 @@
+"""The file of a store: its versions, and what is never begun anew."""
+
+import json
+import sqlite3
+
+import pytest
+from live_stores import SETTING, filled, listing
+
+from eventide.errors import InputError, StoreError
+from eventide.live import sqlite_file
+from eventide.live.open_store import open_store
+
+# Versions.
+
+
+@pytest.fixture
+def newer_version(monkeypatch):
+    def second(connection):
+        connection.execute("CREATE TABLE extra (id INTEGER PRIMARY KEY)")
+
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, second)
+    return second
+
+
+def version_of(path):
+    connection = sqlite3.connect(path)
+    try:
+        applied = [number for (number,) in connection.execute("SELECT version FROM migration")]
+        return connection.execute("PRAGMA user_version").fetchone()[0], applied
+    finally:
+        connection.close()
+
+
+def test_an_old_store_is_brought_to_this_version(tmp_path, request):
+    path = tmp_path / "city.db"
+    filled(path).close()
+    assert version_of(path) == (1, [1])
+    request.getfixturevalue("newer_version")
+    with pytest.raises(StoreError, match="version 1, before 2"):
+        open_store(path, read_only=True)
+    store = open_store(path)
+    assert store.begin(SETTING).next_step == 5
+    store.deliver("x", 1)
+    store.close()
+    assert version_of(path) == (2, [1, 2])
+    open_store(path, read_only=True).close()
+
+
+def test_nobody_writes_while_a_store_is_brought_to_this_version(tmp_path, request):
+    writer = filled(tmp_path / "city.db")
+    request.getfixturevalue("newer_version")
+    with pytest.raises(StoreError, match="being written by process"):
+        open_store(tmp_path / "city.db")
+    writer.close()
+    open_store(tmp_path / "city.db").close()
+    assert version_of(tmp_path / "city.db") == (2, [1, 2])
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "city.db"
+    filled(path).close()
+
+    def broken(connection):
+        connection.execute("DROP TABLE kept")
+        connection.execute("no such statement")
+
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, broken)
+    with pytest.raises(StoreError):
+        open_store(path)
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 2)
+    assert version_of(path) == (1, [1])
+    store = open_store(path)
+    assert store.kept() == []
+    store.close()
+
+
+def test_a_newer_store_is_refused(tmp_path, newer_version, monkeypatch):
+    path = tmp_path / "city.db"
+    filled(path).close()
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 2)
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="newer eventide"):
+            open_store(path, read_only=read_only)
+
+
+# Whatever is there is never begun anew.
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("city.db", b"", "is empty"),
+        ("city.db", b"step,a,b\n0,1,2\n" * 100, "is damaged or no store"),
+        ("city.db", b"SQLite format 3\0", "is damaged or no store"),
+        ("city.db-wal", b"a log without its store", "is missing but its log"),
+        ("city.db-journal", b"a log without its store", "is missing but its log"),
+        (
+            "city.db.lock",
+            json.dumps({"pid": 1, "since": "then", "store": "x", "step": 41}).encode(),
+            "had come to step 41",
+        ),
+    ],
+)
+def test_what_is_no_store_is_refused_and_left_alone(tmp_path, name, content, sentence):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(StoreError, match=sentence):
+        open_store(tmp_path / "city.db")
+    assert (tmp_path / name).read_bytes() == content
+    assert {path.name for path in tmp_path.iterdir()} == {name}
+
+
+def test_another_programs_database_is_refused(tmp_path):
+    connection = sqlite3.connect(tmp_path / "city.db")
+    connection.execute("CREATE TABLE step (step INTEGER)")
+    connection.close()
+    before = listing(tmp_path)
+    with pytest.raises(StoreError, match="no store of eventide"):
+        open_store(tmp_path / "city.db")
+    assert listing(tmp_path) == before
+
+
+def test_folders_and_addresses_are_refused(tmp_path):
+    with pytest.raises(InputError, match="folder"):
+        open_store(tmp_path)
+    with pytest.raises(InputError, match="there is no store"):
+        open_store(tmp_path / "none.db", read_only=True)
+    with pytest.raises(StoreError, match="cannot be used"):
+        open_store(tmp_path / "no" / "folder.db")
+    with pytest.raises(InputError, match="redis://"):
+        open_store("redis://somewhere")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_was_not_finished_leaves_nothing(tmp_path, monkeypatch):
+    def broken(connection):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, broken)
+    with pytest.raises(StoreError):
+        open_store(tmp_path / "city.db")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,150 @@
+"""Tide's schedule: what each look costs, what it depends on, and that nothing but looks decides."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import eventide as ev
+from eventide.filters.posterior_median import PosteriorMedian
+from eventide.mechanisms.tide_interval import GROWTH, Interval
+from eventide.mechanisms.tide_kernels import Intervals, add_errors
+from eventide.privacy.amounts import NANO
+from eventide.privacy.measured import Measured
+
+STREAM = np.random.default_rng(4).poisson([0.1, 5, 300], (60, 3)) + 200 * (np.arange(60)[:, None] > 40)
+
+
+def tide(**more):
+    return ev.Tide(**{"epsilon": 1.0, "window": 12, "bins": 3, "seed": 6} | more)
+
+
+def test_the_first_look_gets_a_fifth_and_later_ones_what_their_wait_saved():
+    mechanism = tide(window=100)
+    first, *others = (mechanism.release(counts) for counts in STREAM)
+    assert first.fresh
+    assert first.spent == 0.2
+    looks = [release for release in others if release.fresh]
+    assert looks
+    waits = [round(release.spent / 0.008, 6) for release in looks]  # four fifths of a hundredth for each step
+    assert all(wait == round(wait) for wait in waits)
+
+
+def test_a_window_of_one_step_spends_everything_at_every_step():
+    assert (ev.run(tide(window=1), STREAM).spent == 1).all()
+
+
+@pytest.mark.parametrize("window", [1, 2, 7, 40, 10**6])
+def test_no_window_is_over_and_long_runs_use_most_of_it(window):
+    mechanism = tide(window=window)
+    spent = ev.run(mechanism, np.tile(STREAM, (3, 1))).spent
+    width = min(window, len(spent))
+    totals = np.convolve(np.rint(spent * NANO), np.ones(width), mode="valid")
+    assert totals.max() <= NANO
+    if window < len(spent):
+        assert totals[window:].mean() > 0.5 * NANO
+
+
+def test_without_budget_there_is_no_look():
+    """So little epsilon that a step's part rounds to nothing: only the first look is paid for."""
+    mechanism = tide(epsilon="1/1000000", window=10**6)
+    run = ev.run(mechanism, STREAM)
+    assert run.fresh[0]
+    assert not run.fresh[1:].any()
+
+
+def test_steps_never_looked_at_change_nothing():
+    calm = np.random.default_rng(5).poisson([0.1, 5, 300], (120, 3))
+    seen = ev.run(tide(), calm)
+    assert 5 < seen.fresh.sum() < len(calm) / 2
+    other = np.where(seen.fresh[:, None], calm, calm + 10_000)
+    again = ev.run(tide(), other)
+    assert np.array_equal(again.values, seen.values)
+    assert np.array_equal(again.spent, seen.spent)
+    changed = other.copy()
+    changed[np.flatnonzero(seen.fresh)[2]] += 10_000  # the same test can fail: a look that changes is noticed
+    assert not np.array_equal(ev.run(tide(), changed).values, seen.values)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"filter": "truncate"}, {"filter": "kalman"}, {"replicas": 2}])
+def test_it_goes_on_from_any_step(parameters):
+    whole = tide(**parameters)
+    expected = ev.run(whole, STREAM)
+    for cut in range(0, len(STREAM), 11):
+        saved = tide(**parameters)
+        ev.run(saved, STREAM[:cut])
+        loaded = ev.load(saved.save())
+        rest = ev.run(loaded, STREAM[cut:])
+        assert np.array_equal(rest.values, expected.values[..., cut:, :])
+        assert np.array_equal(rest.spent, expected.spent[..., cut:])
+        assert loaded.ledger.worst_window() == pytest.approx(whole.ledger.worst_window())
+
+
+def test_another_filter_changes_what_is_released_but_not_when_it_looks():
+    own, raw, whole = (ev.run(tide(filter=chosen), STREAM) for chosen in (None, "repeat", "truncate"))
+    assert np.array_equal(own.spent, raw.spent)
+    assert not np.array_equal(own.values, raw.values)
+    assert np.abs(own.values - STREAM).mean() < np.abs(raw.values - STREAM).mean()
+    assert (whole.values == np.rint(whole.values)).all()
+
+
+def test_a_still_stream_is_looked_at_rarely_and_a_wild_one_often():
+    still = np.full((400, 1), 3000)
+    wild = np.random.default_rng(2).integers(0, 100_000, (400, 1))
+    looks = [ev.run(tide(bins=1, window=50), stream).fresh[50:].mean() for stream in (still, wild)]
+    assert looks[0] < 0.1
+    assert looks[1] > 0.5
+
+
+def test_the_interval_holds_most_counts():
+    moves = np.random.default_rng(7).integers(-2, 3, (150, 3))
+    stream = np.abs(np.array([0, 40, 2000]) + np.cumsum(moves, axis=0))
+    mechanism = tide(window=30, replicas=20)
+    inside = [
+        (release.low <= counts) & (counts <= release.high)
+        for counts, release in ((counts, mechanism.release(counts)) for counts in stream)
+    ]
+    assert 0.7 < np.mean(inside) < 1
+
+
+def test_the_wait_grows_step_by_step_and_falls_at_once():
+    interval = Interval(1, 64, 1.0)
+    posterior = PosteriorMedian().started(1, 1, epsilon=1.0, window=64)
+    lengths = []
+    for step in range(100, 130):  # after the first window, where nothing but the errors counts
+        values = posterior.step(Measured(*(np.full((1, 1), v) for v in (3000.0, 1.0, True))))
+        interval.choose(step, np.full((1, 1), True), values, posterior)
+        lengths.append(int(interval.length[0, 0]))
+    assert max(lengths) == 64
+    assert all(after <= GROWTH * before for before, after in itertools.pairwise(lengths))
+    posterior.rows.pace[:] = 1e12
+    for _ in range(3):
+        interval.choose(step, np.full((1, 1), True), values, posterior)
+    assert interval.length[0, 0] < 64
+
+
+def test_predicted_errors_are_those_of_a_simulated_walk():
+    """A random walk, looked at every x steps through Gaussian noise of the same variance, with a Kalman filter."""
+    random, variance, steps, noise = np.random.default_rng(1), 4.0, 8, 50.0
+    intervals = Intervals(np.array([float(steps)]), np.array([noise]), np.zeros((1, 1)))
+    logarithm = np.zeros(1)
+    add_errors(intervals, variance, 0.0, np.zeros(1), 1.0, logarithm)
+    truth, estimate, known = np.zeros(4000), np.zeros(4000), noise
+    squares = []
+    for step in range(400):
+        truth = truth + random.normal(0, np.sqrt(variance), 4000)
+        known += variance
+        if step % steps == 0:
+            gain = known / (known + noise)
+            estimate = estimate + gain * (truth + random.normal(0, np.sqrt(noise), 4000) - estimate)
+            known *= 1 - gain
+        if step > 200:
+            squares.append(np.sqrt(np.mean((truth - estimate) ** 2)))
+    assert np.exp(logarithm[0]) == pytest.approx(np.mean(squares), rel=0.02)
+
+
+def test_sensitivity_scales_the_noise_and_the_waits_with_it():
+    run = ev.run(tide(sensitivity=3), STREAM)
+    assert np.isfinite(run.values).all()
+    one, three = tide(), tide(sensitivity=3)
+    assert three.release(STREAM[0]).scale[0] == pytest.approx(3 * one.release(STREAM[0]).scale[0])
