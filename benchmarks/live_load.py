@@ -109,9 +109,9 @@ def timed(name: str, work: Callable[[Path], int], path: Path, events: int) -> tu
 
 
 class Generated:
-    """Events without end, as a source hands them over."""
+    """Made-up events, as a source of sorted ones hands them over."""
 
-    complete, replays, records_arrival = False, True, True
+    complete, replays, records_arrival = True, True, True
 
     def __init__(self, events: int) -> None:
         self._left = self._events = events

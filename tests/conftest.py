@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 
 import hypothesis
 import pytest
+from postgres_server import program
 
 hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("eventide")
 
-PROGRAMS = {"browser": "chromium", "engine": "java"}
-MODULES = {"browser": "playwright", "engine": "pyspark"}
+PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java"}
+MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark"}
 
 
 class SkipsFail:
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_runtest_setup(item):
     for mark in PROGRAMS.keys() & {mark.name for mark in item.iter_markers()}:
-        if shutil.which(PROGRAMS[mark]) is None:
+        if program(PROGRAMS[mark]) is None:
             pytest.skip(f"needs {PROGRAMS[mark]}: install it with the system's package manager")
         if importlib.util.find_spec(MODULES[mark]) is None:
             pytest.skip(f"needs {MODULES[mark]}: pip install '.[test-all]'")

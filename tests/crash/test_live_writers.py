@@ -118,7 +118,7 @@ def begin_when_possible(child, path):
     """Take over; a process that sleeps in the middle of a commit is woken until it sleeps elsewhere."""
     for _ in range(50):
         store = open_store(path)
-        store._connection.execute("PRAGMA busy_timeout = 100")
+        store._database._connection.execute("PRAGMA busy_timeout = 100")
         try:
             return store, store.begin(SETTING, take_over=True)
         except StoreError as problem:

@@ -63,7 +63,7 @@ def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most
         "store": str(folder / "store.db"),
         "work": str(folder / "work"),
         "out": str(folder / "out.jsonl"),
-        "mechanism": "ba",
+        "mechanism": "uniform" if noise == "zero" else "ba",  # so that each step shows its counts
         "noise": noise,
         "window": 7,
         "most": most,

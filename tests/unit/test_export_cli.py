@@ -176,7 +176,7 @@ def test_it_works_while_a_writer_writes_and_on_standard_output(run, monkeypatch)
 
 def test_damage_is_exit_code_5_and_no_file(run, tmp_path):
     store = made()
-    store._connection.execute("UPDATE step SET release = x'00' WHERE step = 2")
+    store._database._connection.execute("UPDATE step SET release = x'00' WHERE step = 2")
     store.close()
     code, _, err = run("city.db", "--out", "city.csv")
     assert code == 5

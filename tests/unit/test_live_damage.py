@@ -152,13 +152,13 @@ def test_commits_lost_with_a_damaged_log_are_missed(tmp_path):
 
 def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     store = filled(tmp_path / "city.db")
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._database._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
     large = a_commit(5)._replace(release=b"x" * 100_000)
     with pytest.raises(StoreError, match="no room left"):
         store.commit(large)
     assert store.next_step() == 5
-    store._connection.execute("PRAGMA max_page_count = 1000000")
+    store._database._connection.execute("PRAGMA max_page_count = 1000000")
     store.commit(large)
     store.verify()
     store.close()

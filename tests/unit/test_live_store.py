@@ -64,7 +64,7 @@ def test_nobody_else_may_read_the_files(tmp_path):
 def test_commits_are_made_as_safe_as_sqlite_can(tmp_path):
     store = filled(tmp_path / "city.db")
     pragmas = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "cell_size_check": 1}
-    found = {name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas}
+    found = {name: store._database._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas}
     store.close()
     assert found == pragmas
 
@@ -173,7 +173,7 @@ def test_a_batch_is_kept_once_and_its_name_forgotten_a_window_later(tmp_path):
 
 
 def test_what_was_erased_is_nowhere_in_the_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("eventide.live.sqlite_store.CUT_LOG_EVERY", 0)
+    monkeypatch.setattr("eventide.live.sqlite_database.CUT_LOG_EVERY", 0)
     store = filled(tmp_path / "city.db", 1)
     secret, state = os.urandom(64), os.urandom(64)
     store.keep([(1, secret)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import pytest
 from eventide.cli import main
 from eventide.live.open_store import open_store
 
+ROOT = Path(__file__).parents[2]
 BINS = ("north", "south")
 EXACT = ("--epsilon", "1e6", "--window", "1", "--mechanism", "uniform")  # noise is 0 but for one draw in e^1,000,000
 STEP = ("--step", "1h", "--user", "user", "--bins", "bins.txt")
@@ -291,3 +293,19 @@ def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
     assert len(out.splitlines()) == 4
     assert sum(map(sum, values(out))) == 20
     assert "20 events were taken" in err
+
+
+def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs" / "how-to" / "publish-events.md").read_text()
+    command = text.split("<!-- publish-command -->\n```sh\n")[1].split("\n```")[0]
+    program, *words = shlex.split(command)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([str(ROOT / word) if word.startswith("docs/") else word for word in words])
+    assert (program, ended.value.code) == ("eventide", 0)
+    assert read_steps("private.csv") == list(range(48))
+    assert "0 refused" in capsys.readouterr().err
+
+
+def read_steps(path):
+    return pa_csv.read_csv(path)["step"].to_pylist()

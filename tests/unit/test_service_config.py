@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -67,7 +69,7 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
                 "[[streams]]",
                 'name = "City Centre"',
                 "epsilon = -1",
-                'window = "25min"',
+                'window = "a day"',
                 'step = "10min"',
                 'start = "yesterday"',
                 'bins = ["a", "a"]',
@@ -86,7 +88,7 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
         (7, "store is missing; write it, such as store"),
         (8, "is no name"),
         (9, "epsilon"),
-        (10, "no whole number of steps"),
+        (10, "is no duration"),
         (12, "is no time"),
         (13, "appears twice"),
         (14, "did you mean 'ba'"),
@@ -158,3 +160,11 @@ def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path):
     assert token not in kept
     assert kept.startswith("read read ")
     assert (tmp_path / "eventide.tokens").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_configuration_in_the_documents_is_right(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    config = read_config(written(tmp_path, block))
+    assert config.populations == {"patients": Fraction(1)}
+    assert [stream.window for stream in config.streams] == [168, 168]

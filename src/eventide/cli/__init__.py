@@ -31,7 +31,7 @@ VERBS = {
     "demo": Verb("eventide.cli.demo", "Publish a small synthetic city and draw it.", "eventide demo"),
     "publish": Verb(
         "eventide.cli.publish",
-        "Publish a file of counts privately.",
+        "Publish events or counts privately.",
         "eventide publish counts.csv --epsilon 1 --window 144 --out private.csv",
     ),
     "serve": Verb("eventide.cli.serve", "Run the service and its dashboard.", "eventide serve eventide.toml"),

@@ -29,11 +29,13 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     sorted by t; cells that are 0 may be left out, and --bins must list all bins.
 
     \b
-    Examples:
-      eventide publish counts.csv --epsilon 1 --window 144 --out private.csv
-      eventide publish visits.csv --epsilon 1 --window 24h --step 1h --time at --user who --bin page
-               --bins pages.txt --store visits.db --out private.jsonl
-      tail -f log.jsonl | eventide publish - --epsilon 1 --window 24h --step 10min --bins pages.txt --store visits.db
+    Example: eventide publish counts.csv --epsilon 1 --window 144 --out private.csv
+    \b
+    Events:  eventide publish visits.csv --step 1h --time at --user who --bin page --bins pages.txt
+                 --epsilon 1 --window 24h --store visits.db --out private.jsonl
+    \b
+    Live:    tail -F log.jsonl | eventide publish - --step 10min --late 1min --bins pages.txt
+                 --epsilon 1 --window 24h --store visits.db --out private.jsonl
     """
     options = Options(**given)
     if options.as_json and not options.dry_run and options.out in (None, "-"):

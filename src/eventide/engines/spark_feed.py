@@ -56,10 +56,10 @@ class SparkFeed(EventFeed):
         query = TallyingQuery(self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew)
         try:
             for moment in query.moments():
+                if self._over:  # asked here, so that the batch behind the last step is finished too
+                    return
                 if moment is not None and not complete:
                     yield from self._closed(moment)
-                    if self._over:
-                        return
                 yield None
             yield from self._closed(FOREVER if complete else query.seen_at_start)
         finally:

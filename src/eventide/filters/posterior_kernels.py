@@ -15,6 +15,7 @@ from eventide.arrays import Array, Floats, Ints
 from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
 from eventide.filters.posterior_look_kernels import (
     cell_factors,
+    cells_with_mass,
     chance_of_look,
     drift_jump_update,
     first_update,
@@ -50,6 +51,7 @@ class Rows(NamedTuple):
     bank_weight: Floats
     pace: Floats
     usual_level: Floats  # mean of all looks, negative ones as 0
+    cells: Ints  # how many hold all but a negligible part of the posterior; it is 0 in the others
     looks: Ints
     since: Ints  # steps since the last look
     scale: Floats  # of the last look's noise
@@ -79,7 +81,7 @@ def take_looks(
     grid: Grid, rows: Rows, common: Common, looks: Looks, passing: Array, staying: Array, least_scale: float
 ) -> None:
     """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`."""
-    cells, bins = len(grid.first), len(rows.looks) // len(common.usual)
+    cells, bins, steps_before = len(grid.first), len(rows.looks) // len(common.usual), -1
     ratio, average = np.empty(cells), np.empty(cells)
     chance, usual, mixture = np.empty(cells, np.float32), np.empty(cells, np.float32), np.empty(cells, np.float32)
     updated, total = np.empty((cells, MODELS), np.float32), np.empty(MODELS, np.float32)
@@ -94,18 +96,23 @@ def take_looks(
         usual_values(rows.lesson[row], rows.learned[row], shared, common.given, usual)
         if rows.looks[row] == 0:
             rows.log_weight[row] = LOG_PRIOR
-            first_update(usual, chance, updated, total)
+            used = cells_with_mass(usual, chance)
+            first_update(usual[:used], chance, updated, total)
             begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_weight[row])
             counts = FIRST_LESSON
         else:
-            faithful[:] = (1 - JUMP) ** steps
+            if steps != steps_before:
+                steps_before, faithful[:] = steps, (1 - JUMP) ** steps
+            used = max(rows.cells[row], cells_with_mass(usual, chance))
             drift_jump_update(
-                rows.posterior[row], passing[table], staying[table], faithful, usual, chance, updated, total
+                *(rows.posterior[row, :used], passing[table], staying[table]),
+                *(faithful, usual, chance, updated, total),
             )
             update_bank(look, scale, steps, rows.mean[row], rows.variance[row], rows.bank_weight[row], rows.pace[row])
             counts = lesson_of(steps, rows.usual_spread[row], scale)
         reweigh(rows.log_weight[row], total, common.belief[row // bins], rows.weight[row])
-        settle(updated, total, rows.weight[row], rows.posterior[row], mixture)
+        rows.cells[row] = settle(updated, total, rows.weight[row], rows.posterior[row, :used], mixture)
+        mixture[rows.cells[row] :] = 0
         rows.learned[row] = learn(counts, mixture, rows.lesson[row], rows.learned[row])
         usual_values(rows.lesson[row], rows.learned[row], common.prior, common.prior_sum, usual)
         rows.usual_mean[row], rows.usual_spread[row] = mean_and_spread(usual, grid.centre)
@@ -161,8 +168,9 @@ def grid_quantiles(
     reached, wanted, found = 0.0, tail, 0
     for cell in range(len(grid.first)):
         mass = jumped * (rows.lesson[row, cell] + shared[cell])
-        for model in range(MODELS):
-            mass += kept[model] * rows.posterior[row, cell, model]
+        if cell < rows.cells[row]:
+            for model in range(MODELS):
+                mass += kept[model] * rows.posterior[row, cell, model]
         while reached + mass >= wanted:
             place = grid.first[cell]
             if grid.width[cell] > 1:

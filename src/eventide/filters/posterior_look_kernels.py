@@ -15,6 +15,7 @@ from eventide.filters.posterior_grid import LOG_PRIOR, MODELS
 
 REMEMBERING = 0.995  # of what earlier looks said about the models
 NEGLIGIBLE = 1e-20  # a chance below it is 0: numbers near the smallest there are would be slow
+LOST = 1e-6  # of the posterior, in cells above those that are kept: most of a long grid is empty
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
@@ -48,6 +49,19 @@ def chance_of_look(
     for cell in range(home + 1, cells):
         chance[cell] = reaching * average[cell] if reaching > NEGLIGIBLE else 0.0
         reaching *= ratio[cell]
+
+
+@njit(cache=True, error_model="numpy")
+def cells_with_mass(usual: Array, chance: Array) -> int:
+    """How many cells hold all but a negligible part of what a jump to usual values would leave after the look."""
+    whole = 0.0
+    for cell in range(len(usual)):
+        whole += usual[cell] * chance[cell]
+    used, beyond = len(usual), 0.0
+    while used > 1 and beyond + usual[used - 1] * chance[used - 1] < LOST * whole:
+        used -= 1
+        beyond += usual[used] * chance[used]
+    return used
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
@@ -101,15 +115,20 @@ def reweigh(log_weight: Floats, total: Array, belief: Floats, weight: Array) -> 
     for model in range(MODELS):
         kept = REMEMBERING * (log_weight[model] - largest) + (1 - REMEMBERING) * LOG_PRIOR[model]
         log_weight[model] = kept + math.log(total[model])
-    largest = (log_weight + belief).max()
+    largest = -np.inf
+    for model in range(MODELS):
+        largest = max(largest, log_weight[model] + belief[model])
+    whole = 0.0
     for model in range(MODELS):
         weight[model] = math.exp(log_weight[model] + belief[model] - largest)
-    weight /= weight.sum()
+        whole += weight[model]
+    for model in range(MODELS):
+        weight[model] /= whole
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixture: Array) -> None:
-    """Keep each model's posterior, normalised, and their mixture."""
+def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixture: Array) -> int:
+    """Keep each model's posterior, normalised, and their mixture, except in cells above that hold next to nothing."""
     share = np.float32(1) / total
     for cell in range(len(posterior)):
         mixed = np.float32(0)
@@ -117,3 +136,9 @@ def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixtur
             posterior[cell, model] = updated[cell, model] * share[model]
             mixed += weight[model] * posterior[cell, model]
         mixture[cell] = mixed
+    used, beyond = len(posterior), 0.0
+    while used > 1 and beyond + mixture[used - 1] < LOST:
+        used -= 1
+        beyond += mixture[used]
+        posterior[used] = 0
+    return used

@@ -70,6 +70,7 @@ class PosteriorMedian(Filter):
             bank_weight=np.zeros((rows, PACES)),
             pace=np.zeros((rows, PACES)),
             usual_level=np.zeros(rows),
+            cells=np.zeros(rows, np.int64),
             looks=np.zeros(rows, np.int64),
             since=np.zeros(rows, np.int64),
             scale=np.zeros(rows),

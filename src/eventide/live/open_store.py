@@ -8,8 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.database import Database
+from eventide.live.database_store import DatabaseStore
+from eventide.live.postgres_database import PostgresDatabase
+from eventide.live.sqlite_database import SqliteDatabase
 from eventide.live.sqlite_file import create, refusals, refuse_remains
-from eventide.live.sqlite_store import SqliteStore
 from eventide.live.store import Store
 
 
@@ -18,10 +21,19 @@ def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = 
 
     `for_tests` makes a store that also takes noise which is not private, and that says so for ever.
     """
-    if "://" in str(place):
-        raise InputError(
-            f"{str(place).partition('://')[0]}:// is no store that eventide knows; give the path of a file"
-        )
+    store = DatabaseStore(_database(place, for_tests=for_tests, read_only=read_only))
+    if for_tests and not store.for_tests:
+        store.close()
+        raise InputError(f"{place} is a store for real data; tests need one of their own")
+    return store
+
+
+def _database(place: str | Path, *, for_tests: bool, read_only: bool) -> Database:
+    scheme, address, _ = str(place).partition("://")
+    if address:
+        if scheme not in ("postgresql", "postgres"):
+            raise InputError(f"{scheme}:// is no store that eventide knows; give postgresql:// or the path of a file")
+        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only)
     path = Path(place)
     with refusals(path):
         if path.is_dir():
@@ -32,8 +44,4 @@ def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = 
                 raise InputError(f"there is no store at {place}; `eventide publish --store {place}` makes one")
             refuse_remains(path)
             create(path, for_tests=for_tests)
-    store = SqliteStore(path, read_only=read_only)
-    if for_tests and not store.for_tests:
-        store.close()
-        raise InputError(f"{place} is a store for real data; tests need one of their own")
-    return store
+    return SqliteDatabase(path, read_only=read_only)

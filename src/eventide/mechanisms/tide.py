@@ -80,6 +80,11 @@ class Tide(Mechanism):
             planned = planned - share(planned, 1, FIRST_SHARE)
         return np.asarray(np.minimum(planned, self.ledger.left_nano()))
 
+    def noise_range(self) -> tuple[float, float]:
+        """From all of epsilon to a step's part in the first window; a look that the ledger cuts is blurrier still."""
+        sharpest, blurriest = super().noise_range()
+        return sharpest, blurriest * FIRST_SHARE / (FIRST_SHARE - 1) if self.window > 1 else blurriest
+
     def filtering(self, measured: Measured | None) -> Array:
         """What the filter says. After a look the wait is what was paid for, or less if the look says so."""
         values = super().filtering(measured)

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from eventide.errors import StateError
 from eventide.service import models
 from eventide.service.following import follow
-from eventide.service.ingest import JSON, NDJSON, batch_name, read_events
+from eventide.service.ingest import JSON, KEY, NDJSON, batch_name, read_events
 from eventide.service.limits import read_body
 from eventide.service.problems import Problem, refusals
 from eventide.service.pushed_feed import Busy
@@ -28,6 +28,10 @@ Name = Annotated[str, Path(description="the stream's name", max_length=63)]
 Step = Annotated[int, Query(ge=0, le=LAST)]
 READ = refusals(401, 403, 404, 422, 429)
 
+_KEY = Header(
+    description="names the batch, so that it counts once",
+    json_schema_extra={"pattern": f"^{KEY.pattern}$"},
+)
 _ONE_EVENT = {"type": "object", "additionalProperties": True}
 _BODY = {
     "requestBody": {
@@ -76,7 +80,7 @@ def build_router(service: Service) -> APIRouter:
         request: Request,
         name: Name,
         token: Token = may_ingest,
-        idempotency_key: Annotated[str | None, Header(description="names the batch, so that it counts once")] = None,
+        idempotency_key: Annotated[str | None, _KEY] = None,
     ) -> models.ReceiptAnswer:
         """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
         stream = service.stream(name)

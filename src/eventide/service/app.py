@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 
 from fastapi import Depends, FastAPI
 from fastapi.responses import Response
 from starlette.types import ASGIApp
 
-from eventide import __version__
 from eventide.service import metrics, models, page
 from eventide.service.api import build_router
 from eventide.service.guard import Guard
@@ -29,7 +29,7 @@ def build_app(service: Service) -> ASGIApp:
 
     app = FastAPI(
         title="eventide",
-        version=__version__,
+        version=version("eventide"),
         description="Releases of live event streams under differential privacy.",
         lifespan=running,
         docs_url=None,  # it would load scripts from elsewhere

@@ -53,7 +53,7 @@ class Stream:
     step: str
     start: str
     bins: tuple[str, ...]
-    store: Path
+    store: str | Path
     zone: str = "UTC"
     late: str | None = None
     other: str | None = None

@@ -170,7 +170,8 @@ class _Reader:
             values["window"] = self._asked(entry, "window", lambda: _steps(values["window"], values["step"]))
         if "bins" in values:
             values["bins"] = self._asked(entry, "bins", lambda: self._bins(values["bins"], values.get("other")))
-        if {"step", "start", "zone"} <= values.keys() and self._asked(entry, "zone", lambda: Zone(values["zone"])):
+        zone = self._asked(entry, "zone", lambda: Zone(values["zone"])) if "zone" in values else None
+        if zone is not None and {"step", "start"} <= values.keys():
             self._asked(entry, "start", lambda: Timeline(values["start"], values["step"], values["zone"]))
         if "mechanism" in values and values["mechanism"] not in mechanism_names():
             self._unknown("mechanism", values["mechanism"], mechanism_names(), entry)
@@ -241,7 +242,7 @@ class _Reader:
         own = {
             "population": values["population"] or values["name"],
             "epsilon": Fraction(values["epsilon"], NANO),
-            "store": self.folder / values["store"],
+            "store": values["store"] if "://" in values["store"] else self.folder / values["store"],
         }
         stream = Stream(**values | own)
         self._asked(entry, "mechanism", stream.build)
@@ -272,10 +273,7 @@ def _population(member: tuple[Entry, dict[str, Any]]) -> str:
 
 
 def _steps(window: Any, step: str) -> int:
-    """A window in steps, from a number of them or from a duration."""
+    """A window in steps, from a number of them or from a duration, rounded up."""
     if isinstance(window, str):
-        steps, rest = divmod(milliseconds(window), milliseconds(step))
-        if rest or not steps:
-            raise InputError(f"{window} is no whole number of steps of {step}")
-        return steps
+        return -(-milliseconds(window) // milliseconds(step))
     return kinds.whole(1, 10**9)(window)

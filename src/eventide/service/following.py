@@ -19,7 +19,7 @@ async def follow(stream: LiveStream, first: int) -> AsyncIterator[bytes]:
     """Events for all releases from `first` on."""
     step = first
     yield b"retry: 1000\n\n"
-    while not stream.closing:
+    while stream.followed:
         lines = await run_in_threadpool(stream.lines, step, AT_A_TIME)
         for number, line in lines:
             yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)

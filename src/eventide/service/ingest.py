@@ -24,7 +24,7 @@ LONGEST_FIELD = 1_000  # characters
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
 TOO_LARGE = "a field is too long"
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 class Read(NamedTuple):
@@ -38,7 +38,7 @@ def batch_name(key: str | None, token: Token) -> str | None:
     """What the store knows a batch by: the sender's key, apart from the same key of another sender."""
     if key is None:
         return None
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise Problem(400, "bad-key", "Idempotency-Key is 1 to 200 visible ASCII characters without blanks")
     return hashlib.blake2b(f"{token.digest} {key}".encode(), digest_size=20).hexdigest()
 

@@ -9,7 +9,8 @@ import dataclasses
 import itertools
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -56,6 +57,7 @@ class LiveStream:
         self.settings = settings
         self.board = Board()
         self.closing = False
+        self.followed = True  # until those who follow are sent away
         self.failed = False
         columns = Columns(settings.time, settings.user, settings.bin)
         self.reader = EventReader(settings.bins, columns, other=settings.other, zone=settings.zone)
@@ -82,13 +84,18 @@ class LiveStream:
         self._thread.start()
         self.feed.begun.wait()
 
+    def dismiss(self) -> None:
+        """Send those away who follow the stream."""
+        self.followed = False
+        self.board.pin(self.board.last)
+
     def stop(self) -> None:
         """Finish the step in hand and let go of the store."""
         self.closing = True
+        self.dismiss()
         self.feed.end()
         if self._thread.is_alive():
             self._thread.join(PATIENCE)
-        self.board.pin(self.board.last)  # wakes those who follow
         self.publisher.close()
         self._stored.close()
 
@@ -105,13 +112,14 @@ class LiveStream:
         end = first + most - 1 if last is None else min(last, first + most - 1)
         return list(self._stored.releases(first, end))
 
-    def spending(self) -> Spending:
-        """What the windows hold, up to the last release."""
+    @contextmanager
+    def spending(self) -> Iterator[Spending]:
+        """What the windows hold, up to the last release; it stays so inside the block."""
         with self._spending_lock:
             seen = self._spending.latest[-1].step if self._spending.latest else self._epoch.first_step - 1
             if seen < self.board.last:
                 self._count(self._spending, seen + 1, self.board.last)
-            return self._spending
+            yield self._spending
 
     def guarantee(self, total: Fraction, others: Sequence[str]) -> Guarantee:
         """What is promised about the people of this stream, over all streams that they appear in."""

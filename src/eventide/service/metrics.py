@@ -5,7 +5,7 @@ No label names a person or a bin, and without the right to operate nothing count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -43,10 +43,10 @@ class _Figures(Collector):
         if self.with_raw:
             yield from self._raw()
 
-    def _gauge(self, name: str, text: str, value: object) -> Metric:
+    def _gauge(self, name: str, text: str, value: Callable[[LiveStream], float]) -> Metric:
         gauge = GaugeMetricFamily(f"eventide_{name}", text, labels=["stream"])
         for stream in self.streams:
-            gauge.add_metric([stream.settings.name], value(stream))  # type: ignore[operator]
+            gauge.add_metric([stream.settings.name], value(stream))
         return gauge
 
     def _raw(self) -> Iterator[Metric]:
@@ -63,4 +63,5 @@ class _Figures(Collector):
 
 
 def _spent(stream: LiveStream) -> float:
-    return float(stream.spending().now / (stream.settings.epsilon * NANO))
+    with stream.spending() as spending:
+        return float(spending.now / (stream.settings.epsilon * NANO))

@@ -62,7 +62,8 @@ def as_table(lines: Lines, bins: Sequence[str], chosen: Array | None, form: str)
     """A page of releases as a table, wide or long by the number of bins, as files of releases are."""
     names = bins if chosen is None else [bins[place] for place in chosen]
     stream = io.BytesIO()
-    table = (Csv if form == "csv" else ArrowStream)(stream, names, None if "step" not in names else "long")
+    layout = "long" if {"step", "start"} & set(names) else None
+    table = (Csv if form == "csv" else ArrowStream)(stream, names, layout, starts=True)
     for _, line in lines:
         release = read_line(line)
         table.add(release if chosen is None else _part(release, chosen))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 
@@ -30,34 +30,53 @@ def serve(service: Service, told: Callable[[str], None]) -> None:
     encrypted = service.config.server.certificate is not None
     if service.config.server.host not in LOOPBACK and not encrypted:
         LOG.warning("others can reach this service and nothing is encrypted: set certificate and key")
+    quiet = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the server's own handler passes it on when it has ended
     told(f"{'https' if encrypted else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/")
-    server.run(sockets=[listening])
+    try:
+        server.run(sockets=[listening])
+    finally:
+        signal.signal(signal.SIGTERM, quiet)
+
+
+class _Server(uvicorn.Server):
+    """A server that sends those who follow a stream away before it waits for the others."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self.service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End what would not end by itself, then wait for what is being answered."""
+        for stream in self.service.streams.values():
+            stream.dismiss()
+        await super().shutdown(sockets)
 
 
 def build_server(service: Service) -> uvicorn.Server:
     """The server; requests are not logged, since even how many there are says something about people."""
     config, limits = service.config.server, service.config.limits
-    for path in (config.certificate, config.key):
-        if path and not Path(path).is_file():
-            raise InputError(f"{path} is not there; certificate and key are files in PEM form")
-    return uvicorn.Server(
-        uvicorn.Config(
-            build_app(service),
-            http=PatientProtocol,
-            ws="none",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            limit_concurrency=limits.connections,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=5,
-            h11_max_incomplete_event_size=16_384,
-            ssl_certfile=config.certificate,
-            ssl_keyfile=config.key,
-        )
+    settings = uvicorn.Config(
+        build_app(service),
+        http=PatientProtocol,
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.connections,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=16_384,
+        ssl_certfile=config.certificate,
+        ssl_keyfile=config.key,
     )
+    try:
+        settings.load()
+    except OSError:  # also what is wrong with certificates
+        files = f"{config.certificate} and {config.key}"
+        raise InputError(f"cannot use {files} as certificate and key; give two files in PEM form that match") from None
+    return _Server(settings, service)
 
 
 def listen(config: Config) -> socket.socket:

@@ -95,28 +95,25 @@ class Service:
 
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
         """The budget of a stream's windows."""
-        spending, epsilon = stream.spending(), float(stream.settings.epsilon)
-        history = [
-            models.WindowAnswer(step=step, start=stream.feed.start_of(step), in_window=amount / NANO)
-            for step, amount in list(spending.latest)
-        ]
-        returning = spending.next_return()
-        return models.LedgerAnswer(
-            epsilon=epsilon,
-            window=spending.window,
-            spent=spending.now / NANO,
-            left=float(stream.settings.epsilon - Fraction(spending.now, NANO)),
-            worst=spending.worst / NANO,
-            verified=spending.worst <= stream.settings.epsilon * NANO,
-            next_return=None
-            if returning is None
-            else models.ReturnAnswer(
-                step=returning.step,
-                start=stream.feed.start_of(returning.step),
-                amount=returning.amount / NANO,
-            ),
-            history=history,
-        )
+        epsilon, start_of = stream.settings.epsilon, stream.feed.start_of
+        with stream.spending() as spending:
+            returning = spending.next_return()
+            return models.LedgerAnswer(
+                epsilon=float(epsilon),
+                window=spending.window,
+                spent=spending.now / NANO,
+                left=float(epsilon - Fraction(spending.now, NANO)),
+                worst=spending.worst / NANO,
+                verified=spending.worst <= epsilon * NANO,
+                next_return=returning
+                and models.ReturnAnswer(
+                    step=returning.step, start=start_of(returning.step), amount=returning.amount / NANO
+                ),
+                history=[
+                    models.WindowAnswer(step=step, start=start_of(step), in_window=amount / NANO)
+                    for step, amount in spending.latest
+                ],
+            )
 
     def guarantee(self, stream: LiveStream) -> models.GuaranteeAnswer:
         """What is promised, over all streams about the same people."""

@@ -35,7 +35,7 @@ def parse_bins(text: str) -> tuple[str, ...]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InputError(
-            f"--bins {text} is neither a number, a range such as 1..24, nor a text file that can be read; check the path"
+            f"--bins {text} is neither a number, a range such as 1..24, nor a text file to be read; check the path"
         ) from None
     names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines
     if names and names[0].strip().lower() == "bin":

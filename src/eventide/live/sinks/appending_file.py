@@ -6,6 +6,7 @@ go on. A file that holds something else is refused and stays as it was. Imports 
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import mmap
@@ -18,7 +19,6 @@ from eventide.errors import InputError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink
 from eventide.streams.release_formats import Csv
-from eventide.streams.release_lines import read_line
 
 
 class AppendingFile(Sink):
@@ -146,17 +146,23 @@ class AppendingTable(AppendingFile):
     def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
         if any("\n" in name or "\r" in name for name in bins):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
-        self._rows = io.BytesIO()
-        self._format = Csv(self._rows, bins, layout, starts=starts)
-        self.header = self._taken()
-        self.lines_per_step = len(bins) if self._format.layout == "long" else 1
+        header = io.BytesIO()
+        self._layout = Csv(header, bins, layout, starts=starts).layout
+        self._bins, self._first = bins, ("step", "start") if starts else ("step",)
+        self.header = header.getvalue()
+        self.lines_per_step = len(bins) if self._layout == "long" else 1
         super().__init__(path)
 
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
-        self._format.add(read_line(release))
-        self._format.close()
-        return self._taken()
+        said = json.loads(release)
+        rows = [said["values"]]
+        if self._layout == "long":
+            rows = list(zip(self._bins, said["values"], said["scale"], strict=True))
+        first = [said.get(name) for name in self._first]
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)
+        return text.getvalue().encode()
 
     def step_of_line(self, line: bytes) -> int:
         """The first column."""
@@ -164,9 +170,3 @@ class AppendingTable(AppendingFile):
 
     def _torn(self, rest: bytes) -> bool:
         return rest[:1].isdigit()
-
-    def _taken(self) -> bytes:
-        written = self._rows.getvalue()
-        self._rows.seek(0)
-        self._rows.truncate()
-        return written

@@ -1,4 +1,4 @@
-"""The rows of a SQLite store, each checked against its digest when it is read.
+"""The rows of a store, each checked against its digest when it is read.
 
 The steps form a chain: the digest of a step's charges goes into that of the next step's, and the rest of the row is
 sealed with it. So a changed, missing or misplaced row is found by whoever reads it. May import `errors` and its
@@ -7,18 +7,16 @@ neighbours.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import StoreError
+from eventide.live.database import Database
 from eventide.live.digests import digest
 from eventide.live.setting_changes import read_setting
-from eventide.live.sqlite_file import connect, refusals
 from eventide.live.store import Epoch
 
-ROWS_AT_A_TIME = 64  # a reader never holds the file for longer than these take
+ROWS_AT_A_TIME = 64  # a reader never holds the database for longer than these take
 NO_CHAIN = b""
 
 
@@ -61,17 +59,11 @@ def sealed(
 
 
 class CheckedRows:
-    """Reads the file at `path`; `turn` is held by whichever thread uses the connection."""
+    """Reads the rows of a database."""
 
-    def __init__(self, path: Path, *, read_only: bool) -> None:
-        self.path = path
-        self.turn = threading.RLock()
-        self.connection = connect(path, read_only=read_only)
-
-    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-        with self.turn, refusals(self.path):
-            return self.connection.execute(query, values).fetchall()
+    def __init__(self, database: Database) -> None:
+        self.all = database.all
+        self._database = database
 
     def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row of a query."""
@@ -135,6 +127,11 @@ class CheckedRows:
             for number, first, measured_from, restored, setting, guarantee, _ in rows
         ]
 
+    def last_kept(self) -> int:
+        """The number of the last row of events that were kept, -1 where there is none."""
+        row = self.one("SELECT MAX(id) FROM kept")
+        return -1 if row is None or row[0] is None else int(row[0])
+
     def kept(self) -> list[tuple[int, bytes]]:
         """The events of open steps."""
         rows = self.all("SELECT step, tally, digest FROM kept ORDER BY step, id")
@@ -153,9 +150,8 @@ class CheckedRows:
 
     def verify(self) -> None:
         """Read everything."""
-        for (found,) in self.all("PRAGMA integrity_check"):
-            if found != "ok":
-                raise self.damaged(f"its structure ({found})")
+        if found := self._database.check_structure():
+            raise self.damaged(f"its structure ({found})")
         for _ in self.steps(0):
             pass
         self.check_head()
@@ -167,5 +163,6 @@ class CheckedRows:
     def damaged(self, what: str) -> StoreError:
         """The error that says so."""
         return StoreError(
-            f"{self.path} is damaged: {what} is not what was written; restore a backup and go on with --after-restore"
+            f"{self._database.place} is damaged: {what} is not what was written; restore a backup and go on with "
+            "--after-restore"
         )

@@ -1,54 +1,47 @@
-"""A store in one SQLite file: what `Store` promises, each commit one transaction that is on disk when it returns.
+"""A store in a database: what `Store` promises, each commit one transaction that is durable when it returns.
 
-The writer holds a lock beside the file and a fence number inside it. What was erased (kept events, an old snapshot) is
-overwritten in the file, and the log that may still show it is cut by the first commit that comes a second after the
-last cut, or at the end. May import `errors` and its neighbours.
+The writer holds a place outside the rows and a fence number inside them. Where the connection is lost in the middle of
+a transaction, the rows are read before anything is done again: what was committed stays as it is, what was not is
+written once more, as it was drawn. May import `errors` and its neighbours.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
 from eventide.errors import StateError, StoreError
 from eventide.live import faults
+from eventide.live.checked_rows import CheckedRows, Head, StoredStep, sealed
+from eventide.live.database import ConnectionLost, Database, WriterPlace
 from eventide.live.digests import digest
 from eventide.live.quarantine import first_measured
 from eventide.live.setting_changes import refuse_noise, refuse_other_setting, refuse_other_steps, setting_text
-from eventide.live.sqlite_file import PATIENCE, refusals
-from eventide.live.sqlite_rows import CheckedRows, Head, sealed
 from eventide.live.store import Commit, Epoch, Setting, Standing, Store
-from eventide.live.writer_lock import WriterLock
 from eventide.privacy.ledger import Entry
-
-CUT_LOG_EVERY = 1.0  # seconds, while there is something erased in it
 
 
 class _Writer(NamedTuple):
     """The place of the one who may commit, and the epoch it commits to."""
 
-    lock: WriterLock
+    lock: WriterPlace
     fence: int
     epoch: Epoch
 
 
-class SqliteStore(Store):
-    """The store at `path`, which exists; `open_store` makes it. Threads may share it."""
+class DatabaseStore(Store):
+    """The store in a database, which exists; `open_store` makes it. Threads may share it."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.path = path
-        self._rows = CheckedRows(path, read_only=read_only)
-        self._connection = self._rows.connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = CheckedRows(database)
         self._writer: _Writer | None = None
-        self._erased, self._log_cut_at = False, time.monotonic()
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:
-            self._connection.close()
+            database.close()
             raise
 
     def begin(
@@ -56,18 +49,16 @@ class SqliteStore(Store):
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
         refuse_noise(setting, for_tests=self.for_tests)
-        with refusals(self.path):
-            lock = WriterLock(self.path, take_over=take_over)
+        lock = self._database.writer_place(take_over=take_over)
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_head()
                 if not after_restore:
                     self._refuse_forgotten(lock)
                 epoch = self._epoch_for(setting, new_epoch=new_epoch)
-                self._connection.execute("UPDATE head SET fence = ?", (head.fence + 1,))
+                self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
-            with refusals(self.path):
-                lock.settle(self.name, head.step)
+            lock.settle(self.name, head.step)
         except BaseException:
             lock.release()
             raise
@@ -93,30 +84,24 @@ class SqliteStore(Store):
         writer = self._writing()
         if guarantee != writer.epoch.guarantee:
             epoch = writer.epoch._replace(guarantee=guarantee)
-            with self._transaction():
-                self._write_epoch(epoch)
+            self._settled(lambda _: self._write_epoch(epoch))
             self._writer = writer._replace(epoch=epoch)
 
     def commit(self, commit: Commit) -> None:
         """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
-        writer, execute = self._writing(), self._connection.execute
+        writer = self._writing()
         _refuse_misplaced(commit, writer.epoch)
+        before = self._rows.head()
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
         content = (json.dumps(commit.position), commit.release, commit.tape)
-        with self._transaction("inside-transaction") as head:
-            if commit.step != (next_step := max(head.step + 1, writer.epoch.first_step)):
-                raise StateError(f"step {commit.step} came to be committed where step {next_step} is next")
-            row = sealed(head.chain, commit.step, writer.epoch.number, entries, *content)
-            execute("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-            execute("UPDATE head SET step = ?, chain = ?", (row.step, row.chain))
-            if commit.snapshot is not None:
-                saved = (commit.step, commit.snapshot, digest(commit.step, commit.snapshot))
-                execute("REPLACE INTO snapshot VALUES (1, ?, ?, ?)", saved)
-            kept = execute("DELETE FROM kept WHERE step <= ?", (commit.step,)).rowcount
-            execute("DELETE FROM batch WHERE step < ?", (commit.step - writer.epoch.setting.window,))
+        row = sealed(before.chain, commit.step, writer.epoch.number, entries, *content)
+        self._settled(
+            lambda head: self._write_step(head, row, commit.snapshot),
+            "inside-transaction",
+            done=lambda: self._rows.head()[1:] == (row.step, row.chain),
+        )
         writer.lock.note(self.name, commit.step)
-        self._erased = self._erased or kept > 0 or commit.snapshot is not None
-        self._cut_log()
+        self._database.forget(erased=self._erased or commit.snapshot is not None)
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
@@ -148,8 +133,8 @@ class SqliteStore(Store):
     def deliver(self, sink: str, step: int) -> None:
         """Remember that a sink has confirmed everything up to a step."""
         self._writing()
-        with self._transaction():
-            self._connection.execute("REPLACE INTO delivery VALUES (?, ?)", (sink, step))
+        query = "INSERT INTO delivery VALUES (?, ?) ON CONFLICT (sink) DO UPDATE SET step = excluded.step"
+        self._settled(lambda _: self._database.change(query, sink, step))
 
     def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
         """Keep open events of a source that cannot replay, durably; False if `batch` was kept before.
@@ -158,16 +143,12 @@ class SqliteStore(Store):
         """
         self._writing()
         rows = [(step, tally, digest(step, tally)) for step, tally in tallies]
-        with self._transaction("inside-keep"):
-            if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
-                return False
-            next_step = self.next_step()
-            if any(row[0] < next_step for row in rows):
-                raise StateError(f"events of steps before {next_step} came to be kept; those steps are released")
-            self._connection.executemany("INSERT INTO kept (step, tally, digest) VALUES (?, ?, ?)", rows)
-            if batch is not None:
-                reach = max((row[0] for row in rows), default=next_step)
-                self._connection.execute("INSERT INTO batch VALUES (?, ?)", (batch, reach))
+        if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
+            return False
+        before = self._rows.last_kept()
+        self._settled(
+            lambda _: self._write_kept(rows, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
+        )
         faults.passing("after-keep")
         return True
 
@@ -181,8 +162,8 @@ class SqliteStore(Store):
 
     def close(self) -> None:
         """Give up the writer's place and let go."""
-        with self._rows.turn:
-            self._connection.close()
+        with self._database.turn:
+            self._database.close()
             if self._writer is not None:
                 self._writer.lock.release()
                 self._writer = None
@@ -194,26 +175,61 @@ class SqliteStore(Store):
 
     @contextmanager
     def _transaction(self, point: str = "") -> Iterator[Head]:
-        """All or nothing, on disk at the end; refused if another writer took this one's place."""
-        with self._rows.turn, refusals(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                head = self._rows.head()
-                if self._writer is not None and head.fence != self._writer.fence:
-                    raise StoreError(f"{self.path} was taken over by another writer; this one commits nothing any more")
-                yield head
-                faults.passing(point)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.rollback()
-                raise
+        """All or nothing, durable at the end; refused if another writer took this one's place."""
+        with self._database.transaction():
+            head = self._rows.head()
+            if self._writer is not None and head.fence != self._writer.fence:
+                raise StoreError(
+                    f"{self._database.place} was taken over by another writer; this one commits nothing any more"
+                )
+            yield head
+            faults.passing(point)
 
-    def _refuse_forgotten(self, lock: WriterLock) -> None:
+    def _settled(
+        self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again."""
+        with self._database.turn:
+            while True:
+                try:
+                    with self._transaction(point) as head:
+                        work(head)
+                    return
+                except ConnectionLost:
+                    self._database.come_back()
+                    if done():
+                        return
+
+    def _write_step(self, head: Head, row: StoredStep, snapshot: bytes | None) -> None:
+        change, epoch = self._database.change, self._writing().epoch
+        if row.step != (next_step := max(head.step + 1, epoch.first_step)):
+            raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
+        change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+        change("UPDATE head SET step = ?, chain = ?", row.step, row.chain)
+        if snapshot is not None:
+            change(
+                "INSERT INTO snapshot VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET step = excluded.step, "
+                "state = excluded.state, digest = excluded.digest",
+                *(row.step, snapshot, digest(row.step, snapshot)),
+            )
+        self._erased = change("DELETE FROM kept WHERE step <= ?", row.step) > 0
+        change("DELETE FROM batch WHERE step < ?", row.step - epoch.setting.window)
+
+    def _write_kept(self, rows: list[tuple[int, bytes, bytes]], batch: str | None) -> None:
+        next_step = self.next_step()
+        if any(row[0] < next_step for row in rows):
+            raise StateError(f"events of steps before {next_step} came to be kept; those steps are released")
+        self._database.change_each("INSERT INTO kept (step, tally, digest) VALUES (?, ?, ?)", rows)
+        if batch is not None:
+            reach = max((row[0] for row in rows), default=next_step)
+            self._database.change("INSERT INTO batch VALUES (?, ?)", batch, reach)
+
+    def _refuse_forgotten(self, lock: WriterPlace) -> None:
         last, reached = self.next_step() - 1, lock.reached(self.name)
         if last < reached:
             raise StoreError(
-                f"{self.path} ends at step {last} but had come to step {reached}: it was restored from a backup, or "
-                "its log is damaged; --after-restore goes on behind what was published"
+                f"{self._database.place} ends at step {last} but had come to step {reached}: it was restored from a "
+                "backup, or its log is damaged; --after-restore goes on behind what was published"
             )
 
     def _epoch_for(self, setting: Setting, *, new_epoch: bool) -> Epoch:
@@ -233,9 +249,8 @@ class SqliteStore(Store):
     def _begin_epoch(self, epoch: Epoch) -> Epoch:
         """Write an epoch; the state of the mechanism before and the events it was to see go."""
         self._write_epoch(epoch)
-        self._connection.execute("DELETE FROM snapshot")
-        self._connection.execute("DELETE FROM kept")
-        self._erased = True
+        self._database.change("DELETE FROM snapshot")
+        self._database.change("DELETE FROM kept")
         return epoch
 
     def _write_epoch(self, epoch: Epoch) -> None:
@@ -243,9 +258,9 @@ class SqliteStore(Store):
         row = (*numbers, setting_text(epoch.setting), epoch.guarantee)
         columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
         update = "guarantee = excluded.guarantee, digest = excluded.digest"
-        self._connection.execute(
-            f"INSERT INTO epoch ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {update}",
-            (*row, digest(*row)),
+        self._database.change(
+            f"INSERT INTO epoch ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET {update}",
+            *(*row, digest(*row)),
         )
 
     def _standing(self, epoch: Epoch) -> Standing:
@@ -266,15 +281,6 @@ class SqliteStore(Store):
             position=json.loads(since[-1].position) if since else None,
             key=self._key,
         )
-
-    def _cut_log(self) -> None:
-        """Empty the log of what was erased, unless a reader is in it; then the next commit does."""
-        if self._erased and time.monotonic() - self._log_cut_at >= CUT_LOG_EVERY:
-            with self._rows.turn, refusals(self.path):
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
-            self._erased, self._log_cut_at = bool(busy), time.monotonic()
 
 
 def _refuse_misplaced(commit: Commit, epoch: Epoch) -> None:

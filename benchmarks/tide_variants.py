@@ -1,0 +1,84 @@
+"""Tide with parts taken out, one at a time: what does each bring?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Floats
+from eventide.filters import posterior_kernels, posterior_median
+from eventide.filters.posterior_grid import DRIFT, JUMP
+from eventide.filters.posterior_kernels import Common
+from eventide.mechanisms import tide, tide_interval
+
+Variant = Callable[[], AbstractContextManager[None]]
+
+
+@contextmanager
+def changed(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """`owner.name` is `value` for a while."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def constants(owner: Any, name: str, value: Any) -> Variant:
+    return lambda: changed(owner, name, value)
+
+
+def only_models(chosen: Floats) -> Variant:
+    """All models but the chosen ones are ruled out."""
+    original = posterior_median.PosteriorMedian._in_common
+
+    def in_common(self: posterior_median.PosteriorMedian) -> Common:
+        common = original(self)
+        return common._replace(belief=np.where(chosen, common.belief, -1e9))
+
+    return constants(posterior_median.PosteriorMedian, "_in_common", in_common)
+
+
+def reading(**fields: float) -> Variant:
+    """Rows are read with some fields overwritten."""
+    original = posterior_kernels.read_rows
+
+    def read(grid: Any, rows: Any, *others: Any) -> None:
+        original(grid, rows._replace(**{n: np.full_like(getattr(rows, n), v) for n, v in fields.items()}), *others)
+
+    return constants(posterior_median, "read_rows", read)
+
+
+def forgetting() -> AbstractContextManager[None]:
+    """Nothing is learned of usual values."""
+    original = posterior_kernels.take_looks
+
+    def take(grid: Any, rows: Any, *others: Any) -> None:
+        original(grid, rows, *others)
+        rows.lesson[:] = 0
+        rows.learned[:] = 0
+
+    return changed(posterior_median, "take_looks", take)
+
+
+def every_step() -> AbstractContextManager[None]:
+    """A look at every step."""
+    return changed(tide_interval, "GROWTH", 1)
+
+
+VARIANTS: dict[str, Variant] = {
+    "no learned usual values": forgetting,
+    "nothing shared between bins": constants(posterior_median, "SHARED_LOOKS", 1e-6),
+    "one jump rate (0.15)": only_models(JUMP == 0.15),
+    "one drift (0.04)": only_models(DRIFT == 0.04),
+    "grid alone": reading(scale=1e30, variance=1e30),
+    "scalar bank alone": reading(scale=1e-9),
+    "a look at every step": every_step,
+    "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
+    "no patience in the first window": constants(tide_interval, "PATIENCE", 1e-6),
+    "first look gets half": constants(tide, "FIRST_SHARE", 2),
+}

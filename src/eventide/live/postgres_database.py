@@ -1,0 +1,186 @@
+"""A PostgreSQL database as the home of a store.
+
+The writer's place is a lock that the server lets go of when the writer's session ends; the fence inside the rows is
+what makes a second one harmless. When the server goes away we wait for it: a read is asked again, a transaction ends
+with `ConnectionLost`, and the store reads whether it was committed. Needs the extra `postgres`. May import `errors` and
+its neighbours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from eventide.errors import InputError, StoreError
+from eventide.live.database import ConnectionLost, Database, WriterPlace
+from eventide.live.postgres_schema import find_or_make, parse_address
+
+PATIENCE = 60.0  # seconds to wait for a server that went away
+PAUSE = 0.25
+
+
+class PostgresDatabase(Database):
+    """The store that an address postgresql://user@host/database#name means."""
+
+    def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
+        super().__init__()
+        self._psycopg = _psycopg()
+        self._address, self._schema = parse_address(url)
+        self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
+        self._read_only = read_only
+        self._in_transaction = self._writes = False
+        with self._opening():
+            self._connection = self._connected()
+        try:
+            with self._opening():
+                find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
+                self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query, asked again where the server had gone away."""
+        with self.turn:
+            while True:
+                try:
+                    with self._refusals():
+                        return list(self._execute(query, values).fetchall())
+                except ConnectionLost:
+                    if self._in_transaction:
+                        raise
+                    self.come_back()
+
+    def change(self, query: str, *values: Any) -> int:
+        """Do something inside a transaction; give how many rows it touched."""
+        return int(self._execute(query, values).rowcount)
+
+    def change_each(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Do something for each row, inside a transaction."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_placed(query), list(rows))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, durable at the end; the row of the head is held meanwhile, so writers take turns."""
+        with self.turn, self._refusals():
+            self._in_transaction = True
+            try:
+                with self._connection.transaction():
+                    self._connection.execute("SELECT 1 FROM head FOR UPDATE")
+                    yield
+            finally:
+                self._in_transaction = False
+
+    def writer_place(self, *, take_over: bool) -> WriterPlace:
+        """The session's lock."""
+        with self._refusals():
+            self._writes = True
+            if not self._locked() and not take_over:
+                raise StoreError(
+                    f"{self.place} is being written by another process; stop it, or take its place with --take-over"
+                )
+        return _SessionLock()
+
+    def check_structure(self) -> str | None:
+        """The server looks after its files."""
+        return None
+
+    def come_back(self) -> None:
+        """Connect again, for as long as patience lasts."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            with suppress(self._psycopg.Error):
+                self._connection.close()
+                self._connection = self._connected()
+                self._prepare()
+                if self._writes:
+                    self._locked()  # where the old session still seems to live, the fence has the last word
+                return
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"{self.place} went away and did not come back; nothing is lost: start again when it answers"
+                )
+            time.sleep(PAUSE)
+
+    def forget(self, *, erased: bool) -> None:
+        """Let the server overwrite erased events."""
+        if erased:
+            with suppress(self._psycopg.Error):  # the next commit tries again
+                self._connection.execute("VACUUM kept")
+
+    def close(self) -> None:
+        """End the session, which gives up the lock."""
+        self._connection.close()
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.Error as problem:
+            raise StoreError(
+                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server and the "
+                "rights of its user"
+            ) from None
+
+    def _connected(self) -> Any:
+        return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+
+    def _prepare(self) -> None:
+        self._connection.execute(f'SET search_path TO "{self._schema}"')
+        self._connection.execute("SET synchronous_commit TO on")
+        if self._read_only:
+            self._connection.execute("SET default_transaction_read_only TO on")
+
+    def _locked(self) -> bool:
+        query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+        return bool(self._connection.execute(query, (f"eventide {self._schema}",)).fetchone()[0])
+
+    def _execute(self, query: str, values: tuple[Any, ...]) -> Any:
+        return self._connection.execute(_placed(query), values)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say in one sentence what is wrong; a lost connection is something else."""
+        try:
+            yield
+        except self._psycopg.Error as problem:
+            if self._connection.closed or isinstance(problem, self._psycopg.OperationalError):
+                raise ConnectionLost from None
+            raise StoreError(
+                f"{self.place} refused ({type(problem).__name__}); look at the server's log, then start again"
+            ) from None
+
+
+class _SessionLock:
+    """The place of the writer: the server knows it, and nothing outside the database knows how far the store came."""
+
+    def settle(self, store: str, last_step: int) -> None:
+        """The session says it already."""
+
+    def reached(self, store: str) -> int:
+        """Nothing is known."""
+        return -1
+
+    def note(self, store: str, step: int) -> None:
+        """There is nowhere to write it."""
+
+    def release(self) -> None:
+        """It ends with the session."""
+
+
+def _placed(query: str) -> str:
+    return query.replace("?", "%s")
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise InputError(
+            "a PostgreSQL store needs the extra postgres; install it with: pip install 'eventide[postgres]'"
+        ) from None
+    return psycopg

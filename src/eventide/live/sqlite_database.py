@@ -1,0 +1,80 @@
+"""A SQLite file as the database of a store: each transaction is on disk when it returns.
+
+What was erased (kept events, an old snapshot) is overwritten in the file, and the log that may still show it is cut by
+the first commit that comes a second after the last cut, or at the end. May import `errors` and its neighbours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eventide.live.database import Database, WriterPlace
+from eventide.live.sqlite_file import PATIENCE, connect, refusals
+from eventide.live.writer_lock import WriterLock
+
+CUT_LOG_EVERY = 1.0  # seconds, while there is something erased in it
+
+
+class SqliteDatabase(Database):
+    """The file at `path`, which exists."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        super().__init__()
+        self.place = str(path)
+        self._path = path
+        self._connection = connect(path, read_only=read_only)
+        self._erased, self._log_cut_at = False, time.monotonic()
+
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        with self.turn, refusals(self._path):
+            return self._connection.execute(query, values).fetchall()
+
+    def change(self, query: str, *values: Any) -> int:
+        """Do something inside a transaction; give how many rows it touched."""
+        return self._connection.execute(query, values).rowcount
+
+    def change_each(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Do something for each row, inside a transaction."""
+        self._connection.executemany(query, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, on disk at the end."""
+        with self.turn, refusals(self._path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.rollback()
+                raise
+
+    def writer_place(self, *, take_over: bool) -> WriterPlace:
+        """The lock beside the file."""
+        with refusals(self._path):
+            return WriterLock(self._path, take_over=take_over)
+
+    def check_structure(self) -> str | None:
+        """What SQLite finds."""
+        found = [text for (text,) in self.all("PRAGMA integrity_check") if text != "ok"]
+        return found[0] if found else None
+
+    def forget(self, *, erased: bool) -> None:
+        """Empty the log of what was erased, unless a reader is in it; then the next commit does."""
+        self._erased = self._erased or erased
+        if self._erased and time.monotonic() - self._log_cut_at >= CUT_LOG_EVERY:
+            with self.turn, refusals(self._path):
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
+            self._erased, self._log_cut_at = bool(busy), time.monotonic()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self.turn:
+            self._connection.close()

@@ -1,0 +1,57 @@
+"""`eventide publish --engine spark` means the same as without it."""
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+from spark_cluster import environment
+
+from eventide.live.open_store import open_store
+
+pytestmark = pytest.mark.engine
+EVENTS = """timestamp,user,bin
+2024-03-30T00:00:05Z,17,north
+2024-03-30T00:00:07Z, 17 ,north
+2024-03-30T00:01:07Z,"anna",south
+never,ben,south
+2024-03-30T00:01:30Z,"torn,south
+2024-03-30T00:02:30Z,ben,nowhere
+2024-03-30T00:02:59Z,ben,north
+"""
+OBJECTS = """{"timestamp": 1711756805, "user": 17, "bin": "north"}
+{"timestamp": "2024-03-30T00:00:07Z", "user": 17.0, "bin": "north"}
+not json
+{"timestamp": "2024-03-30T00:02:07Z", "user": "anna", "bin": "south"}
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("events.csv", EVENTS), ("events.jsonl", OBJECTS)])
+def test_a_file_is_published_as_on_one_machine(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    (tmp_path / "bins.txt").write_text("north\nsouth\n")
+    open_store(tmp_path / "one.db").close()
+    shutil.copy(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
+    documents = []
+    for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
+        options = f"--epsilon 1000000 --window 3 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
+            --bins bins.txt --mechanism uniform --json --out {store}.jsonl --store {store}".split()
+        command = [sys.executable, "-m", "eventide", "publish", name, *options, *engine]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        documents.append(json.loads(done.stdout))
+    one, spark = ([json.loads(line) for line in (tmp_path / f"{store}.db.jsonl").open()] for store in ("one", "spark"))
+    assert one == spark
+    assert documents[0]["operators_only"] == documents[1]["operators_only"]
+
+
+def test_what_spark_needs_is_asked_for(tmp_path):
+    (tmp_path / "events.csv").write_text(EVENTS)
+    (tmp_path / "bins.txt").write_text("north\nsouth\n")
+    command = shlex.split(
+        "publish events.csv --epsilon 1 --window 3 --step 1min --bins bins.txt --user user --engine spark"
+    )
+    done = subprocess.run([sys.executable, "-m", "eventide", *command], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, "--store is missing" in done.stderr) == (2, True)

@@ -1,0 +1,121 @@
+"""`eventide serve` and `eventide demo --serve` as commands: they come up, tell where, and go down when told."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+from eventide.cli import main
+from eventide.cli.serve import require_service
+from eventide.errors import InputError
+
+
+@contextmanager
+def started(*arguments, folder):
+    """The command, once it has said where it listens."""
+    command = [sys.executable, "-m", "eventide", *arguments]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr:
+                if found := re.search(r"(http://\S+?)(?:#token=(\S+))?\n", line):
+                    yield process, *found.groups()
+                    break
+            else:
+                raise AssertionError("it ended without saying where it listens")
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def config(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    CliRunner().invoke(main, ["init", str(tmp_path / "eventide.toml")])
+    text = (tmp_path / "eventide.toml").read_text()
+    (tmp_path / "eventide.toml").write_text(text.replace("port = 8710", f"port = {port}"))
+    return tmp_path / "eventide.toml"
+
+
+def test_the_service_comes_up_and_ends_well_when_told_to(config, tmp_path):
+    token = CliRunner().invoke(main, ["config", "token", "read", str(config)]).stdout.strip()
+    with started("serve", "eventide.toml", folder=tmp_path) as (process, address, _):
+        answer = httpx.get(f"{address}v1/streams", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+        assert answer.json()["streams"][0]["name"] == "city"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert os.stat(tmp_path / "city.store").st_mode & 0o777 == 0o600
+
+
+def test_a_port_that_is_taken_is_said_to_be(config, tmp_path):
+    port = int(re.search(r"port = (\d+)", config.read_text())[1])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        result = CliRunner().invoke(main, ["serve", str(config)])
+    assert result.exit_code == 2
+    assert "choose another host or port" in result.stderr
+
+
+def test_a_bad_configuration_starts_nothing(config, tmp_path):
+    config.write_text(config.read_text().replace('mechanism = "ba"', 'mechanism = "bb"'))
+    result = CliRunner().invoke(main, ["serve", str(config)])
+    assert result.exit_code == 2
+    assert "line" in result.stderr
+    assert not (tmp_path / "city.store").exists()
+
+
+def test_tokens_that_others_may_read_start_nothing(config, tmp_path):
+    CliRunner().invoke(main, ["config", "token", "read", str(config)])
+    (tmp_path / "eventide.tokens").chmod(0o644)
+    result = CliRunner().invoke(main, ["serve", str(config)])
+    assert result.exit_code == 2
+    assert "chmod 600" in result.stderr
+
+
+def test_a_second_service_on_a_store_is_refused(config, tmp_path):
+    with started("serve", "eventide.toml", folder=tmp_path):
+        result = CliRunner().invoke(main, ["serve", str(config)])
+    assert result.exit_code == 5
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else object())
+    with pytest.raises(InputError, match=r"needs uvicorn; install them with: pip install 'eventide\[service\]'"):
+        require_service()
+
+
+def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with started("demo", "--serve", "--no-browser", folder=tmp_path) as (process, address, token):
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=60) as client:
+            assert "eventide" in client.get("/").text
+            with client.stream("GET", "/v1/streams/city/stream") as live:
+                assert any(line.startswith("id: 3") for line in live.iter_lines())
+            truth = client.get("/v1/streams/city/synthetic").json()["counts"]
+            told = client.get("/v1/streams/city/guarantee").json()
+        assert (truth[0]["step"], len(truth[0]["values"])) == (0, 240)
+        assert told["private"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_no_certificate_are_said_to_be_none(config, tmp_path):
+    (tmp_path / "server.pem").write_text("no certificate")
+    encrypted = '[server]\ncertificate = "server.pem"\nkey = "nowhere.key"'
+    config.write_text(config.read_text().replace("[server]", encrypted))
+    result = CliRunner().invoke(main, ["serve", str(config)])
+    assert result.exit_code == 2
+    assert "PEM form" in result.stderr
