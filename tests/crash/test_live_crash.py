@@ -146,7 +146,8 @@ def check_like_twin(lives, life, twin, folder, steps=STEPS):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "noise"), [("uniform", "zero"), ("ba", "zero"), ("uniform", "secure"), ("rg", "zero"), ("dsat", "zero")]
+    ("mechanism", "noise"),
+    [("uniform", "zero"), ("uniform", "secure"), ("ba", "zero"), ("rg", "zero"), ("dsat", "zero")],
 )
 def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise):
     write_events(tmp_path / "events.csv", seed=1)

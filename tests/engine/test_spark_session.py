@@ -60,8 +60,11 @@ def test_a_store_moves_between_engines(spark, arriving, tmp_path):
     moved = arriving | {"store": str(tmp_path / "moved.db")}
     shutil.copy(arriving["store"], tmp_path / "moved.db")
     assert releases_of_one_machine(tmp_path, moved, "moved.db") == whole
-    published(spark, arriving)
-    assert check_store(arriving, STEPS) == whole
+    with pytest.raises(InputError, match="or end"):  # what came after the end was passed over
+        published(spark, arriving)
+    again = arriving | {"work": str(tmp_path / "again")}
+    published(spark, again)
+    assert check_store(again, STEPS) == whole
 
 
 def test_an_idle_stream_closes_steps_on_time(spark, arriving, tmp_path):

@@ -2,7 +2,10 @@
 
 import json
 import random
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
@@ -100,6 +104,18 @@ def test_partitions_and_shards_change_nothing(events, partitions, shards, user, 
     np.testing.assert_array_equal(counted(rule, divided), counted_by_one_machine(rule, events))
 
 
+def test_a_user_is_bounded_once_whatever_the_shards():
+    chance = random.Random(7)
+    seconds = [chance.randrange(10 * STEPS) for _ in range(600)]
+    events = [
+        {"timestamp": str(at), "user": f"user {chance.randrange(20)}", "bin": chance.choice(BINS), "arrival": str(at)}
+        for at in seconds
+    ]
+    counts = counted(counting(shards=5), [events[number::3] for number in range(3)])
+    np.testing.assert_array_equal(counts, counted_by_one_machine(counting(), events))
+    assert counts.sum() == 20 * 2 * STEPS
+
+
 def test_a_partition_is_summed_up():
     events = [
         {"timestamp": "1", "user": "a", "bin": "north", "arrival": "2"},
@@ -122,6 +138,13 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert work.settle(counting(), 8).shards == 4
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
     others = [counting(user=None), replace(counting(), key=bytes(16)), replace(counting(), bins=BINS[::-1])]
+    others.append(replace(counting(), until="1970-01-02"))
     for other in others:
-        with pytest.raises(InputError, match="another store or other bins"):
+        with pytest.raises(InputError, match="another store, bins or end"):
             work.settle(other, 4)
+
+
+def test_spark_is_imported_only_when_a_query_starts():
+    modules = ", ".join(f"eventide.engines.{path.stem}" for path in Path(engines.__file__).parent.glob("spark*.py"))
+    code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -52,21 +52,19 @@ class TallyingQuery:
         self._tally, self._skew = tally, skew
         self._moments: queue.Queue[_Moment] = queue.Queue()
         self._stopped = False
-        self._query: StreamingQuery | None = None
         self._spark = events.sparkSession
-        self._listener = _idle_listener(self._idle)
-        self._spark.streams.addListener(self._listener)
         self.seen_at_start = _now() - skew
         writer = events.writeStream.foreachBatch(self._batch).option("checkpointLocation", str(checkpoint))
         with _setting(self._spark, _IDLE_OPTION, str(IDLE_MILLISECONDS)):
-            self._query = writer.trigger(**trigger).start()
+            self._query: StreamingQuery = writer.trigger(**trigger).start()
+        self._listener = _idle_listener(self._idle)
+        self._spark.streams.addListener(self._listener)
 
     def moments(self) -> Iterator[int | None]:
         """Moments as they come, and None now and then while waiting; ends with the query, which may fail.
 
         Asking for the next one says that everything due by the one before is published.
         """
-        assert self._query is not None
         while True:
             active = self._query.isActive
             try:
@@ -84,8 +82,7 @@ class TallyingQuery:
     def stop(self) -> None:
         """End the query; a batch in hand is handed over again by the next one."""
         self._stopped = True
-        if self._query is not None:
-            self._query.stop()
+        self._query.stop()
         self._spark.streams.removeListener(self._listener)
 
     def _batch(self, batch: DataFrame, number: int) -> None:
@@ -101,7 +98,7 @@ class TallyingQuery:
 
     def _idle(self, run: str, looked_at: str) -> None:
         """Told by Spark: whatever arrived before it looked has been handed over."""
-        if self._query is not None and run == self._query.runId:
+        if run == self._query.runId:
             moment = datetime.fromisoformat(looked_at)
             self._moments.put(_Moment(round(moment.timestamp() * 1e6) - self._skew, threading.Event()))
 

@@ -1,7 +1,8 @@
 """The work folder of a Spark publisher: Spark's checkpoint, the open steps, and what they were made for.
 
-Tallies name users by the store's key and bins by their place in the list, so a folder belongs to one store and one list
-of bins, and to the number of shards it began with. Imports `live` and its neighbours.
+Tallies name users by the store's key and bins by their place in the list, and events after the end are in none of
+them. So a folder belongs to one store, one list of bins and one end, and to the number of shards it began with. Imports
+`live` and its neighbours.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class WorkFolder:
             "store": siphash(counting.key, [b"the work folder of a store"])[0].item(),
             "bins": digest(*counting.bins).hex(),
             "users": counting.columns.user is not None,
+            "until": counting.until,
         }
         if not self.mark.exists():
             unfinished = self.mark.with_suffix(".unfinished")
@@ -39,5 +41,5 @@ class WorkFolder:
             unfinished.replace(self.mark)
         found = json.loads(self.mark.read_text())
         if found | purpose != found:
-            raise InputError(f"{self.path} was made for another store or other bins; choose a new work folder")
+            raise InputError(f"{self.path} was made for another store, bins or end; choose a new work folder")
         return dataclasses.replace(counting, shards=found["shards"])

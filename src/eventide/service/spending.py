@@ -55,7 +55,7 @@ class Spending:
                 self._open[entry.lane] -= entry.amount
         self._past.append((step, charged))
         self._sum += charged
-        while self._past[0][0] <= step - self.window - 1:
+        while self._past[0][0] <= step - self.window:
             self._sum -= self._past.popleft()[1]
         self.latest.append(WindowTotal(step, self._sum + sum(self._open.values())))
         self.worst = max(self.worst, self.now)

@@ -65,15 +65,16 @@ def _list(numbers: Array) -> str:
 
 def plain(numbers: Array) -> list[float | int | None]:
     """Numbers for JSON: whole ones as integers, those that are not finite as null."""
-    if np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all():
+    finite = np.isfinite(numbers)
+    whole = finite & (numbers == np.rint(numbers))
+    if whole.all():
         return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
-    return [_plain_number(number) for number in numbers.tolist()]
-
-
-def _plain_number(number: float) -> float | int | None:
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
+    listed: list[float | int | None] = numbers.tolist()
+    for place in np.flatnonzero(whole):
+        listed[place] = int(numbers[place])
+    for place in np.flatnonzero(~finite):
+        listed[place] = None
+    return listed
 
 
 def _numbers(written: list[float | None]) -> Floats:

@@ -19,4 +19,3 @@ def read_messages(reader: EventReader, messages: Sequence[bytes], arrival: Ints)
     rows = [json_object(message) for message in messages]
     good = np.array([row is not None for row in rows], dtype=np.bool_)
     return reader.read([row for row in rows if row is not None], int(np.count_nonzero(~good)), arrival[good])
-

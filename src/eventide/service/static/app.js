@@ -44,8 +44,8 @@ function failed(problem) {
     signOut();
     if (!find("sign-in").open) find("sign-in").showModal();
   } else {
-    trouble(problem.message);
-    setTimeout(start, ASK_EVERY);
+    trouble(problem instanceof Refused ? problem.message : "The service does not answer; trying again.");
+    if (!history) setTimeout(start, ASK_EVERY); // what is open asks again by itself
   }
 }
 
@@ -59,11 +59,12 @@ async function open(name) {
   following = new AbortController();
   const { signal } = following;
   const [info, { bins }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
-  history = new History(info, bins);
-  search.history = history;
+  const begun = new History(info, bins);
+  const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
+  releases.forEach((release) => begun.add(release));
+  history = search.history = begun;
   series.chosen = [];
-  const { releases } = await get(streamPath(name, "/releases?latest=" + history.capacity));
-  releases.forEach((release) => history.add(release));
+  series.zoom = null;
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
@@ -83,7 +84,7 @@ async function addTruth() {
 }
 
 function arrived(release) {
-  if (!history.add(release)) return;
+  if (!history?.add(release)) return;
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
@@ -109,6 +110,7 @@ function soon() {
   drawing = true;
   setTimeout(async () => {
     drawing = false;
+    if (!history) return; // another stream is being opened
     try {
       if (history.info.synthetic) await addTruth();
       ledger = await get(streamPath(history.info.name, "/ledger"));
@@ -129,10 +131,12 @@ function draw() {
 }
 
 async function refresh() {
-  const { name } = history.info;
+  const asked = history;
+  const { name } = asked.info;
   const [info, spent, figures] = await Promise.all([
     get(streamPath(name)), get(streamPath(name, "/ledger")), role === "operate" ? get(streamPath(name, "/operations")) : null,
   ]);
+  if (history !== asked) return;
   ledger = spent;
   history.info = info;
   fillList(find("health"), [
@@ -174,7 +178,7 @@ function showTheme() {
 }
 
 find("theme").addEventListener("click", changeTheme);
-find("stream").addEventListener("change", () => open(find("stream").value).catch(failed));
+find("stream").addEventListener("change", () => { history = null; open(find("stream").value).catch(failed); });
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
