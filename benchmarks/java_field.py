@@ -15,20 +15,9 @@ from pathlib import Path
 import numpy as np
 from java_agreement import our_errors, read_figures, read_streams
 
+from eventide.bench.report_reference import WHY
+
 AMPLITUDES = (10, 100, 1000, 10_000)
-WHY = {
-    "uniform": "the same mechanism; at amplitude 10 only the rounding of the streams and the repetitions differ.",
-    "sample": "the same mechanism; at amplitude 10 the streams are rounded to whole counts here.",
-    "bd": "the same mechanism; its error is heavy-tailed over repetitions, since late looks of a window are blurred.",
-    "ba": "the same mechanism.",
-    "fast": "Java samples 7.5 % of the steps, we 15 % as the papers do; Java takes a fixed noise variance of 10^6, we "
-    "the true one; Java leaves one step of each block at 0.",
-    "dsat": "Java gives 85 % of epsilon to the test, and an integer division drives its threshold to 0 at once.",
-    "rescuedp": "Java derives the filter's process noise from the true stream, and knows no floor below which a look "
-    "waits, so that its errors explode at large amplitudes.",
-    "adapub": "Java overwrites the noisy deviation, so that every step is a group of its own: Uniform at 80 %.",
-    "pegasus": "Java ships with a switch that opens a new group at every step: Uniform at 80 % of the budget.",
-}
 
 
 def main() -> None:

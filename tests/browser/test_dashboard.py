@@ -267,6 +267,25 @@ def test_a_connection_that_was_lost_is_taken_up_again(opened, city):
     reach(page, step + 2)
 
 
+def test_true_counts_are_drawn_of_synthetic_streams_only_and_labelled(browser, opened, tmp_path_factory):
+    real = opened()
+    assert not real.get_by_label("synthetic truth").is_visible()
+    assert not real.get_by_text("A synthetic city.").is_visible()
+    folder = tmp_path_factory.mktemp("synthetic")
+    truth = [(step, [step, 7, 9]) for step in range(4)]
+    with running(configuration(folder), truth=lambda first: truth[first:]) as up:
+        up.pass_steps(4)
+        context = browser.new_context(**DESKTOP)
+        page = context.new_page()
+        page.goto(f"{up.address}/#token={up.tokens['read']}")
+        page.get_by_text("A synthetic city.").wait_for()
+        dotted = page.locator("#chart .scatterlayer path.js-line[style*=dasharray]")
+        dotted.first.wait_for(state="attached")
+        page.get_by_label("synthetic truth").uncheck()
+        dotted.first.wait_for(state="detached")
+        context.close()
+
+
 def test_one_of_several_streams_can_be_chosen(browser, tmp_path):
     streams = [stream(tmp_path, "first"), stream(tmp_path, "second", bins=("x", "y"))]
     with running(configuration(tmp_path, streams)) as up:

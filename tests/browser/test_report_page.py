@@ -7,7 +7,6 @@ and compared with the file of results, not with what the report computed.
 from __future__ import annotations
 
 import math
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from eventide.bench import build_report, load_study, read_results, run_study
 
 pytestmark = pytest.mark.browser
 
-QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 375, "height": 800}, "has_touch": True, "is_mobile": True}
 MECHANISMS = ["uniform", "sample", "ba", "bd"]
@@ -78,18 +76,6 @@ READ_COLOURS = """async ([chart, rows, columns]) => {
   }
   return found;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", *QUIET]
-        )
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")

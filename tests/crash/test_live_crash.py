@@ -11,75 +11,22 @@ import fcntl
 import json
 import os
 import random
-import shutil
-import subprocess
-import sys
 import termios
 import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
+from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, new_life, stored
 
 from eventide.live.faults import POINTS
-from eventide.live.open_store import open_store
-from eventide.live.sinks.appending_file import AppendingTable
 from eventide.live.tally import EventTally
-from eventide.live.verification import verify
 
-LIVES = Path(__file__).with_name("live_lives.py")
-BINS = ("north", "south", "harbour")
 STEPS = 60
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
-KILLED = -9
 OF_A_FILE = [point for point in POINTS if "keep" not in point]
-
-
-@pytest.fixture(scope="module")
-def lives():
-    """Live once; gives the exit code."""
-    pipe = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=[pipe[0]]
-    )
-
-    def live(life, fault="none", kill_after=None, **changed):
-        described = life | changed | {"fault": fault, "kill_after": kill_after, "pipe": pipe[0]}
-        process.stdin.write(json.dumps(described) + "\n")
-        process.stdin.flush()
-        return int(process.stdout.readline())
-
-    assert process.stdout.readline() == "ready\n"
-    live.pipe = pipe
-    yield live
-    process.communicate()
-    for end in pipe:
-        os.close(end)
-
-
-def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, **feed):
-    """What a life needs; its store is made, and copied for a twin."""
-    folder.mkdir(exist_ok=True)
-    open_store(folder / "store.db", for_tests=noise == "zero").close()
-    shutil.copy(folder / "store.db", folder / "twin.db")
-    life = {
-        "store": str(folder / "store.db"),
-        "source": str(source),
-        "mechanism": mechanism,
-        "noise": noise,
-        "most": most,
-        "window": window,
-        "sinks": [str(folder / "out.jsonl"), str(folder / "out.csv")],
-        "seen": str(folder / "seen.jsonl"),
-        "new_epoch": False,
-        "until": None,
-        "feed": feed,
-    }
-    twin = life | {"store": str(folder / "twin.db"), "sinks": [], "seen": str(folder / "twin.jsonl")}
-    return life, twin
 
 
 def write_events(path, seed):
@@ -104,47 +51,6 @@ FILE = {
 }
 
 
-def stored(path):
-    store = open_store(path, read_only=True)
-    store.verify()
-    releases, entries, epochs, kept = list(store.releases()), list(store.entries()), store.epochs(), store.kept()
-    store.close()
-    return releases, entries, epochs, kept
-
-
-def check(life, steps, folder):
-    """What must hold after any number of deaths."""
-    releases, entries, epochs, kept = stored(life["store"])
-    assert [step for step, _ in releases] == list(range(steps))
-    assert all(step >= steps for step, _ in kept)
-    assert verify(entries, epochs, steps).problems == []
-    jsonl, table = map(Path, life["sinks"])
-    assert jsonl.read_bytes() == b"".join(release + b"\n" for _, release in releases)
-    assert table.read_bytes() == as_table(releases, folder / "expected.csv")
-    seen = Path(life["seen"]).read_bytes().splitlines()
-    expected = dict(releases)
-    copies = Counter(json.loads(line)["step"] for line in seen)
-    assert all(line == expected[json.loads(line)["step"]] for line in seen)  # no step has two noises
-    assert set(copies) == set(expected)  # at least once
-    return releases, entries
-
-
-def as_table(releases, path):
-    table = AppendingTable(path, BINS, None, starts=True)
-    table.open()
-    for step, release in releases:
-        table.send(step, release)
-    table.close()
-    return path.read_bytes()
-
-
-def check_like_twin(lives, life, twin, folder, steps=STEPS):
-    releases, entries = check(life, steps, folder)
-    assert lives(twin) == 0
-    assert stored(twin["store"])[:2] == (releases, entries)
-    return releases
-
-
 @pytest.mark.parametrize(
     ("mechanism", "noise"),
     [("uniform", "zero"), ("uniform", "secure"), ("ba", "zero"), ("rg", "zero"), ("dsat", "zero")],
@@ -157,7 +63,7 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise)
         assert lives(life, fault=f"{point}:{passings}") == KILLED, point
     assert lives(life) == 0
     if noise == "zero":
-        check_like_twin(lives, life, twin, tmp_path)
+        check_like_twin(lives, life, twin, tmp_path, STEPS)
     else:
         check(life, STEPS, tmp_path)
 
@@ -205,24 +111,9 @@ def test_killed_while_the_setting_changes(lives, tmp_path):
     for point in ("inside-epoch", "after-epoch", "before-commit", "after-commit", "half-line"):
         assert lives(life | longer, fault=point) == KILLED
     assert lives(life | longer) == 0
-    releases = check_like_twin(lives, life, twin | longer, tmp_path)
+    releases = check_like_twin(lives, life, twin | longer, tmp_path, STEPS)
     fresh = [json.loads(release)["fresh"] for _, release in releases]
     assert fresh == [True] * 20 + [False] * 10 + [True] * 30  # the last charge is at step 19, and 19 + 11 = 30
-
-
-class Producer(threading.Thread):
-    """Hands over an event now and then, each with its own time, until a moment."""
-
-    def __init__(self, until, hand_over):
-        super().__init__()
-        self._until, self._hand_over, self._chance = until, hand_over, random.Random(4)
-
-    def run(self):
-        while (now := time.time()) < self._until:
-            at = datetime.fromtimestamp(now, UTC).isoformat()
-            user, place = f"user {self._chance.randrange(20)}", self._chance.choice(BINS)
-            self._hand_over({"timestamp": at, "user": user, "bin": place})
-            time.sleep(0.01)
 
 
 def soon(seconds):

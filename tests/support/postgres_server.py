@@ -36,12 +36,10 @@ class PostgresServer:
         self.address = f"postgresql://eventide@127.0.0.1:{self.port}/postgres"
 
     def start(self):
-        command = [program("postgres"), "-D", self.folder, "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **self.user
-        )
+        """Start it, again if need be: it refuses while a process of the one before is still ending."""
         import psycopg
 
+        self._launch()
         until = time.monotonic() + 30
         while True:
             try:
@@ -50,6 +48,14 @@ class PostgresServer:
             except psycopg.OperationalError:
                 assert time.monotonic() < until, "the PostgreSQL server does not answer"
                 time.sleep(0.1)
+            if self.process.poll() is not None:
+                self._launch()
+
+    def _launch(self):
+        command = [program("postgres"), "-D", self.folder, "-p", str(self.port), "-h", "127.0.0.1", "-k", ""]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **self.user
+        )
 
     def kill(self):
         """kill -9 of the server and all its processes, each of which has a session of its own."""

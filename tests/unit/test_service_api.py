@@ -243,6 +243,7 @@ def test_the_guarantee_states_the_total_over_all_streams_about_the_same_people(t
         assert "epsilon 1," in told["sentence"]
         assert "this stream has epsilon 0.3 of it, the rest is for b" in told["sentence"]
         assert told["sentence"].startswith("NOT PRIVATE")  # the noise of these tests is none
+        assert up.service.streams["a"].publisher.store.epochs()[-1].guarantee == told["sentence"]
 
 
 def test_streams_are_apart(tmp_path):
@@ -384,3 +385,24 @@ def test_tls_by_file(tmp_path):
             answer = client.get("/healthz")
     assert answer.json() == {"status": "ok"}
     assert "strict-transport-security" in answer.headers
+
+
+def test_true_counts_are_told_of_synthetic_streams_only(city, tmp_path_factory):
+    assert city.client("operate").get("/v1/streams/city/synthetic").status_code == 404
+    assert "synthetic" not in str(list(city.client().get("/openapi.json").json()["paths"]))
+    folder = tmp_path_factory.mktemp("synthetic")
+    with running(configuration(folder), truth=lambda first: [(step, [1, 2, 3]) for step in range(first, 2)]) as up:
+        assert up.client().get("/v1/streams/city/synthetic").status_code == 401
+        told = up.client("read").get("/v1/streams/city/synthetic", params={"first": 1}).json()
+        assert told == {"counts": [{"step": 1, "values": [1, 2, 3]}]}
+        assert up.client("read").get("/v1/streams/city").json()["synthetic"]
+
+
+def test_after_a_long_pause_batches_are_taken_between_the_steps_that_are_due(city):
+    stream = city.service.streams["city"]
+    city.clock.set(stream.feed.timeline.end(399))
+    receipt = city.post([event("south", "bert", 6, 40) | {"time": "2026-01-01T06:40:00Z"}])
+    assert receipt.json()["accepted"] == 1
+    wait_until(lambda: stream.board.last == 399)
+    city.pass_steps()
+    assert released(city, 400)["values"] == [0, 1, 0]

@@ -18,7 +18,7 @@ from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import whole_counts
 from eventide.streams.count_files import open_counts
-from eventide.streams.matrices import _bins_of
+from eventide.streams.matrices import bins_in_file
 
 MOST_BINS = (
     200  # enough that distances over all bins, which decide in many mechanisms, are hardly noisier than over more
@@ -46,7 +46,7 @@ class History:
 
 def read_history(path: str | Path, window: int, bins: Sequence[str] | None = None) -> History:
     """Read a file of counts, wide or long; `bins` are all bins of a long one, else those that occur in it."""
-    file = open_counts(path, bins or _bins_of(path))
+    file = open_counts(path, bins or bins_in_file(path))
     return _kept(file.steps(), file.bins, file.name, window)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eventide.cli.progress import naming
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def command(
         raise InputError(
             f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
         )
-    with _progress() as tell:
+    with naming("attacking") as tell:
         verdict = audit_mechanism(
             find_class(mechanism),
             epsilon,
@@ -99,22 +100,6 @@ def _parameters(settings: tuple[str, ...]) -> dict[str, Any]:
         except json.JSONDecodeError:
             given[name] = value
     return given
-
-
-def _progress() -> Any:
-    """Tells the stage on a terminal, and nothing elsewhere."""
-    import contextlib
-
-    if not sys.stderr.isatty():
-        return contextlib.nullcontext(lambda stage: None)
-    from rich.console import Console
-
-    @contextlib.contextmanager
-    def shown() -> Any:
-        with Console(stderr=True).status("attacking") as status:
-            yield status.update
-
-    return shown()
 
 
 def _document(name: str, verdict: Verdict) -> dict[str, Any]:

@@ -6,17 +6,16 @@ is imported when the verb runs.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from eventide.cli.progress import counting
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def command(study: str, out: Path, data: Path | None, processes: int | None, as_
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
     begin = time.monotonic()
-    with _progress() as tell:
+    with counting("Running") as tell:
         run_study(loaded, out, processes or os.cpu_count() or 1, tell)
     document = {
         "study": loaded.name,
@@ -88,17 +87,3 @@ def _told(study: Study, document: dict[str, Any]) -> str:
                 f"best in {standing['best']} of {standing['contests']}"
             )
     return "\n".join(lines)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar with the time left on a terminal, and nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Running", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

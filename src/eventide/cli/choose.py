@@ -6,17 +6,15 @@ imported when the verb runs.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
-import sys
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from eventide.cli.progress import counting
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ def command(
     protected = hidden if window is None else _steps("--window", window, step)
     if protected is None:
         raise InputError("--window is missing; say how many steps are protected together, or with --hide what to hide")
-    with _progress() as tell:
+    with counting("Trying") as tell:
         choice = choose(
             _history(history, protected, **described),
             epsilon=epsilon,
@@ -190,15 +188,3 @@ def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
         "repeat": repeat,
         "page": None if out is None else str(out),
     }
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Shows on a terminal how many trials are done, and nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("Reading") as status:
-        yield lambda done, total: status.update(f"Trying: {done} of {total} trials")

@@ -10,7 +10,11 @@ import click
 
 @click.group("config")
 def command() -> None:
-    """Check the configuration of a service, or make a token for it."""
+    """Check the configuration of a service, or make a token for it.
+
+    \b
+    Example: eventide config check eventide.toml
+    """
 
 
 @command.command("check")

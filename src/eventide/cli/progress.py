@@ -1,4 +1,4 @@
-"""A bar for work that takes a while. Imports rich when a bar is shown."""
+"""What a terminal shows of work that takes a while; nothing is shown elsewhere. Imports rich when it is needed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,33 @@ def with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: b
 
 
 @contextmanager
-def counting(doing: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """The same for work that tells how far it is instead of being iterated over."""
+def counting(doing: str, total: int | None = None, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """The same, with the time left, for work that tells how much is done, and of how much where that is known late."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda *told: None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=total)
+        yield lambda done, of=None: bar.update(task, completed=done, total=of)
+
+
+@contextmanager
+def naming(stage: str) -> Iterator[Callable[[str], None]]:
+    """The stage of work that tells what it is at, beginning with `stage`."""
+    if not sys.stderr.isatty():
+        yield lambda stage: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=total)
-        yield lambda done: progress.update(task, completed=done)
+    with Console(stderr=True).status(stage) as status:
+        yield status.update

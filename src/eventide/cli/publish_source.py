@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 from eventide.cli.publish_options import Options
 from eventide.errors import InputError
@@ -103,8 +102,12 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
 
 def _start_in_store(options: Options) -> str | None:
     """Where a live source that names no start began when its store was made."""
-    if not options.live or options.store is None or not Path(options.store).exists():
+    if not options.live or options.store is None:
         return None
-    with contextlib.closing(open_store(options.store, read_only=True)) as store:
+    try:
+        store = open_store(options.store, read_only=True)
+    except InputError:  # there is none yet, and whatever else is wrong shows when it is to be written
+        return None
+    with contextlib.closing(store):
         epochs = store.epochs()
     return epochs[-1].setting.steps.get("start") if epochs else None

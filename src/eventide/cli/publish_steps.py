@@ -65,8 +65,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 def _try_out(options: Options, bins: tuple[str, ...]) -> None:
     """Refuse an output that cannot be written now rather than after the work."""
-    if options.out in (None, "-"):
-        open_sink("-", bins, layout=options.layout)
+    if options.out in (None, "-") or "://" in options.out:
+        open_sink(options.out or "-", bins, layout=options.layout)
         return
     trial = WholeFile(options.out, bins, options.layout, source=Path(options.source))
     with contextlib.closing(trial):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
+from eventide.cli.progress import naming
 from eventide.errors import InputError
 
 
@@ -67,24 +67,25 @@ def command(
 
     if figures is not None:
         require_matplotlib()
-    report = build_report(
-        read_results(results),
-        None if other is None else read_results(other),
-        metric=metric,
-        without=without,
-        public=public,
-        reference=reference,
-        data=data,
-        tell=_tell,
-    )
-    try:
-        out.write_text(report.page, encoding="utf-8")
-    except OSError as problem:
-        raise InputError(f"cannot write {out}: {problem.strerror}; choose another --out") from None
-    images = []
-    if figures is not None:
-        _tell("writing images")
-        images = write_images(report.figures, figures)
+    with naming("reading") as tell:
+        report = build_report(
+            read_results(results),
+            None if other is None else read_results(other),
+            metric=metric,
+            without=without,
+            public=public,
+            reference=reference,
+            data=data,
+            tell=tell,
+        )
+        try:
+            out.write_text(report.page, encoding="utf-8")
+        except OSError as problem:
+            raise InputError(f"cannot write {out}: {problem.strerror}; choose another --out") from None
+        images = []
+        if figures is not None:
+            tell("writing images")
+            images = write_images(report.figures, figures)
     document = {
         "out": str(out),
         "figures": [str(path) for path in images],
@@ -92,9 +93,3 @@ def command(
         "ranking": [rank._asdict() for rank in report.ranking],
     }
     click.echo(json.dumps(document) if as_json else "\n".join([*report.verdict, "", f"The report is {out}."]))
-
-
-def _tell(stage: str) -> None:
-    """Say on a terminal what is being done."""
-    if sys.stderr.isatty():
-        click.echo(f"{stage} ...", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -87,3 +87,10 @@ class Config:
     limits: Limits
     populations: dict[str, Fraction]
     streams: tuple[Stream, ...]
+
+
+def defaults(cls: type[Server | Access | Limits | Stream]) -> dict[str, Any]:
+    """What holds where a setting is left out."""
+    plain = {each.name: each.default for each in fields(cls) if each.default is not MISSING}
+    made = {each.name: each.default_factory() for each in fields(cls) if each.default_factory is not MISSING}
+    return plain | made

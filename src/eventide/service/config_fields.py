@@ -14,14 +14,12 @@ from eventide.errors import InputError
 from eventide.streams.durations import milliseconds
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-REQUIRED = object()
 
 
 class Field(NamedTuple):
-    """How a key is read, what holds where it is left out, and how one that must not be is written."""
+    """How a key is read, and how one that must not be left out is written."""
 
     read: Callable[[Any], Any]
-    default: Any = REQUIRED
     example: str = ""
 
 

@@ -21,52 +21,59 @@ from eventide.live.zones import Zone
 from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import NANO, nano
 from eventide.service import config_fields as kinds
-from eventide.service.config import PORT, Access, Config, Limits, Server, Stream
-from eventide.service.config_fields import REQUIRED, Field
+from eventide.service.config import Access, Config, Limits, Server, Stream, defaults
+from eventide.service.config_fields import Field
 from eventide.streams.bins import checked_names, parse_bins
 from eventide.streams.durations import milliseconds
 
 Value = TypeVar("Value")
 
 SERVER = {
-    "host": Field(kinds.text, "127.0.0.1"),
-    "port": Field(kinds.whole(1, 65_535), PORT),
-    "certificate": Field(kinds.text, None),
-    "key": Field(kinds.text, None),
+    "host": Field(kinds.text),
+    "port": Field(kinds.whole(1, 65_535)),
+    "certificate": Field(kinds.text),
+    "key": Field(kinds.text),
 }
 ACCESS = {
-    "tokens": Field(kinds.text, "eventide.tokens"),
-    "open_reading": Field(kinds.yes_or_no, False),
+    "tokens": Field(kinds.text),
+    "open_reading": Field(kinds.yes_or_no),
 }
 LIMITS = {
-    "body_megabytes": Field(kinds.whole(1, 1_000), 8),
-    "body_seconds": Field(kinds.whole(1, 3_600), 20),
-    "requests_per_second": Field(kinds.whole(1, 1_000_000), 200),
-    "connections": Field(kinds.whole(1, 100_000), 200),
-    "waiting_batches": Field(kinds.whole(1, 100_000), 64),
+    "body_megabytes": Field(kinds.whole(1, 1_000)),
+    "body_seconds": Field(kinds.whole(1, 3_600)),
+    "requests_per_second": Field(kinds.whole(1, 1_000_000)),
+    "connections": Field(kinds.whole(1, 100_000)),
+    "waiting_batches": Field(kinds.whole(1, 100_000)),
 }
-POPULATION = {"name": Field(kinds.name, example='"city"'), "epsilon": Field(nano, example="1.0")}
+POPULATION = {"name": Field(kinds.name, '"residents"'), "epsilon": Field(nano, "1.0")}
 STREAM = {
-    "name": Field(kinds.name, example='"city"'),
-    "population": Field(kinds.name, None),
-    "epsilon": Field(nano, example="1.0"),
-    "window": Field(lambda window: window, example='"24h"'),  # read together with the step
-    "step": Field(kinds.duration, example='"10min"'),
-    "start": Field(kinds.moment, example="2026-01-01T00:00:00Z"),
-    "zone": Field(kinds.text, "UTC"),
-    "late": Field(kinds.duration, None),
-    "bins": Field(lambda bins: bins, example='["north", "south"]'),  # read together with the folder
-    "other": Field(kinds.text, None),
-    "time": Field(kinds.text, "time"),
-    "bin": Field(kinds.text, "bin"),
-    "user": Field(kinds.text, None),
-    "max_per_step": Field(kinds.whole(1, 1_000_000), 1),
-    "mechanism": Field(kinds.text, "ba"),
-    "parameters": Field(kinds.table, {}),
-    "filter": Field(kinds.text, "truncate"),
-    "store": Field(kinds.text, example='"city.store"'),
+    "name": Field(kinds.name, '"city"'),
+    "population": Field(kinds.name),
+    "epsilon": Field(nano, "1.0"),
+    "window": Field(lambda window: window, '"24h"'),  # read together with the step
+    "step": Field(kinds.duration, '"10min"'),
+    "start": Field(kinds.moment, "2026-01-01T00:00:00Z"),
+    "zone": Field(kinds.text),
+    "late": Field(kinds.duration),
+    "bins": Field(lambda bins: bins, '["north", "south"]'),  # read together with the folder
+    "other": Field(kinds.text),
+    "time": Field(kinds.text),
+    "bin": Field(kinds.text),
+    "user": Field(kinds.text),
+    "max_per_step": Field(kinds.whole(1, 1_000_000)),
+    "mechanism": Field(kinds.text),
+    "parameters": Field(kinds.table),
+    "filter": Field(kinds.text),
+    "store": Field(kinds.text, '"city.store"'),
 }
 TABLES = {"server": SERVER, "access": ACCESS, "limits": LIMITS, "populations": POPULATION, "streams": STREAM}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "server": defaults(Server),
+    "access": defaults(Access) | {"tokens": "eventide.tokens"},
+    "limits": defaults(Limits),
+    "populations": {},
+    "streams": defaults(Stream) | {"population": None},
+}
 SHARED = ("step", "start", "zone", "window")  # what streams of one population have in common
 
 
@@ -137,7 +144,7 @@ class _Reader:
         if not isinstance(written, dict):
             self._complain(f"{table} is one table; write [{table}]", TOP, table)
             written = {}
-        return self._fields(Entry(table), written, TABLES[table])
+        return self._fields(Entry(table), written)
 
     def _several(self, table: str) -> list[tuple[Entry, dict[str, Any]]]:
         written = self.document.values.get(table, [])
@@ -145,23 +152,22 @@ class _Reader:
             self._complain(f"there can be several {table}; write each as [[{table}]]", TOP, table)
             return []
         entries = [Entry(table, number) for number in range(len(written))]
-        return [(entry, self._fields(entry, written[entry.number], TABLES[table])) for entry in entries]
+        return [(entry, self._fields(entry, written[entry.number])) for entry in entries]
 
-    def _fields(self, entry: Entry, written: dict[str, Any], fields: dict[str, Field]) -> dict[str, Any]:
+    def _fields(self, entry: Entry, written: dict[str, Any]) -> dict[str, Any]:
         """The values of all fields that are right; those that are wrong or missing are complained about."""
+        assert entry.table is not None
+        fields, values = TABLES[entry.table], dict(DEFAULTS[entry.table])
         for key in written.keys() - fields.keys():
             self._note(self.document.unknown(f"key of {entry.table}", key, fields, entry), entry, key)
-        values: dict[str, Any] = {}
-        for key, (read, default, example) in fields.items():
+        for key, (read, example) in fields.items():
             if key in written:
                 try:
                     values[key] = read(written[key])
                 except (EventideError, TypeError, ValueError) as problem:
                     self._complain(f"{key}: {problem}", entry, key)
-            elif default is REQUIRED:
+            elif key not in values:
                 self._complain(f"{key} is missing; write it, such as {key} = {example}", entry)
-            else:
-                values[key] = default
         return values
 
     def _stream(self, entry: Entry, values: dict[str, Any]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def batch_name(key: str | None, token: Token) -> str | None:
         return None
     if not KEY.fullmatch(key):
         raise Problem(400, "bad-key", "Idempotency-Key is 1 to 200 visible ASCII characters without blanks")
-    return hashlib.blake2b(f"{token.digest} {key}".encode(), digest_size=20).hexdigest()
+    return hashlib.blake2b(f"{token.name} {key}".encode(), digest_size=20).hexdigest()
 
 
 def read_events(body: bytes, media_type: str, reader: EventReader) -> Read:

@@ -5,13 +5,11 @@ The thread alone writes to the store; readers have a connection of their own and
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from eventide.errors import EventideError
@@ -20,7 +18,6 @@ from eventide.live.event_reader import Columns, EventReader
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
 from eventide.live.timeline import Timeline
-from eventide.privacy.guarantees import Guarantee
 from eventide.service.board import Board
 from eventide.service.config import Stream
 from eventide.service.pushed_feed import PushedFeed
@@ -120,14 +117,6 @@ class LiveStream:
             if seen < self.board.last:
                 self._count(self._spending, seen + 1, self.board.last)
             yield self._spending
-
-    def guarantee(self, total: Fraction, others: Sequence[str]) -> Guarantee:
-        """What is promised about the people of this stream, over all streams that they appear in."""
-        own = self.publisher.guarantee
-        if not others:
-            return own
-        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {', '.join(others)}"
-        return dataclasses.replace(own, epsilon=float(total), assumptions=(*own.assumptions, part))
 
     def _publish(self) -> None:
         try:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from eventide.live.timeline import Timeline
 from eventide.service.board import Board
 
 LOOK_UP = 0.1  # seconds after which the clock is looked at though no batch came
+STEPS_BETWEEN = 8  # steps that are published between two batches, when many are due after a pause
 
 Keep = Callable[[Iterable[tuple[int, bytes]], str | None], bool]
 
@@ -68,6 +70,7 @@ class PushedFeed(EventFeed):
         self.totals = Counters()  # of all batches; `counters` are those of the last one
         self.begun = threading.Event()  # from then on the reader knows the store's key, and batches are taken
         self._waiting: queue.Queue[Submitted] = queue.Queue(most_waiting)
+        self._door = threading.Lock()  # nothing comes in once it has ended
         self._ended = False
         self._kept = True  # whether the last batch was new
 
@@ -79,12 +82,13 @@ class PushedFeed(EventFeed):
     def submit(self, events: Events, key: str | None = None) -> Future[Receipt]:
         """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""
         receipt: Future[Receipt] = Future()
-        if self._ended:
-            raise StateError("the stream is closed")
-        try:
-            self._waiting.put_nowait(Submitted(events, key, receipt))
-        except queue.Full:
-            raise Busy from None
+        with self._door:
+            if self._ended:
+                raise StateError("the stream is closed")
+            try:
+                self._waiting.put_nowait(Submitted(events, key, receipt))
+            except queue.Full:
+                raise Busy from None
         return receipt
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
@@ -92,15 +96,16 @@ class PushedFeed(EventFeed):
         self.begin(resume._replace(keep=self._noticing(resume.keep)))
         self.begun.set()
         while not self._ended:
-            self._take_next()
-            for closed in self.closed():
+            self._take_next(0.0 if self.overdue() else LOOK_UP)
+            for closed in islice(self.closed(), STEPS_BETWEEN):
                 yield closed
                 self.board.pin(closed.index)  # whoever asks for more has published this one
             yield None
 
     def end(self) -> None:
         """Take no more batches, and refuse those that wait."""
-        self._ended = True
+        with self._door:
+            self._ended = True
         with suppress(queue.Empty):
             while True:
                 receipt = self._waiting.get_nowait().receipt
@@ -122,9 +127,9 @@ class PushedFeed(EventFeed):
 
         return noticed
 
-    def _take_next(self) -> None:
+    def _take_next(self, patience: float) -> None:
         try:
-            submitted = self._waiting.get(timeout=LOOK_UP)
+            submitted = self._waiting.get(timeout=patience)
         except queue.Empty:
             self.take(Batch(Events.none(), None, self.clock.now()))
             return

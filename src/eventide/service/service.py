@@ -5,11 +5,13 @@ Imports its neighbours.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
 
 from eventide.live.clock import Clock
 from eventide.privacy.amounts import NANO
+from eventide.privacy.guarantees import Guarantee
 from eventide.service import models
 from eventide.service.access import Doorkeeper
 from eventide.service.config import Config
@@ -47,6 +49,8 @@ class Service:
                 self.streams[settings.name] = LiveStream(
                     settings, clock, most_waiting=waiting, for_tests=for_tests, circumstances=circumstances
                 )
+            for stream in self.streams.values():
+                stream.publisher.store.promise(str(self.promised(stream)))
         except BaseException:
             self.stop()
             raise
@@ -115,20 +119,25 @@ class Service:
                 ],
             )
 
+    def promised(self, stream: LiveStream) -> Guarantee:
+        """What is promised about the people of a stream, over all streams that they appear in."""
+        own, settings = stream.publisher.guarantee, stream.settings
+        same = [other.name for other in self.config.streams if other.population == settings.population]
+        others = [name for name in same if name != settings.name]
+        if not others:
+            return own
+        total = float(self.config.populations[settings.population])
+        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {', '.join(others)}"
+        return dataclasses.replace(own, epsilon=total, assumptions=(*own.assumptions, part))
+
     def guarantee(self, stream: LiveStream) -> models.GuaranteeAnswer:
-        """What is promised, over all streams about the same people."""
-        settings = stream.settings
-        others = [
-            other.name
-            for other in self.config.streams
-            if other.population == settings.population and other.name != settings.name
-        ]
-        promised = stream.guarantee(self.config.populations[settings.population], others)
+        """The same as an answer."""
+        promised = self.promised(stream)
         return models.GuaranteeAnswer(
             sentence=str(promised),
             notion=promised.notion,
             epsilon=promised.epsilon,
-            own=float(settings.epsilon),
+            own=float(stream.settings.epsilon),
             window=promised.window,
             unit=promised.unit,
             sensitivity=promised.sensitivity,

@@ -27,13 +27,13 @@ class Matrix(NamedTuple):
 
 def read_matrix(path: str | Path, steps: int = 0) -> Matrix:
     """Read a file of counts; empty steps are added at the end until there are `steps`."""
-    file = open_counts(path, _bins_of(path))
+    file = open_counts(path, bins_in_file(path))
     rows = list(file.steps())
     rows += [np.zeros(len(file.bins), dtype=np.int64)] * (steps - len(rows))
     return Matrix(np.stack(rows), file.bins)
 
 
-def _bins_of(path: str | Path) -> tuple[str, ...] | None:
+def bins_in_file(path: str | Path) -> tuple[str, ...] | None:
     """Every name that occurs in a long file; None for a wide one, whose header names them."""
     table = open_table(path)
     columns = [column for column in table.columns if column.lower() == "bin"]

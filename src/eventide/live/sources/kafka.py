@@ -26,6 +26,7 @@ log = logging.getLogger("eventide.live")
 
 AT_A_TIME = 10_000  # messages
 CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
+FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
 PATIENCE = 10.0  # seconds until an answer is no longer waited for
 
 
@@ -43,6 +44,7 @@ class Kafka:
             {
                 "bootstrap.servers": self._address.brokers,
                 "group.id": self._address.group,
+                "session.timeout.ms": FORGOTTEN_AFTER,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error",
                 "error_cb": _noted,

@@ -1,0 +1,156 @@
+"""The crash test fed by a real NATS server, on SQLite and on a real PostgreSQL server, which are killed in turn too.
+
+NATS records when each message was appended, so what counts is settled once and for all: a twin that reads the same
+stream later, undisturbed, must give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from confluent_kafka import Consumer, Producer
+from nats_server import NatsServer
+from postgres_server import PostgresServer
+from publisher_lives import BINS, KILLED, check, check_like_twin, new_life, stored
+
+from eventide.live.open_store import open_store
+
+SECONDS = 6
+STEP = {"step": "200ms", "late": "300ms", "user": "user"}
+
+
+@pytest.fixture
+def nats(tmp_path_factory):
+    server = NatsServer(tmp_path_factory.mktemp("nats")).start()
+    server.make_stream("EVENTS", "events")
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def postgres(tmp_path_factory):
+    server = PostgresServer(tmp_path_factory.mktemp("postgres")).start()
+    yield server
+    server.kill()
+
+
+def in_postgres(life, twin, server):
+    """The same lives with their stores in a database; the twin gets the same key."""
+    for name in ("life", "twin"):
+        open_store(f"{server.address}#{name}", for_tests=life["noise"] == "zero").close()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("DELETE FROM twin.store")
+        connection.execute("INSERT INTO twin.store SELECT * FROM life.store")
+    return life | {"store": f"{server.address}#life"}, twin | {"store": f"{server.address}#twin"}
+
+
+def some_events(chance):
+    """Events of this moment, in some disorder, and what is none."""
+    for _ in range(chance.randrange(5, 40)):
+        at = datetime.fromtimestamp(time.time() - chance.choice([0, 0, 0.2, 3]), UTC).isoformat()
+        yield {"timestamp": at, "user": chance.randrange(9), "bin": chance.choice(["north", "south", "nowhere"])}
+    if chance.random() < 0.2:
+        yield b"no event"
+
+
+def lived_through(lives, life, servers, nats, chance):
+    """Send events while the publisher and the servers die in turn; how each life ended."""
+    end, ends, turn = time.time() + SECONDS, Counter(), 0
+    while time.time() < end:
+        nats.send("events", some_events(chance))
+        ends[lives(life, kill_after=chance.uniform(0, 0.7))] += 1
+        if turn % 3 == 2:
+            server = servers[turn // 3 % len(servers)]
+            server.kill()
+            server.start()
+        turn += 1
+    return ends
+
+
+@pytest.mark.parametrize("noise", ["zero", "secure"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.database)])
+def test_publisher_broker_and_database_are_killed_in_turn(lives, tmp_path, nats, request, database, noise):
+    begin = datetime.now(UTC).isoformat()
+    life, twin = new_life(tmp_path, f"{nats.address}/EVENTS", mechanism="uniform", noise=noise, start=begin, **STEP)
+    servers = [nats]
+    if database == "postgres":
+        servers.append(request.getfixturevalue("postgres"))
+        life, twin = in_postgres(life, twin, servers[1])
+    ends = lived_through(lives, life, servers, nats, random.Random(8))
+    assert set(ends) == {KILLED}
+    steps = len(stored(life["store"])[0]) + 5
+    assert lives(life, until=steps) == 0
+    if noise == "secure":
+        check(life, steps, tmp_path)
+        return
+    releases = check_like_twin(lives, life, twin | {"until": steps}, tmp_path, steps)
+    assert sum(sum(json.loads(release)["values"]) for _, release in releases) > 20
+
+
+@pytest.mark.parametrize("point", ["before-draw", "after-draw", "inside-transaction:2", "after-commit", "half-line"])
+def test_killed_at_a_write_point_fed_by_nats(lives, tmp_path, nats, point):
+    begin = datetime.now(UTC).isoformat()
+    life, twin = new_life(tmp_path, f"{nats.address}/EVENTS", mechanism="ba", start=begin, **STEP)
+    chance = random.Random(9)
+    for _ in range(6):
+        nats.send("events", some_events(chance))
+        time.sleep(0.1)
+    assert lives(life, fault=point, until=8) == KILLED
+    assert lives(life, until=8) == 0
+    check_like_twin(lives, life, twin | {"until": 8}, tmp_path, 8)
+    assert len(stored(life["store"])[0]) == 8
+
+
+@pytest.fixture
+def kafka():
+    """The brokers of a mock cluster in this process, which lives of other processes reach over loopback."""
+    cluster = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
+    (broker,) = cluster.list_topics(timeout=10).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+    del cluster
+
+
+def produce(brokers, events):
+    producer = Producer({"bootstrap.servers": brokers})
+    for event in events:
+        producer.produce("visits", event if isinstance(event, bytes) else json.dumps(event).encode())
+    assert producer.flush(20) == 0
+
+
+@pytest.mark.slow
+def test_kafka_over_deaths_and_a_rebalance(lives, tmp_path, kafka):
+    """
+    publisher   all partitions │ killed │ all again │ two of four │ all again
+    intruder                                        │ the other two
+    steps close ──────────────▶│        │──────────▶│  none        │──────────▶
+    """
+    begin, chance = datetime.now(UTC).isoformat(), random.Random(10)
+    topic = f"kafka://{kafka}/visits?arrival=read&group=publisher"
+    steps = {"step": "500ms", "late": "1min", "user": "user", "start": begin}
+    life, twin = new_life(tmp_path, topic, mechanism="uniform", **steps)
+    produce(kafka, [{"timestamp": begin, "user": "first", "bin": BINS[0]}, b"no event"])
+    for _ in range(2):
+        produce(kafka, some_events(chance))
+        assert lives(life, kill_after=chance.uniform(8, 12)) == KILLED
+    life["feed"] = steps | {"late": None}
+    ends = []
+    publishing = threading.Thread(target=lambda: ends.append(lives(life, until=90)))
+    publishing.start()
+    intruder = Consumer({"bootstrap.servers": kafka, "group.id": "publisher"})
+    intruder.subscribe(["visits"])
+    until = time.monotonic() + 60
+    while not intruder.assignment():
+        assert time.monotonic() < until, "the partitions are not shared out anew"
+        intruder.poll(0.2)
+    assert publishing.is_alive()
+    intruder.close()
+    publishing.join(120)
+    assert ends == [0]
+    check_like_twin(lives, life, twin | {"until": 90, "source": topic + "twin", "feed": life["feed"]}, tmp_path, 90)
