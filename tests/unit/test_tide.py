@@ -110,7 +110,7 @@ def test_the_interval_holds_most_counts():
 def test_the_wait_grows_step_by_step_and_falls_at_once():
     interval = Interval(1, 64, 1.0)
     posterior = PosteriorMedian().started(1, 1, epsilon=1.0, window=64)
-    lengths = []
+    lengths = [1]
     for step in range(100, 130):  # after the first window, where nothing but the errors counts
         values = posterior.step(Measured(*(np.full((1, 1), v) for v in (3000.0, 1.0, True))))
         interval.choose(step, np.full((1, 1), True), values, posterior)

@@ -39,13 +39,18 @@ def command(store: str, out: str, layout: str | None, totals: Path | None) -> No
     from eventide.live.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
-        steps = _write(opened, out, layout, totals)
+        steps = _write(opened, out, layout, totals, _file_of(store))
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{steps} steps written{'' if out == '-' else f' to {out}'}", err=True)
 
 
-def _write(store: Store, out: str, layout: str | None, groups_file: Path | None) -> int:
+def _file_of(store: str) -> Path | None:
+    """The file of a store, which is never replaced; None where it is no file."""
+    return Path(store) if Path(store).exists() else None
+
+
+def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path | None) -> int:
     from eventide.cli.progress import counting
     from eventide.live.stored_releases import all_bins, stored_releases
     from eventide.streams.bin_groups import read_groups
@@ -61,7 +66,7 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None)
         groups = read_groups(groups_file, bins)
         places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)
     steps = 0
-    with open_releases(out, names, layout, formats=kinds) as file:
+    with open_releases(out, names, layout, source, kinds) as file:
         with counting("exporting", store.next_step(), quiet=out == "-") as tell:
             for steps, release in enumerate(stored_releases(store, bins), start=1):
                 file.write(release if groups_file is None else totals(release, places))

@@ -85,8 +85,11 @@ class CheckedRows:
 
     def check_head(self) -> None:
         """Refuse a table of steps that has lost its end."""
-        last = self.one("SELECT step, chain FROM step ORDER BY step DESC LIMIT 1")
-        if (last or (-1, NO_CHAIN)) != self.head()[1:]:
+        row = self.one(  # one query, so that no commit comes between two
+            "SELECT head.step, head.chain, step.step, step.chain FROM head "
+            "LEFT JOIN step ON step.step = (SELECT MAX(step) FROM step)"
+        )
+        if row is None or row[:2] != (row[2:] if row[2] is not None else (-1, NO_CHAIN)):
             raise self.damaged("the end of its steps")
 
     def chain_before(self, step: int) -> bytes:

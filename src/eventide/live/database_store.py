@@ -17,7 +17,7 @@ from eventide.live import faults
 from eventide.live.checked_rows import CheckedRows, Head, StoredStep, sealed
 from eventide.live.database import ConnectionLost, Database, WriterPlace
 from eventide.live.digests import digest
-from eventide.live.quarantine import first_measured
+from eventide.live.quarantine import first_measured, first_measured_after_loss
 from eventide.live.setting_changes import refuse_noise, refuse_other_setting, refuse_other_steps, setting_text
 from eventide.live.store import Commit, Epoch, Setting, Standing, Store
 from eventide.privacy.ledger import Entry
@@ -67,12 +67,16 @@ class DatabaseStore(Store):
         return standing
 
     def after_restore(self, next_step: int) -> Standing:
-        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again."""
+        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
+
+        w is the longest window of the epochs that these steps may belong to.
+        """
         writer = self._writing()
-        with self._transaction("inside-epoch"):
+        with self._transaction("inside-epoch") as head:
             first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
-            setting = writer.epoch.setting
-            epoch = Epoch(writer.epoch.number + 1, first, first - 1 + setting.window, setting, restored=True)
+            setting, epochs = writer.epoch.setting, self.epochs()
+            measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
+            epoch = Epoch(len(epochs), first, measured, setting, restored=True)
             self._begin_epoch(epoch)
             standing = self._standing(epoch)
         self._writer = writer._replace(epoch=epoch)

@@ -49,6 +49,9 @@ class Delivery:
 
     def advance(self) -> None:
         """Send what is stored and not sent yet, unless the sink has to rest."""
+        if not self._store.durable:  # nothing keeps what the sink would miss
+            self._send_until(None)
+            return
         began = time.monotonic()
         if began < self._rest_until:
             return

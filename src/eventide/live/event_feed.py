@@ -72,6 +72,8 @@ class EventFeed:
             last = np.array([parse_time(until, timeline.zone) - 1])
             self._stop = int(timeline.index(last)[0]) + 1
             self._stop_time = timeline.begin(self._stop)
+            if self._stop < 1:
+                raise InputError(f"the end {until} is not after the start {timeline.iso(0)}; correct one of them")
 
     def describe(self) -> dict[str, Any]:
         """How steps are cut, whether events have users, and how they are bounded."""

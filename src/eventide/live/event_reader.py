@@ -49,6 +49,9 @@ class Events(NamedTuple):
     arrival: Ints
     refused: Counter[str]
 
+    def __repr__(self) -> str:
+        return "<events>"
+
     @classmethod
     def none(cls) -> Events:
         """No events."""
@@ -56,7 +59,7 @@ class Events(NamedTuple):
         return cls(times, np.zeros(0, np.uint64), np.zeros(0, np.int32), times, Counter())
 
 
-@dataclass
+@dataclass(repr=False)
 class Counters:
     """What became of the events of this run: raw numbers, for operators only."""
 

@@ -25,6 +25,9 @@ class ClosedStep(NamedTuple):
     counts: Ints
     position: Position
 
+    def __repr__(self) -> str:
+        return f"<closed step {self.index}>"
+
 
 class Resume(NamedTuple):
     """What a feed needs to go on: the first step not published yet, the committed position, and the secret key.
@@ -38,6 +41,9 @@ class Resume(NamedTuple):
     key: bytes
     kept: list[tuple[int, bytes]]
     keep: Callable[[Iterable[tuple[int, bytes]], str | None], bool] | None = None
+
+    def __repr__(self) -> str:
+        return f"<resume at step {self.next_step}>"
 
 
 class Promise(NamedTuple):

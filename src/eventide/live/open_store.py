@@ -5,6 +5,7 @@ May import `errors` and its neighbours.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from eventide.errors import InputError
@@ -38,7 +39,7 @@ def _database(place: str | Path, *, for_tests: bool, read_only: bool) -> Databas
     with refusals(path):
         if path.is_dir():
             raise InputError(f"{path} is a folder; give the name of a file for the store")
-        path = path.resolve()  # one lock for all names of a store
+        path = Path(os.path.realpath(path))  # one lock for all names of a store
         if not path.exists():
             if read_only:
                 raise InputError(f"there is no store at {place}; `eventide publish --store {place}` makes one")

@@ -26,9 +26,22 @@ def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step:
         touched = last_touched([entry for entry in held if begin <= entry.step < end], end)
         if epoch.restored:
             touched = max(touched, begin - 1)
+            first = max(first, epoch.measured_from)  # what was lost may belong to an epoch with a longer window
         if touched >= 0:
             first = max(first, touched + max(epoch.setting.window, window))
     return first
+
+
+def first_measured_after_loss(
+    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, window: int
+) -> int:
+    """The same where the steps from `stored` up to `next_step` were lost, so that each may have been charged.
+
+    They may belong to any epoch that was not over before them.
+    """
+    ends = [*(epoch.first_step for epoch in epochs[1:]), next_step]
+    longest = max(epoch.setting.window for epoch, end in zip(epochs, ends, strict=True) if end >= stored)
+    return max(first_measured(epochs, entries, next_step, window), next_step - 1 + longest)
 
 
 def last_touched(entries: Iterable[Entry], end: int) -> int:

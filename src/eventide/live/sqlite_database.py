@@ -27,7 +27,7 @@ class SqliteDatabase(Database):
         self.place = str(path)
         self._path = path
         self._connection = connect(path, read_only=read_only)
-        self._erased, self._log_cut_at = False, time.monotonic()
+        self._erased, self._log_cut_at = True, -CUT_LOG_EVERY  # a log that was left behind may show something
 
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""

@@ -95,6 +95,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     with refusals(path):
         if path.stat().st_size == 0:
             raise StoreError(f"{path} is empty; that is no store: restore a backup, or remove the file to begin anew")
+        _refuse_cut(path)
         connection = _connect(path, _reading_mode(path) if read_only else "rw")
         try:
             _check_kind(connection, path, read_only=read_only)
@@ -108,6 +109,22 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             connection.close()
             raise
         return connection
+
+
+def _refuse_cut(path: Path) -> None:
+    """Refuse a file that is not as long as its header says; SQLite does not mind some lost bytes."""
+    if _has_log(path):
+        return  # then it may be longer or shorter for now
+    with path.open("rb") as file:
+        header, size = file.read(100), os.fstat(file.fileno()).st_size
+    pages, page = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
+    if size != pages * (65_536 if page == 1 else page) and header.startswith(b"SQLite format 3") and not _has_log(path):
+        raise StoreError(f"{path} is damaged: it was cut or lengthened; restore a backup and go on with --after-restore")
+
+
+def _has_log(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -125,9 +125,10 @@ def _mixed(spending: list[Spending]) -> list[str]:
         if not len(later.touched):
             continue
         first = int(later.touched[0])
-        if first < later.epoch.measured_from:
-            found.append(f"step {first} is charged, but its epoch may measure from step {later.epoch.measured_from} on")
         for earlier in spending[: number + 1]:
+            waited = earlier.epoch.measured_from if earlier is later or earlier.epoch.restored else first
+            if first < waited:
+                found.append(f"step {first} is charged, but its epoch may measure from step {waited} on")
             last = _last(earlier, same=earlier is later)
             apart = max(earlier.epoch.setting.window, later.epoch.setting.window)
             if last is not None and first - last < apart:

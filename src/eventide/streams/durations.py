@@ -7,6 +7,7 @@ import re
 from eventide.errors import InputError
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 365_243 * UNITS["d"]  # a thousand years; times are counted in 64 bits
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
@@ -21,4 +22,7 @@ def milliseconds(text: str) -> int:
         raise InputError(
             f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
         )
-    return int(found[1]) * UNITS[found[2]]
+    length = int(found[1]) * UNITS[found[2]]
+    if length > LONGEST:
+        raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
+    return length

@@ -54,7 +54,7 @@ class Table:
 def open_table(path: str | Path) -> Table:
     """Open a `.csv`, `.csv.gz`, `.parquet` or `.pq` file and read its header."""
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False also where it cannot be looked at
         raise InputError(f"{path} is not a file; check the path")
     if not path.name.lower().endswith(CSV_ENDINGS + PARQUET_ENDINGS):
         raise InputError(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.live import faults
-from eventide.live.sinks.base import Sink
+from eventide.live.sinks.base import Sink, name_of_file
 from eventide.streams.release_formats import Csv
 
 
@@ -29,7 +29,7 @@ class AppendingFile(Sink):
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.name = f"file {self.path.resolve()}"
+        self.name = name_of_file(self.path)
 
     def open(self) -> None:
         """Open or make the file, and cut off what was half-written."""

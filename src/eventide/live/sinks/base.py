@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import os
+from pathlib import Path
 
 
 class Sink(abc.ABC):
@@ -39,3 +41,8 @@ class Sink(abc.ABC):
 
     def close(self) -> None:  # noqa: B027
         """Let go; what was not finished does not appear."""
+
+
+def name_of_file(path: Path) -> str:
+    """The name of a file as a sink: one for all ways to write its path, and text whatever bytes are in it."""
+    return "file " + os.fsencode(os.path.realpath(path)).decode(errors="backslashreplace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def open_sink(
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if text == "-":
         return StandardOutput()
-    if Path(text).is_dir():
+    if os.path.isdir(text):
         raise InputError(f"--out {text} is a folder; give the name of a file")
     if not growing or ending == ".parquet":
         return WholeFile(text, bins, layout, starts=starts)

@@ -21,9 +21,12 @@ class Webhook(Sink):
     """Posts releases to an http or https address."""
 
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+        if not _is_address(url):
+            raise InputError(
+                "a webhook is an address that begins with http:// or https://, has a good host and port, and is written "
+                "in plain letters without blanks (%20 for one); correct it"
+            )
         self._address = urlsplit(url)
-        if self._address.scheme not in ("http", "https") or not self._address.hostname:
-            raise InputError("a webhook is an address that begins with http:// or https://; correct it")
         if self._address.username is not None:
             raise InputError("a webhook's address takes no user name or password; put a secret into its path")
         self._timeout = timeout
@@ -50,3 +53,13 @@ class Webhook(Sink):
             )
         if not 200 <= status < 300:
             raise OSError(f"answered with status {status}")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        address = urlsplit(url)
+        host, port = (address.hostname or "").encode("idna"), address.port
+    except ValueError:
+        return False
+    plain = url.isascii() and url.isprintable() and " " not in url
+    return address.scheme in ("http", "https") and bool(host) and port != 0 and plain

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from eventide.errors import InputError
-from eventide.live.sinks.base import Sink
+from eventide.live.sinks.base import Sink, name_of_file
 from eventide.streams.release_files import open_releases
 from eventide.streams.release_formats import formats
 from eventide.streams.release_lines import read_line
@@ -36,7 +36,7 @@ class WholeFile(Sink):
         starts: bool = False,
     ) -> None:
         self.path = Path(path)
-        self.name = f"file {self.path.resolve()}"
+        self.name = name_of_file(self.path)
         self._how = bins, layout, source, formats(starts=starts)
         self._held = ExitStack()
 

@@ -76,7 +76,8 @@ class CompleteFile:
         for first, end in reversed(firsts):
             self._seen_until[end] = earliest
             earliest = min(earliest, first)
-        self._ahead = self._events(reader, begin)
+        nothing = iter([(Events.none(), begin)])  # also when nothing is left to read, everything was seen
+        self._ahead = self._events(reader, begin) if len(firsts) > 1 else nothing
 
     def poll(self, timeout: float) -> Batch | None:
         """The next block."""
