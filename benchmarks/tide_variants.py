@@ -54,13 +54,13 @@ def reading(**fields: float) -> Variant:
 
 
 def forgetting() -> AbstractContextManager[None]:
-    """Nothing is learned of usual values."""
+    """A bin's own past counts for nothing among its usual values."""
     original = posterior_kernels.take_looks
 
     def take(grid: Any, rows: Any, *others: Any) -> None:
         original(grid, rows, *others)
-        rows.lesson[:] = 0
-        rows.learned[:] = 0
+        rows.lesson[:] *= 1e-6
+        rows.learned[:] *= 1e-6
 
     return changed(posterior_median, "take_looks", take)
 
@@ -71,7 +71,7 @@ def every_step() -> AbstractContextManager[None]:
 
 
 VARIANTS: dict[str, Variant] = {
-    "no learned usual values": forgetting,
+    "no usual values of its own": forgetting,
     "nothing shared between bins": constants(posterior_median, "SHARED_LOOKS", 1e-6),
     "one jump rate (0.15)": only_models(JUMP == 0.15),
     "one drift (0.04)": only_models(DRIFT == 0.04),
@@ -79,6 +79,6 @@ VARIANTS: dict[str, Variant] = {
     "scalar bank alone": reading(scale=1e-9),
     "a look at every step": every_step,
     "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
-    "no patience in the first window": constants(tide_interval, "PATIENCE", 1e-6),
+    "no patience in the first window": constants(tide_interval, "PATIENCE", 1),
     "first look gets half": constants(tide, "FIRST_SHARE", 2),
 }

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-PATIENCE = 300  # seconds
+PATIENCE = 900  # seconds
 DRIVER = Path(__file__).with_name("spark_driver.py")
 
 
@@ -39,15 +39,17 @@ def children(process):
     while todo:
         with contextlib.suppress(FileNotFoundError):
             for task in Path(f"/proc/{todo.pop()}/task").iterdir():
-                todo += (born := [int(child) for child in (task / "children").read_text().split()])
-                found += born
+                todo += (begun := [int(child) for child in (task / "children").read_text().split()])
+                found += begun
     return found
 
 
-def alive(process):
+def born(process):
+    """When a process began, by which it is told from a later one of the same number; None when it has ended."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
+        state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return None if state == "Z" else rest[18]
+    return None
 
 
 def kill_whole(process):
@@ -115,17 +117,19 @@ class Driver:
                 stderr=file,
                 env=environment(EVENTIDE_FAULT=fault),
             )
-        self._below = []
+        self._below = {}
 
     def end(self):
         """Its exit code, when everything that it had started is gone too."""
-        wait_for(self._ended, "the end of a driver")
-        wait_for(lambda: not any(map(alive, self._below)), "the end of a driver's Spark")
+        try:
+            wait_for(self._ended, "the end of a driver")
+            wait_for(lambda: all(born(each) != when for each, when in self._below.items()), "the end of its Spark")
+        finally:
+            if self.process.poll() is None:
+                kill_whole(self.process.pid)
+                self.process.wait()
         return self.process.returncode
 
-    def kill(self):
-        self.process.kill()
-
     def _ended(self):
-        self._below = [*{*self._below, *children(self.process.pid)}]
+        self._below |= {child: when for child in children(self.process.pid) if (when := born(child))}
         return self.process.poll() is not None

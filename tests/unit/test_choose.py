@@ -164,6 +164,7 @@ def test_advice_on_the_window_follows_what_is_to_be_hidden_and_the_season(wave):
     assert "w = 10 hides what you asked for" in advice(hide=10)
     assert re.search(r"every 12 steps: .* think about w = 12: off by \d", advice(window=30))
     assert "think about" not in advice(window=12)
+    assert "think about" not in advice(window=13)  # what a season touches that begins in the middle of a step
 
 
 def test_a_season_is_found_in_a_history():

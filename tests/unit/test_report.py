@@ -13,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from eventide.bench import build_report, load_study, read_results, run_study
+from eventide.bench.report_drawings import DISTANCE, HeatMap
 from eventide.bench.report_field import read_field
 from eventide.bench.report_images import draw
+from eventide.bench.report_plotly import paint
 from eventide.bench.report_streams import read_shown
 from eventide.cli import main
 from eventide.errors import InputError
@@ -154,6 +156,26 @@ def test_a_stream_that_is_another_now_is_left_out(results):
     assert "no longer the stream that was studied" in shown.skipped[0]
 
 
+def test_streams_that_are_left_out_for_one_reason_share_a_sentence(results):
+    about = json.loads(json.dumps(results.about))
+    for facts in about["streams"].values():
+        facts["digest"] = "another"
+    (sentence,) = read_shown(results._replace(about=about), "mae", (), None).skipped
+    assert sentence.startswith("2 streams (seasonal) are not shown: ")
+
+
+def test_long_names_of_streams_are_broken_and_their_rows_have_room():
+    def painted(*rows):
+        ratios = np.ones((len(rows), 1))
+        return paint(HeatMap("", list(rows), ["ba"], ratios, DISTANCE, [["1"] for _ in rows]))
+
+    names = [f"bernoulli length {length}, step_factor 1, window_factor 1" for length in range(20)]
+    label = painted(*names)["layout"]["yaxis"]["ticktext"][7]
+    assert label.replace("<br>", " ") == names[7]
+    assert max(map(len, label.split("<br>"))) <= 32
+    assert painted(*names)["height"] - painted(*["short"] * 20)["height"] >= 20 * 10  # of ten pixels a line
+
+
 def test_a_cell_is_shown_as_it_was_run_or_not_at_all(results):
     field, shown = read_field(results), read_shown(results, "mae", (), None)
     contest = field.contests[0]
@@ -253,6 +275,15 @@ def test_the_command_prints_one_document(folder, tmp_path):
     assert document["out"] == str(tmp_path / "report.html")
     assert {rank["mechanism"] for rank in document["ranking"]} == {"uniform", "sample", "ba"}
     assert document["figures"] == []
+
+
+def test_an_interval_that_does_not_exist_is_null_in_the_document(tmp_path):
+    study = STUDY.format(seed=1, repetitions=1).replace('[[streams]]\nfile = "secret.csv"\n', "")
+    (tmp_path / "study.toml").write_text(study)
+    run_study(load_study(tmp_path / "study.toml"), tmp_path / "results.parquet")
+    printed = run(tmp_path / "results.parquet", "--out", tmp_path / "report.html", "--json").output
+    ranks = json.loads(printed, parse_constant=pytest.fail)["ranking"]
+    assert [(rank["low"], rank["high"]) for rank in ranks] == [(None, None)] * 3
 
 
 def test_help_shows_an_example():

@@ -17,6 +17,7 @@ from eventide.bench.report_findings import findings
 from eventide.bench.report_influence import Weight, best_by, influences
 from eventide.bench.report_ranking import as_good_as_best, ranking, student_quantile
 from eventide.bench.report_reference import differences, read_reference
+from eventide.bench.report_tables import reasons_table
 from eventide.bench.report_verdict import about_requirements, about_zeros, against_others, effect, verdict
 from eventide.errors import InputError
 
@@ -163,6 +164,32 @@ def test_where_nothing_decides_the_verdict_says_so():
     assert "No parameter decides which mechanism is good; amplitude and epsilon do not decide." in verdict(
         make_field(["uniform", "ba"], flat)
     )
+
+
+def test_only_who_competes_in_every_cell_comes_nearest_over_all_cells():
+    cells = {(1, 1, LOOSE): [2, math.nan, 1], (1, 2, LOOSE): [4, 2, 9], (1, 3, LOOSE): [1, math.nan, 2]}
+    said = " ".join(verdict(make_field(["uniform", "ba groups=2", "sample"], cells)))
+    assert "Uniform comes nearest to the best over all cells" in said
+    assert "groups=2 comes nearest" not in said
+
+
+def test_nothing_is_added_about_a_mechanism_that_wins_every_cell():
+    said = " ".join(verdict(make_field(["uniform", "sample"], {(1, 1, LOOSE): [1, 2], (1, 2, LOOSE): [1, 3]})))
+    assert "Uniform is best in 2 of 2 cells" in said
+    assert "comes nearest" not in said
+
+
+def test_with_too_few_repetitions_no_confidence_is_claimed():
+    cells = {(1, 1, LOOSE): [1.0, 1.01]}
+    few, many = (" ".join(verdict(make_field(["uniform", "sample"], cells, 1.0, n))) for n in (3, 4))
+    assert "3 repetitions cannot tell whether a winner won by chance" in few
+    assert "confidence" not in few
+    assert "In 1 of 1 cells the winner cannot be told from another at 95 % confidence" in many
+
+
+def test_a_reason_is_told_once_for_all_parameters_of_a_mechanism():
+    rows = reasons_table(make_field(["bd", "bd groups=1", "ba"], {(1, 1, LOOSE): [1, 2, 3]})).rows
+    assert [name for name, _ in rows] == ["bd", "ba"]
 
 
 def test_the_effect_of_a_mechanism_is_its_error_over_the_best_other(field):

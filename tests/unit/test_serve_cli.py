@@ -26,12 +26,14 @@ def started(*arguments, folder):
     command = [sys.executable, "-m", "eventide", *arguments]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
+            said = []
             for line in process.stderr:
+                said.append(line)
                 if found := re.search(r"(http://\S+?)(?:#token=(\S+))?\n", line):
                     yield process, *found.groups()
                     break
             else:
-                raise AssertionError("it ended without saying where it listens")
+                raise AssertionError(f"it ended without saying where it listens: {''.join(said)}")
         finally:
             process.kill()
 

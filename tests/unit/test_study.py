@@ -248,6 +248,20 @@ def test_a_missing_real_stream_is_skipped_with_a_sentence(load):
     assert "flu_death is skipped: no data folder was given" in study.skipped[0]
 
 
+def test_a_stream_that_is_missing_several_times_is_told_once(load):
+    study = load(GOOD + '\n[[streams]]\nreal = "flu_death"\nvary.merge = [1, 2]\n')
+    assert len(study.skipped) == 1
+
+
+def test_dots_after_the_columns_of_a_file_mean_that_there_are_more(load, tmp_path):
+    text = GOOD.replace('columns = ["b"]', 'columns = ["z"]')
+    with pytest.raises(InputError, match=r"its columns are [^.]+$"):
+        load(text)
+    (tmp_path / "counts.csv").write_text("a,b,c,d,e,f,g,h,i,j\n" + "1,2,3,4,5,6,7,8,9,0\n" * 8)
+    with pytest.raises(InputError, match=r"its columns are a, b, c, d, e, f, g, h, i \.\.\.$"):
+        load(text)
+
+
 def test_a_study_with_nothing_but_missing_streams_says_so(load):
     text = re.sub(r"\[\[streams\]\]\n(.+\n)+", "", GOOD) + '\n[[streams]]\nreal = "flu_death"\n'
     with pytest.raises(InputError, match="no stream is left; stream flu_death is skipped"):

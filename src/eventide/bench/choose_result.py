@@ -156,7 +156,7 @@ class Choice:
             lines.append(f"w = {self.window} hides what you asked for, and no more.")
         if self.season:
             line = f"The stream repeats itself every {self.season} steps: a natural upper bound for w."
-            if self.window > self.season:
+            if self.window > self.season + 1:  # a season that begins in the middle of a step touches one more
                 line += f" Yours is longer; think about w = {self.season}{self._at(self.season)}."
             lines.append(line)
         return lines

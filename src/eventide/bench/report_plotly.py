@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from typing import Any
 
 from eventide.bench.report_drawings import Chart, Curve, HeatMap, Panel, Scale, shown
 
 ROW_HEIGHT = 17  # of a heat map, in pixels
+LINE_HEIGHT = 12  # of every further line of a row's label
+LABEL_WIDTH = 32  # letters; longer labels are broken, to leave room for cells on a phone
 LEAST_HEIGHT = 110  # of all its rows
 PANEL_HEIGHT = 320
 
@@ -106,14 +109,22 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
             "yaxis": _labels(heat.rows) | {"autorange": "reversed"},
             "margin": {"t": 30 if heat.title else 6, "r": 6, "b": 10, "l": 10},
         },
-        "height": 80 + max(ROW_HEIGHT * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
+        "height": 80 + max(_row_height(heat.rows) * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
     }
+
+
+def _row_height(labels: list[str]) -> int:
+    return ROW_HEIGHT + LINE_HEIGHT * (max(len(_lines(label)) for label in labels) - 1)
+
+
+def _lines(label: str) -> list[str]:
+    return textwrap.wrap(label, LABEL_WIDTH) or [""]
 
 
 def _labels(texts: list[str]) -> dict[str, Any]:
     return {
         "tickvals": list(range(len(texts))),
-        "ticktext": list(map(html.escape, texts)),
+        "ticktext": ["<br>".join(map(html.escape, _lines(text))) for text in texts],
         "tickfont": {"size": 10},
         "automargin": True,
         "showgrid": False,

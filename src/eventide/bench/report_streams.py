@@ -97,15 +97,24 @@ def read_shown(results: Results, metric: str, public: Iterable[str], data: str |
     known = {name for row in rows.values() for name in (row["stream"], row["stream_name"])}
     if unknown := sorted(public - known):
         raise InputError(f"these results hold no stream {unknown[0]!r}; choose from {', '.join(sorted(known))}")
-    counts, skipped = {}, []
+    counts: dict[str, Ints] = {}
+    skipped: dict[str, list[str]] = {}
     for label, row in rows.items():
         if row["stream_source"] != "generator" and public.isdisjoint((label, row["stream_name"])):
             continue
         try:
             counts[label] = _read(_stream(row, data_folder(data) or Path()), results.about["streams"].get(label, {}))
         except EventideError as problem:
-            skipped.append(f"{label} is not shown: {problem}")
-    return ShownStreams(results, metric, counts, tuple(skipped))
+            skipped.setdefault(str(problem), []).append(label)
+    return ShownStreams(results, metric, counts, tuple(_not_shown(*each) for each in skipped.items()))
+
+
+def _not_shown(reason: str, labels: list[str]) -> str:
+    """A sentence about all streams that have the reason in common; several are named without their parameters."""
+    if len(labels) == 1:
+        return f"{labels[0]} is not shown: {reason}"
+    names = ", ".join(dict.fromkeys(label.partition(" ")[0] for label in labels))
+    return f"{len(labels)} streams ({names}) are not shown: {reason}"
 
 
 def _read(stream: StudiedStream, facts: dict[str, Any]) -> Ints:
@@ -157,7 +166,7 @@ def _stream(row: dict[str, Any], folder: Path) -> StudiedStream:
     columns, merge, steps = (described.pop(key, None) for key in ("columns", "merge", "steps"))
     known = signature(GENERATORS[row["stream_name"]]).parameters if row["stream_source"] == "generator" else ()
     if not set(described) <= set(known):
-        raise InputError("windows of it were asked for, not its counts")
+        raise InputError("windows were asked for, not counts")
     ordered = sorted(described, key=lambda key: row["stream"].index(f" {key}="))
     return StudiedStream(
         row["stream_source"],

@@ -97,7 +97,8 @@ def differences_table(found: Sequence[Difference]) -> Table:
 
 def reasons_table(field: Field) -> Table:
     """Why mechanisms differ from the benchmark's public code."""
-    return Table(["mechanism", "against the benchmark's public code"], [[n, WHY[n]] for n in field.names if n in WHY])
+    rows = [[name, WHY[name]] for name in dict.fromkeys(field.names) if name in WHY]
+    return Table(["mechanism", "against the benchmark's public code"], rows)
 
 
 def shifts_table(shifts: Sequence[Shift]) -> Table:

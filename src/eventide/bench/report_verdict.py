@@ -14,9 +14,15 @@ from eventide.arrays import Floats
 from eventide.bench.report_compare import Shift, geometric_mean
 from eventide.bench.report_field import BASELINES, Field
 from eventide.bench.report_influence import Influence, Weight, best_by, influences
-from eventide.bench.report_ranking import Rank, as_good_as_best, ranking
+from eventide.bench.report_ranking import FEWEST_REPETITIONS, Rank, as_good_as_best, ranking
 
-METRIC_NAMES = {"mae": "mean absolute error", "mse": "mean squared error", "mre": "mean relative error"}
+METRIC_NAMES = {
+    "mae": "mean absolute error",
+    "mse": "mean squared error",
+    "tse": "total squared error",
+    "mre": "mean relative error",
+    "workload_error": "workload error",
+}
 
 
 def verdict(field: Field) -> list[str]:
@@ -26,7 +32,7 @@ def verdict(field: Field) -> list[str]:
         _size(field),
         _wins(field),
         *_baselines(field),
-        _leader(ranks),
+        *_leader(field, ranks),
         *_decisions(found),
         *(_by_value(field, each.parameter) for each in found if each.weight is Weight.DECIDES),
         _close_calls(field),
@@ -118,13 +124,17 @@ def _baselines(field: Field) -> list[str]:
     return [f"A baseline ({names}) is best in {wins} of {total} cells: the baselines {most} most cells."]
 
 
-def _leader(ranks: list[Rank]) -> str:
-    leader = ranks[0]
+def _leader(field: Field, ranks: list[Rank]) -> list[str]:
+    """Who is nearest to the best, of those that compete in every cell; nothing to add about one that wins them all."""
+    everywhere = [rank for rank in ranks if rank.cells == len(field.contests)]
+    if not everywhere or everywhere[0].best == len(field.contests):
+        return []
+    leader = everywhere[0]
     interval = "" if np.isnan(leader.low) else f" (95 % interval {leader.low:.3g} to {leader.high:.3g})"
-    return (
+    return [
         f"{capital(leader.mechanism)} comes nearest to the best over all cells, with {leader.typical:.3g} times its "
         f"error in the geometric mean{interval}; in its worst cell it has {leader.worst:.3g} times the best error."
-    )
+    ]
 
 
 def _decisions(found: Sequence[Influence]) -> list[str]:
@@ -158,6 +168,8 @@ def _by_value(field: Field, parameter: str) -> str:
 
 
 def _close_calls(field: Field) -> str:
+    if field.repetitions < FEWEST_REPETITIONS:
+        return f"{counted(field.repetitions, 'repetition')} cannot tell whether a winner won by chance."
     shared = int((as_good_as_best(field).sum(axis=1) > 1).sum())
     return f"In {shared} of {len(field.contests)} cells the winner cannot be told from another at 95 % confidence."
 

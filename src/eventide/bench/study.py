@@ -123,7 +123,8 @@ class StudiedStream:
         if self.columns is not None:
             missing = [column for column in self.columns if column not in bins]
             if missing:
-                raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(bins[:9])} ...")
+                known = ", ".join(bins[:9]) + " ..." * (len(bins) > 9)
+                raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {known}")
             counts = counts[:, [bins.index(column) for column in self.columns]]
         steps = len(counts) // self.merge
         if steps == 0:

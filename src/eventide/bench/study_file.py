@@ -215,7 +215,7 @@ class StudyFile(StudyTables):
             if source in KNOWN_STREAMS and name not in KNOWN_STREAMS[source]:
                 raise self.document.unknown(f"{source} stream", name, KNOWN_STREAMS[source], entry, source)
             if source == "real" and (missing := why_missing(name, self.data)):
-                self.skipped.append(missing)
+                self.skipped += [missing] * (missing not in self.skipped)
                 continue
             stream = StudiedStream(
                 source,

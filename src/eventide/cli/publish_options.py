@@ -28,6 +28,7 @@ class Options:
     max_per_step: int
     late: str | None
     follow: bool
+    engine: str | None
     sensitivity: int | None
     mechanism: str
     filter_name: str
@@ -47,7 +48,7 @@ class Options:
     @property
     def events(self) -> bool:
         """Whether the source holds events rather than counts."""
-        named = (self.time, self.user, self.bin, self.other, self.late)
+        named = (self.time, self.user, self.bin, self.other, self.late, self.engine)
         return any(named) or self.live or ".jsonl" in self.source.lower()
 
     @property
@@ -85,6 +86,9 @@ _OPTIONS = [
     ),
     click.option("--late", metavar="DURATION", help="How long after a step's end its events may arrive.  [default: 0]"),
     click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f."),
+    click.option(
+        "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
+    ),
     click.option(
         "--sensitivity",
         type=int,

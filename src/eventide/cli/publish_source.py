@@ -21,6 +21,7 @@ ONLY_FOR_EVENTS = {
     "step": "--step says how long a step is for --queries and for events",
     "start": "--start says when the first step of events begins",
     "until": "--until says when the last step of events ends",
+    "engine": "--engine says what counts events",
 }
 
 
@@ -83,6 +84,10 @@ def _bins_of_events(options: Options) -> tuple[str, ...]:
 def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
     if options.step is None:
         raise InputError("--step is missing; say how long a step of these events is, such as 10min")
+    if options.engine == "spark":
+        from eventide.cli.publish_spark import spark_event_feed
+
+        return spark_event_feed(options, bins)
     return open_feed(
         options.source,
         bins,

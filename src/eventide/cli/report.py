@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eventide.cli.progress import naming
 from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from eventide.bench.report_ranking import Rank
 
 
 @click.command("report")
@@ -90,6 +95,14 @@ def command(
         "out": str(out),
         "figures": [str(path) for path in images],
         "verdict": report.verdict,
-        "ranking": [rank._asdict() for rank in report.ranking],
+        "ranking": [_document(rank) for rank in report.ranking],
     }
     click.echo(json.dumps(document) if as_json else "\n".join([*report.verdict, "", f"The report is {out}."]))
+
+
+def _document(rank: Rank) -> dict[str, Any]:
+    """A rank without NaN, which JSON does not know."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in rank._asdict().items()
+    }

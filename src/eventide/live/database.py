@@ -69,7 +69,7 @@ class Database(abc.ABC):
         """Connect again after the connection was lost, or refuse after a while."""
 
     def forget(self, *, erased: bool) -> None:  # noqa: B027
-        """Called after each commit: see to it that what was erased cannot be read from a log for long."""
+        """Called after each commit of a step or of events: what was erased must not be read from a log for long."""
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -154,6 +154,7 @@ class DatabaseStore(Store):
             lambda _: self._write_kept(rows, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
         )
         faults.passing("after-keep")
+        self._database.forget(erased=False)
         return True
 
     def kept(self) -> list[tuple[int, bytes]]:

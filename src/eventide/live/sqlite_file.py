@@ -95,10 +95,10 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     with refusals(path):
         if path.stat().st_size == 0:
             raise StoreError(f"{path} is empty; that is no store: restore a backup, or remove the file to begin anew")
-        _refuse_cut(path)
         connection = _connect(path, _reading_mode(path) if read_only else "rw")
         try:
             _check_kind(connection, path, read_only=read_only)
+            _refuse_cut(path)
             connection.execute("PRAGMA cell_size_check = ON")
             if not read_only:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -118,13 +118,15 @@ def _refuse_cut(path: Path) -> None:
     with path.open("rb") as file:
         header, size = file.read(100), os.fstat(file.fileno()).st_size
     pages, page = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
-    if size != pages * (65_536 if page == 1 else page) and header.startswith(b"SQLite format 3") and not _has_log(path):
-        raise StoreError(f"{path} is damaged: it was cut or lengthened; restore a backup and go on with --after-restore")
+    if size != pages * (65_536 if page == 1 else page) and not _has_log(path):
+        raise StoreError(f"{path} is damaged: its length is not what it was; restore a backup, then --after-restore")
 
 
 def _has_log(path: Path) -> bool:
-    log = path.with_name(path.name + "-wal")
-    return log.exists() and log.stat().st_size > 0
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -11,6 +11,8 @@ import fcntl
 import json
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,11 +44,12 @@ class WriterLock:
         """Say who is here; whoever held the place keeps a lock on a file that has no name any more."""
         self._note |= {"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
         if not self._held:
-            os.close(self._file)
-            fresh = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
-            self._file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            self._held = _lock(self._file)
-            fresh.replace(self._path)
+            with _refusals(self._path):
+                fresh = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
+                file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+                os.close(self._file)
+                self._file, self._held = file, _lock(file)
+                fresh.replace(self._path)
         self.note(store, max(last_step, self.reached(store)))
 
     def reached(self, store: str) -> int:
@@ -56,7 +59,8 @@ class WriterLock:
     def note(self, store: str, step: int) -> None:
         """Remember that a store has committed a step."""
         self._note |= {"store": store, "step": step}
-        os.pwrite(self._file, json.dumps(self._note).ljust(_LENGTH - 1).encode() + b"\n", 0)
+        with _refusals(self._path):
+            os.pwrite(self._file, json.dumps(self._note).ljust(_LENGTH - 1).encode() + b"\n", 0)
 
     def release(self) -> None:
         """Let the next writer in."""
@@ -75,6 +79,16 @@ def read_note(path: Path) -> dict[str, Any]:
         return {"pid": int(note["pid"]), "since": str(note["since"]), "store": note["store"], "step": int(note["step"])}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise StoreError(
+            f"{path} cannot be written: {problem.strerror}; look at its folder and its disk, then start again"
+        ) from None
 
 
 def _lock(file: int) -> bool:

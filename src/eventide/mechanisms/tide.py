@@ -45,8 +45,8 @@ class Tide(Mechanism):
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
     >>> run = ev.run(tide, [[0, 300]] * 100)
-    >>> [float(mean.round()) for mean in run.values[20:].mean(axis=0)]
-    [0.0, 300.0]
+    >>> bool((abs(run.values[20:].mean(axis=0) - [0, 300]) < 5).all())
+    True
     """
 
     state = ("_interval", "_next", "_aside")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,7 @@ class Table:
 def open_table(path: str | Path) -> Table:
     """Open a `.csv`, `.csv.gz`, `.parquet` or `.pq` file and read its header."""
     path = Path(path)
-    if not os.path.isfile(path):  # False also where it cannot be looked at
+    if not os.path.isfile(path):  # noqa: PTH113 - False also where it cannot be looked at
         raise InputError(f"{path} is not a file; check the path")
     if not path.name.lower().endswith(CSV_ENDINGS + PARQUET_ENDINGS):
         raise InputError(

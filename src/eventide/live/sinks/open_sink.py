@@ -42,7 +42,7 @@ def open_sink(
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if text == "-":
         return StandardOutput()
-    if os.path.isdir(text):
+    if os.path.isdir(text):  # noqa: PTH112 - False also where it cannot be looked at
         raise InputError(f"--out {text} is a folder; give the name of a file")
     if not growing or ending == ".parquet":
         return WholeFile(text, bins, layout, starts=starts)

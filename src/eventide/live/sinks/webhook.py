@@ -23,8 +23,8 @@ class Webhook(Sink):
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
         if not _is_address(url):
             raise InputError(
-                "a webhook is an address that begins with http:// or https://, has a good host and port, and is written "
-                "in plain letters without blanks (%20 for one); correct it"
+                "a webhook is an address that begins with http:// or https://, with a host that can be, a port up to "
+                "65535, and no blanks or special letters (write %20 for a blank); correct it"
             )
         self._address = urlsplit(url)
         if self._address.username is not None:

@@ -47,6 +47,15 @@ class CsvLines:
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The wanted columns of whole lines, as bytes."""
         self._check(wanted)
+        torn = 0
+        if b'"' in lines:
+            kept, torn = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
+            lines = kept.tobytes()
+        tables, unreadable = self._tables(lines, wanted)
+        return Rows(pa.concat_tables(tables) if tables else [], torn + unreadable)
+
+    def _tables(self, lines: bytes, wanted: Sequence[str]) -> tuple[list[Any], int]:
+        """Whole lines as tables, and how many are no rows; where Arrow gives up, the halves by themselves."""
         unreadable = 0
 
         def skip(row: Any) -> str:
@@ -54,20 +63,24 @@ class CsvLines:
             unreadable += 1
             return "skip"
 
-        if b'"' in lines:
-            kept, unreadable = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
-            lines = kept.tobytes()
-        if lines.startswith(codecs.BOM_UTF8):
-            lines = b"\n" + lines  # or it would be taken off, here and nowhere else
         if not lines.strip(b"\r\n"):
-            return Rows([], unreadable)
-        table = pa_csv.read_csv(
-            pa.BufferReader(lines),
-            pa_csv.ReadOptions(column_names=self.columns, use_threads=False, block_size=len(lines) + 1),
-            pa_csv.ParseOptions(invalid_row_handler=skip),
-            pa_csv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.binary()), include_columns=list(wanted)),
-        )
-        return Rows(table, unreadable)
+            return [], 0
+        given = b"\n" + lines if lines.startswith(codecs.BOM_UTF8) else lines  # or it would be taken off, here only
+        try:
+            table = pa_csv.read_csv(
+                pa.BufferReader(given),
+                pa_csv.ReadOptions(column_names=self.columns, use_threads=False, block_size=len(given) + 1),
+                pa_csv.ParseOptions(invalid_row_handler=skip if _is_utf8(lines) else None),  # which is shown text only
+                pa_csv.ConvertOptions(column_types=dict.fromkeys(wanted, pa.binary()), include_columns=list(wanted)),
+            )
+        except pa.ArrowInvalid:
+            half = len(lines) // 2
+            cut = lines.rfind(b"\n", 0, half) + 1 or lines.find(b"\n", half, -1) + 1
+            if not cut:
+                return [], 1
+            first, second = self._tables(lines[:cut], wanted), self._tables(lines[cut:], wanted)
+            return first[0] + second[0], first[1] + second[1]
+        return [table], unreadable
 
     def _check(self, wanted: Sequence[str]) -> None:
         for column in wanted:
@@ -85,6 +98,13 @@ class JsonLines:
         given = [line for line in lines.split(b"\n") if line.strip()]
         objects = [row for line in given if (row := json_object(line)) is not None]
         return Rows(objects, len(given) - len(objects))
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        return text.isascii() or bool(text.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def json_object(text: bytes) -> dict[str, Any] | None:

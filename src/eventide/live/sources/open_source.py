@@ -28,7 +28,7 @@ def open_source(source: str | Path, *, follow: bool = False) -> EventSource:
     if (scheme := str(source).partition("://")[0]) in _BROKERS:
         return _BROKERS[scheme](str(source))
     path = Path(source)
-    if not os.path.isfile(path):  # False also where it cannot be looked at
+    if not os.path.isfile(path):  # noqa: PTH113 - False also where it cannot be looked at
         raise InputError(f"{path} is not a file; check the path")
     if follow:
         if not is_lines(path.name) or path.suffix.lower() == ".gz":

@@ -14,7 +14,7 @@ export function layout(extra = {}) {
     margin: { l: 4, r: 8, t: 8, b: 4 }, hovermode: "x unified", dragmode: touch ? false : "zoom",
     hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") } },
     ...extra,
-    xaxis: { ...axis, showgrid: false, tickangle: 0, nticks: innerWidth < 720 ? 4 : 8, ...extra.xaxis },
+    xaxis: { ...axis, showgrid: false, spikecolor: colour("soft"), spikethickness: -1, spikedash: "dot", tickangle: 0, nticks: innerWidth < 720 ? 4 : 8, ...extra.xaxis },
     yaxis: { ...axis, ...extra.yaxis },
   };
 }
