@@ -7,6 +7,7 @@ the session it is given.
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLines | Js
     """The frame of a file, and how its lines are to be read where it consists of lines."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; check the path")
-    place = str(path.resolve())
+    folder, name = str(path.resolve().parent), re.sub(r"([][{}?*\\])", r"\\\1", path.name)
+    one = spark.readStream.option("pathGlobFilter", name)  # a stream of files is that of a folder
     if not is_lines(path.name):
-        return spark.readStream.schema(spark.read.parquet(place).schema).parquet(place), None
-    lines = spark.readStream.option("lineSep", "\n").text(place)
+        return one.schema(spark.read.parquet(str(path.resolve())).schema).parquet(folder), None
+    lines = one.option("lineSep", "\n").text(folder)
     if not is_csv(path.name):
         return lines, JsonLines()
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
