@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import sys
 
-import pytest
-
 from eventide.cli.progress import counting, naming
 
 
-@pytest.fixture
-def terminal(capsys, monkeypatch):
-    """What is captured stands for a terminal; ask it what was shown there."""
+def pretend_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    return lambda: capsys.readouterr().err
 
 
-def test_a_total_may_be_told_late(terminal):
+def test_a_total_may_be_told_late(capsys, monkeypatch):
+    pretend_terminal(monkeypatch)
     with counting("Running") as tell:
         tell(3, 8)
-    shown = terminal()
+    shown = capsys.readouterr().err
     assert "Running" in shown
     assert "3/8" in shown
 
 
-def test_a_stage_is_named(terminal):
+def test_a_stage_is_named(capsys, monkeypatch):
+    pretend_terminal(monkeypatch)
     with naming("reading") as tell:
         tell("drawing")
-    assert "drawing" in terminal()
+    assert "drawing" in capsys.readouterr().err
 
 
 def test_elsewhere_nothing_is_shown(capsys):

@@ -18,7 +18,7 @@ from eventide.errors import InputError
 OFF = 1.1  # a cell that differs by more than a tenth is counted
 
 WHY = {
-    "uniform": "The same mechanism; only the streams and the draws are others.",
+    "uniform": "The same mechanism; only the draws are others, and the streams, which are drawn anew or rounded.",
     "sample": "The same mechanism; it looks so rarely that it matters where in a season its looks fall.",
     "bd": "The same mechanism; its error is heavy-tailed, since late looks of a window are blurred.",
     "ba": "The same mechanism.",

@@ -69,6 +69,13 @@ class CheckedRows:
         """The first row of a query."""
         return next(iter(self.all(query, *values)), None)
 
+    def number(self, query: str, *values: Any) -> int | None:
+        """The whole number that a query finds first, None where it finds none."""
+        row = self.one(query, *values)
+        if row is not None and not isinstance(row[0], int | None):
+            raise self.damaged("a number")
+        return None if row is None else row[0]
+
     def identity(self) -> tuple[str, bytes, bool]:
         """The store's name, its secret key, and whether it is for tests."""
         row = self.one("SELECT name, key, for_tests, digest FROM store")
@@ -79,7 +86,7 @@ class CheckedRows:
     def head(self) -> Head:
         """Where the store stands; its step is -1 before the first."""
         row = self.one("SELECT fence, step, chain FROM head")
-        if row is None:
+        if row is None or [type(part) for part in row] != [int, int, bytes]:
             raise self.damaged("its head")
         return Head._make(row)
 
@@ -132,8 +139,8 @@ class CheckedRows:
 
     def last_kept(self) -> int:
         """The number of the last row of events that were kept, -1 where there is none."""
-        row = self.one("SELECT MAX(id) FROM kept")
-        return -1 if row is None or row[0] is None else int(row[0])
+        last = self.number("SELECT MAX(id) FROM kept")
+        return -1 if last is None else last
 
     def kept(self) -> list[tuple[int, bytes]]:
         """The events of open steps."""

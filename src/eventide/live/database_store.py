@@ -126,13 +126,13 @@ class DatabaseStore(Store):
 
     def next_step(self) -> int:
         """The first step that is not released."""
-        begun = self._rows.one("SELECT first_step FROM epoch ORDER BY number DESC LIMIT 1")
-        return max(self._rows.head().step + 1, 0 if begun is None else int(begun[0]))
+        begun = self._rows.number("SELECT first_step FROM epoch ORDER BY number DESC LIMIT 1")
+        return max(self._rows.head().step + 1, begun or 0)
 
     def delivered(self, sink: str) -> int:
         """The last step that a sink has confirmed, -1 before the first."""
-        row = self._rows.one("SELECT step FROM delivery WHERE sink = ?", sink)
-        return -1 if row is None else int(row[0])
+        last = self._rows.number("SELECT step FROM delivery WHERE sink = ?", sink)
+        return -1 if last is None else last
 
     def deliver(self, sink: str, step: int) -> None:
         """Remember that a sink has confirmed everything up to a step."""

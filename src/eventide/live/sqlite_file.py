@@ -162,6 +162,8 @@ def refusals(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as problem:
         raise StoreError(f"{path} {_sentence(problem)}") from None
+    except UnicodeDecodeError:  # SQLite quotes damaged text in what it says
+        raise StoreError(f"{path} is damaged; restore a backup and go on with --after-restore") from None
     except OSError as problem:
         raise StoreError(
             f"{path} cannot be used: {problem.strerror}; look at its folder, its rights and its disk"

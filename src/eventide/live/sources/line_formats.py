@@ -85,8 +85,8 @@ class CsvLines:
     def _check(self, wanted: Sequence[str]) -> None:
         for column in wanted:
             if self.columns.count(column) != 1:
-                raise InputError(
-                    f"{self.name} has no column {column!r}, or several; its header names {', '.join(self.columns)}"
+                raise InputError(  # what stands there is not shown: without a header it is somebody's event
+                    f"{self.name} has no column {column!r}, or several; look at its first line, which must name them"
                 )
 
 
