@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -26,6 +27,7 @@ from eventide.live.sources.line_formats import CsvLines
 from eventide.live.timeline import Timeline
 from eventide.live.verification import verify
 from eventide.mechanisms.uniform import Uniform
+from eventide.streams.release_files import open_releases
 
 LONG, SHORT = SETTING._replace(window=100), SETTING._replace(window=10)
 
@@ -224,6 +226,14 @@ def test_an_export_never_replaces_its_store(tmp_path):
     assert done.exit_code == 2
     assert "is the file that is read" in done.output
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("source", ["-", "nats://127.0.0.1:4222/EVENTS"])
+def test_an_output_that_is_there_may_be_gone_on_with_whatever_the_source(tmp_path, source):
+    out = tmp_path / "out.jsonl"
+    out.touch()
+    with open_releases(str(out), ["n"], source=Path(source)) as file:
+        assert file.path == out
 
 
 # Nothing raw is shown or left.

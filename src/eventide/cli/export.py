@@ -39,18 +39,13 @@ def command(store: str, out: str, layout: str | None, totals: Path | None) -> No
     from eventide.live.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
-        steps = _write(opened, out, layout, totals, _file_of(store))
+        steps = _write(opened, out, layout, totals, Path(store))
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{steps} steps written{'' if out == '-' else f' to {out}'}", err=True)
 
 
-def _file_of(store: str) -> Path | None:
-    """The file of a store, which is never replaced; None where it is no file."""
-    return Path(store) if Path(store).exists() else None
-
-
-def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path | None) -> int:
+def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
     from eventide.cli.progress import counting
     from eventide.live.stored_releases import all_bins, stored_releases
     from eventide.streams.bin_groups import read_groups

@@ -77,7 +77,7 @@ def _check(path: Path, source: Path | None) -> None:
         raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
     if path.is_dir():
         raise InputError(f"--out {path} is a folder; give the name of a file")
-    if source and path.exists() and path.samefile(source):
+    if source and path.exists() and source.exists() and path.samefile(source):  # "-" and addresses are no files
         raise InputError(f"--out {path} is the file that is read; choose another name")
 
 
