@@ -1,6 +1,6 @@
 """What every test shares: repeatable examples, what a marked test needs, and when a skip is a failure.
 
-Plain `pytest` leaves out the tests marked `slow`, and skips with a sentence what needs a program that is missing.
+Plain `pytest` leaves out the tests marked `slow` or `cluster`, and skips with a sentence what needs a missing program.
 With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed, nothing may go untested unnoticed.
 """
 
@@ -16,8 +16,9 @@ from postgres_server import program
 hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("eventide")
 
-PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java"}
-MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark"}
+PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java", "cluster": "java"}
+MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark", "cluster": "pyspark"}
+BY_NAME = ("slow", "cluster")
 
 
 class SkipsFail:
@@ -47,9 +48,9 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    items[:] = [item for item in items if item not in slow]
+    long = [item for item in items if any(item.get_closest_marker(mark) for mark in BY_NAME)]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
 
 
 def pytest_runtest_setup(item):

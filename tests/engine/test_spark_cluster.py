@@ -4,7 +4,7 @@ import pytest
 from spark_cluster import Cluster, Driver, wait_for
 from spark_events import check, new_life, releases_of_one_machine, write_events
 
-pytestmark = pytest.mark.engine
+pytestmark = pytest.mark.cluster
 KILLED = -9
 
 
