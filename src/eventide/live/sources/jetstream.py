@@ -90,13 +90,11 @@ class JetStream:
         self._connection.close()
 
     async def _fetched(self, timeout: float) -> list[Any]:
-        import nats
-
         if self._subscription is None:
             await self._subscribe()
         try:
             return list(await self._subscription.fetch(AT_A_TIME, timeout))
-        except nats.errors.TimeoutError:
+        except TimeoutError:  # of nats-py or of asyncio, whichever was first
             return []
 
     async def _subscribe(self) -> None:
