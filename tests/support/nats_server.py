@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import random
 import shutil
 import socket
 import subprocess
@@ -11,9 +12,12 @@ from pathlib import Path
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that outgoing connections get: nobody takes it while a server is down, not even by chance."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class NatsServer:

@@ -75,11 +75,12 @@ def set_paces(least_scale: float, mean: Floats, weight: Floats, usual_level: flo
 @njit(cache=True, error_model="numpy")
 def mix(mean: Floats, variance: Floats, weight: Floats) -> None:
     """Some of every state passes to every other pace; means and variances are those of the mixtures."""
-    centre, square = 0.0, 0.0
+    centre, spread = 0.0, 0.0
     for model in range(PACES):
         centre += weight[model] * mean[model]
-        square += weight[model] * (variance[model] + mean[model] * mean[model])
-    spread = square - centre * centre
+    for model in range(PACES):  # around the centre: squares of large means would cancel to noise
+        apart = mean[model] - centre
+        spread += weight[model] * (variance[model] + apart * apart)
     for model in range(PACES):
         own, other = STAYING * weight[model], (1 - STAYING) * PRIOR[model]
         share = other / (own + other)
