@@ -117,6 +117,7 @@ def test_the_page_follows_a_change_of_colour_scheme(opened):
     page.wait_for_function(
         "old => document.querySelectorAll('#series path.js-line')[1].style.stroke !== old", arg=light
     )
+    assert line.evaluate("line => line.style.stroke") != light
 
 
 def test_a_useless_release_is_called_so_and_remedies_are_listed(opened, tmp_path):

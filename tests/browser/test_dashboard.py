@@ -120,6 +120,7 @@ def test_the_chart_moves_while_events_are_posted(opened, city):
         let_a_minute_pass(city, people)
     page.wait_for_function(f"old => [...{line}].map((each) => each.getAttribute('d')).join() !== old", arg=before)
     reach(page, step + 2)
+    assert released_step(page) >= step + 2
 
 
 def test_search_finds_a_bin_among_many(opened, pictures):
@@ -263,8 +264,10 @@ def test_a_connection_that_was_lost_is_taken_up_again(opened, city):
     page.context.set_offline(True)
     let_a_minute_pass(city, 10)
     let_a_minute_pass(city, 10)
+    assert released_step(page) == step
     page.context.set_offline(False)
     reach(page, step + 2)
+    assert released_step(page) >= step + 2
 
 
 def test_true_counts_are_drawn_of_synthetic_streams_only_and_labelled(browser, opened, tmp_path_factory):

@@ -91,7 +91,8 @@ def die_at_random(lives, folder, chance, deaths, **setting):
 
 @pytest.mark.parametrize(("mechanism", "noise"), [("ba", "zero"), ("uniform", "secure")])
 def test_killed_at_random_moments(lives, tmp_path, mechanism, noise):
-    die_at_random(lives, tmp_path, random.Random(5), 5, mechanism=mechanism, noise=noise)
+    died, _ = die_at_random(lives, tmp_path, random.Random(5), 5, mechanism=mechanism, noise=noise)
+    assert len(died) == 5
 
 
 @pytest.mark.slow
@@ -100,6 +101,8 @@ def test_killed_at_random_moments(lives, tmp_path, mechanism, noise):
 def test_killed_at_many_random_moments(lives, tmp_path, mechanism, noise):
     died, stores = die_at_random(lives, tmp_path, random.Random(7), 25, mechanism=mechanism, noise=noise)
     print(f"{mechanism}, {noise} noise: {len(died)} deaths over {stores} stores, before the steps {died}")
+    assert len(died) == 25
+    assert len(set(died)) > 5  # early and late in the stream
 
 
 def test_killed_while_the_setting_changes(lives, tmp_path):
