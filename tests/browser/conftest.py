@@ -19,3 +19,26 @@ def browser():
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def quiet(browser):
+    """Open a file on some screen once it is drawn, and on closing require quiet: no complaint, no further request."""
+    contexts, asked, requests, complaints = [], [], [], []
+
+    def open_page(address, drawn, **screen):
+        contexts.append(browser.new_context(**screen))
+        asked.append(address)
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(address)
+        page.locator(drawn).first.wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [url for url in requests if not url.startswith("data:")] == asked
+    assert complaints == []

@@ -29,26 +29,11 @@ def address(choice, tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, address):
-    """Open a page on some screen, and on closing require that it was quiet: no complaint, no request."""
-    contexts, asked, requests, complaints = [], [], [], []
-
+def opened(quiet, address):
     def open_page(where=address, **screen):
-        contexts.append(browser.new_context(**screen))
-        page = contexts[-1].new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(where)
-        asked.append(where)
-        page.locator("#over-epsilon .scatterlayer path.js-line").first.wait_for()
-        return page
+        return quiet(where, "#over-epsilon .scatterlayer path.js-line", **screen)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert requests == asked
-    assert complaints == []
+    return open_page
 
 
 def drawn(page, chart):

@@ -6,37 +6,28 @@ A screenshot of each view is written to the folder named by EVENTIDE_SCREENSHOTS
 from __future__ import annotations
 
 import os
-import shutil
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from running_service import configuration, event, running, stream
 
+from eventide.windows.workload import Query
+
 pytestmark = pytest.mark.browser
 
-QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
 DESKTOP = {"viewport": {"width": 1360, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 NASTY = '<img src=x onerror="document.title=1">&amp;<b>bold</b>'
 BINS = (*(f"road {number:04}" for number in range(1500)), "Harbour Bridge", NASTY)
 WINDOW = 5
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", *QUIET]
-        )
-        yield chromium
-        chromium.close()
+QUERIES = (Query(5, 1, "five minutes"), Query(10, 5, NASTY), Query(60, 60))
 
 
 @pytest.fixture
 def city(tmp_path):
-    settings = stream(tmp_path, bins=BINS, window=WINDOW, parameters={}, mechanism="ba")
+    asked = {"queries": QUERIES, "queries_epsilon": Fraction(1, 5), "queries_of": "total"}
+    settings = stream(tmp_path, bins=BINS, window=WINDOW, parameters={}, mechanism="ba", **asked)
     with running(configuration(tmp_path, [settings]), for_tests=False) as up:
         up.minute = 0
         for minute in range(12):
@@ -151,6 +142,26 @@ def test_the_gauge_agrees_with_the_ledger(opened, city):
     assert float(page.get_by_role("meter").get_attribute("aria-valuemax")) == ledger["epsilon"]
     length = float(page.locator("#gauge-fill").get_attribute("stroke-dasharray").split()[0])
     assert length == pytest.approx(100 * ledger["spent"] / ledger["epsilon"])
+
+
+def test_the_latest_answers_are_shown_with_their_noise(opened, city, pictures):
+    page = opened()
+    latest = {"query": "five minutes", "latest": 1}
+    rows = page.locator("#answers-body tr")
+    assert rows.count() == 3
+    for people in (400, 30):
+        let_a_minute_pass(city, people)
+        (answer,) = city.client("read").get("/v1/streams/city/answers", params=latest).json()["answers"]
+        noise = f"{round(2 * answer['variance'] ** 0.5):,}"
+        shown = f"{answer['values'][0]:,} ± {noise}"
+        has = "shown => document.getElementById('answers-body').rows[0].textContent.includes(shown)"
+        page.wait_for_function(has, arg=shown)
+        until = answer["until"][:16].replace("T", " ")
+        assert until in rows.nth(0).inner_text()
+    assert NASTY in rows.nth(1).inner_text()
+    assert "not due yet" in rows.nth(2).inner_text()
+    assert len(page.locator("#answers-body polyline").first.get_attribute("points").split()) > 5
+    page.locator("#answers").screenshot(path=pictures / "answers.png")
 
 
 def test_operators_figures_are_for_operators(opened, city, pictures):

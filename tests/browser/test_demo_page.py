@@ -24,25 +24,8 @@ def address(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, address):
-    """Open the page on some screen, and on closing require that it was quiet: no complaint, no request."""
-    contexts, requests, complaints = [], [], []
-
-    def open_page(**screen):
-        contexts.append(browser.new_context(**screen))
-        page = contexts[-1].new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
-        page.locator("#budget .scatterlayer path.js-line").first.wait_for()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert requests == [address] * len(contexts)
-    assert complaints == []
+def opened(quiet, address):
+    return lambda **screen: quiet(address, "#budget .scatterlayer path.js-line", **screen)
 
 
 def background(page):

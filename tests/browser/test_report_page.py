@@ -94,26 +94,9 @@ def rows(folder):
 
 
 @pytest.fixture
-def opened(browser, folder):
-    """Open the page on some screen, and on closing require that it was quiet: no complaint, no request."""
+def opened(quiet, folder):
     address = (folder / "report.html").as_uri()
-    contexts, requests, complaints = [], [], []
-
-    def open_page(**screen):
-        contexts.append(browser.new_context(**screen))
-        page = contexts[-1].new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(address)
-        page.locator("#cells-chart-4 .heatmaplayer image").wait_for()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert [request for request in requests if not request.startswith("data:")] == [address] * len(contexts)
-    assert complaints == []
+    return lambda **screen: quiet(address, "#cells-chart-4 .heatmaplayer image", **screen)
 
 
 def figures(rows, column, **wanted):

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 from eventide.bench import build_report, load_study, read_results, run_study
-from eventide.bench.report_drawings import DISTANCE, HeatMap
 from eventide.bench.report_field import read_field
-from eventide.bench.report_images import draw
 from eventide.bench.report_plotly import paint
 from eventide.bench.report_streams import read_shown
 from eventide.cli import main
+from eventide.display.drawings import DISTANCE, HeatMap
+from eventide.display.images import draw
 from eventide.errors import InputError
 
 STUDY = """\
@@ -75,7 +75,7 @@ def text_of(page):
 
 
 def charts_of(page):
-    return json.loads(re.search(r'id="charts">(.*?)</script>', page, re.DOTALL)[1])
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
 
 
 def with_rows(results, change):
@@ -230,10 +230,10 @@ def test_two_results_are_compared(results, folder):
 
 def test_images_show_the_values_of_the_page(report):
     for figure in report.figures:
-        axes = [each for each in draw(figure).axes if each.get_label() != "<colorbar>"]
+        axes = [each for each in draw(figure.title, figure.charts).axes if each.get_label() != "<colorbar>"]
         assert len(axes) >= len(figure.charts)
     curves = next(figure for figure in report.figures if figure.name == "curves-1")
-    lines = draw(curves).axes[0].get_lines()
+    lines = draw(curves.title, curves.charts).axes[0].get_lines()
     assert curves.charts[0].curves[0].y in [line.get_ydata().tolist() for line in lines]
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t
 
 from eventide.bench.report_compare import compare, shifts
-from eventide.bench.report_drawings import CHANGE, DISTANCE
+from eventide.display.drawings import CHANGE, DISTANCE
 from eventide.bench.report_field import Contest, Field, Setting, Stream
 from eventide.bench.report_figures import setting_labels
 from eventide.bench.report_findings import findings

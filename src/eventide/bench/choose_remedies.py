@@ -1,6 +1,7 @@
 """What one can do where nothing is worth publishing: more epsilon, a smaller window, longer steps, fewer bins, or both.
 
-Each remedy changes a plan by a factor and says how; None where it cannot go so far. Imports numpy and the trials.
+Each remedy changes a plan by a factor and says how; None where it cannot go so far. Imports numpy, `privacy` and the
+trials.
 """
 
 from __future__ import annotations

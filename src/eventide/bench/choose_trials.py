@@ -1,6 +1,7 @@
 """Trials of candidates on counts in memory: the cells of a study that nobody has to write down.
 
-A trial's noise follows from the seed, the candidate and the setting alone. Imports the study and its runner.
+A trial's noise follows from the seed, the candidate and the setting alone. Imports `privacy`, `mechanisms`, the study
+and its runner.
 """
 
 from __future__ import annotations

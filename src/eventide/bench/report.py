@@ -1,26 +1,22 @@
 """A report of a study's results: one page that says what they mean, shows it, and holds every number behind it.
 
 Numbers, words, drawings and their painters are the neighbours named report_*; here they are put in order. The page
-loads nothing from anywhere. Imports plotly's script and the neighbours.
+loads nothing from anywhere. Imports `errors`, `display` and the neighbours.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 
 from eventide.bench import report_figures as figures
 from eventide.bench import report_tables as tables
 from eventide.bench.report_compare import Change, compare, shifts
-from eventide.bench.report_drawings import Figure
 from eventide.bench.report_field import BASELINES, Contest, Field, read_field
 from eventide.bench.report_findings import findings
 from eventide.bench.report_html import Page, sentences, table
@@ -29,19 +25,20 @@ from eventide.bench.report_ranking import FEWEST_STREAMS, Rank, ranking
 from eventide.bench.report_reference import differences, read_reference
 from eventide.bench.report_streams import ShownStreams, read_shown
 from eventide.bench.report_verdict import about_changes, about_requirements, about_zeros, effect, verdict
-from eventide.bench.results import Results
+from eventide.bench.results import NOT_PRIVATE, Results
+from eventide.display.drawings import Figure
+from eventide.display.pages import embedded, filled
 from eventide.errors import InputError
 
 OURS = "tide"
 MOST_SHOWN = 4  # streams drawn next to their releases
-NOT_PRIVATE = "Results are figures about mechanisms, computed from true counts: they are not private releases."
 NO_INTERVALS = f"Fewer than {FEWEST_STREAMS} streams are too few for intervals."
 INTERVALS = (
     "Intervals are 95 % bootstrap intervals over streams: a stream is drawn with all of its settings, so they say how "
     "much the ranking owes to the choice of streams. A mechanism is as good as the best of a cell if the difference of "
     "their means lies within Student's 95 % interval over the repetitions."
 )
-MEANS = "Means over all cells in which a figure exists; docs/studies.md says what each of them is."
+MEANS = "Means over all cells in which a figure exists; docs/reference/metrics.md says what each of them is."
 TOGETHER = "Intervals of changes hold for all cells together with 95 % confidence."
 
 
@@ -228,16 +225,12 @@ def _further_tables(page: Page, material: Material) -> None:
 
 
 def _filled(page: Page, material: Material) -> str:
-    from plotly.offline import get_plotlyjs  # here, since a study's workers have no use for it
-
     about = material.results.about
     title = tomllib.loads(about["text"]).get("title")
     parts = {
         "title": html.escape(f"Study {about['study']}"),
         "about": html.escape(f"{title}. {NOT_PRIVATE}" if title else NOT_PRIVATE),
         "parts": "\n".join(page.parts),
-        "plotly": get_plotlyjs(),
-        "charts": json.dumps(page.charts).replace("<", "\\u003c"),
+        "data": embedded(page.charts),
     }
-    template = (files("eventide.bench") / "report_page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    return filled("eventide.bench", "report_page.html", parts)

@@ -1,6 +1,6 @@
 """The figures of a report, from its numbers: ranking, heat maps, error curves, streams, comparison.
 
-They are drawings, which the page and the image files paint. Imports numpy, the drawings and the numbers.
+They are drawings, which the page and the image files paint. Imports numpy, the drawings of `display` and the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import numpy as np
 
 from eventide.arrays import Floats
 from eventide.bench.report_compare import Change, geometric_mean
-from eventide.bench.report_drawings import (
+from eventide.bench.report_field import BASELINES, Contest, Field, Setting
+from eventide.bench.report_ranking import CONFIDENCE, Rank, student_quantile
+from eventide.bench.report_streams import Shown
+from eventide.bench.report_verdict import METRIC_NAMES, against_others
+from eventide.display.drawings import (
     CHANGE,
     DISTANCE,
     GREY,
@@ -25,10 +29,6 @@ from eventide.bench.report_drawings import (
     shown_briefly,
     style_of,
 )
-from eventide.bench.report_field import BASELINES, Contest, Field, Setting
-from eventide.bench.report_ranking import CONFIDENCE, Rank, student_quantile
-from eventide.bench.report_streams import Shown
-from eventide.bench.report_verdict import METRIC_NAMES, against_others
 
 BEST = "•"
 

@@ -1,6 +1,6 @@
 """The parts of a report's page as HTML: tables, figures, legends. Whatever is given is text, and is escaped.
 
-Imports the drawings and their painter for the page.
+Imports the drawings of `display` and their painter for the page.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from eventide.bench.report_drawings import Figure, HeatMap, Panel, Scale, Table
 from eventide.bench.report_plotly import paint
+from eventide.display.drawings import Figure, HeatMap, Panel, Scale, Table
 
 MARKS = {
     "circle-open": "○",

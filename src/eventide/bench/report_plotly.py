@@ -1,7 +1,7 @@
 """Paints drawings for the page, as what plotly's script takes: data and layout in plain lists and dictionaries.
 
 Colours of texts and lines that follow the page's light or dark scheme are left to the page. Plotly reads some HTML in
-texts, so names that come from results are escaped. Imports the drawings.
+texts, so names that come from results are escaped. Imports the drawings of `display`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import textwrap
 from typing import Any
 
-from eventide.bench.report_drawings import Chart, Curve, HeatMap, Panel, Scale, shown
+from eventide.display.drawings import Chart, Curve, HeatMap, Panel, Scale, shown
 
 ROW_HEIGHT = 17  # of a heat map, in pixels
 LINE_HEIGHT = 12  # of every further line of a row's label

@@ -1,6 +1,6 @@
 """Tables of a report that need no comparison: streams, requirements, what else was measured, versions.
 
-Imports numpy, the drawings' tables, the numbers and the results.
+Imports numpy, the tables of `display`, the numbers and the results.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from eventide.bench.report_compare import Change, Shift
-from eventide.bench.report_drawings import Table, percent, shown
 from eventide.bench.report_field import Field
 from eventide.bench.report_findings import Finding, Observed
 from eventide.bench.report_influence import Influence
 from eventide.bench.report_reference import WHY, Difference
 from eventide.bench.results import Results
+from eventide.display.drawings import Table, percent, shown
 
 COVERAGE = "coverage"
 MOST_CHANGES = 20

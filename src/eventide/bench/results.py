@@ -31,6 +31,7 @@ Summary = list[float | None]  # mean, standard deviation and 0.95 quantile over 
 CellFigures = list[Summary]  # of each metric
 
 FORMAT = 1
+NOT_PRIVATE = "Results are figures about mechanisms, computed from true counts: they are not private releases."
 METADATA = b"eventide"
 SCHEMA = pa.schema(
     [
@@ -65,6 +66,24 @@ class Results(NamedTuple):
 
     table: pa.Table
     about: dict[str, Any]
+
+    def plot(self, stream: str | None = None, metric: str | None = None) -> Any:
+        """A matplotlib figure of every mechanism's error divided by the best: a heat map of streams by mechanisms.
+
+        Of one stream, by its label or short name, the errors over w and over epsilon instead. metric: an error that was
+        measured, by default the first.
+        """
+        from eventide.bench.report_images import draw_results
+
+        return draw_results(self, stream, metric)
+
+    def __repr__(self) -> str:
+        return f"Results(study={self.about['study']!r}, rows={len(self.table)})"
+
+    def _repr_html_(self) -> str:
+        from eventide.bench.report_images import results_card
+
+        return results_card(self)
 
 
 def summary(values: Floats) -> Summary:

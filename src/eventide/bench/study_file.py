@@ -43,7 +43,6 @@ from eventide.bench.study import (
 )
 from eventide.bench.study_tables import StudyTables
 from eventide.bench.third_party import find_mechanism, is_third_party, why_refused
-from eventide.bench.toml_lines import TOP, Document, Entry
 from eventide.bench.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import names as filter_names
@@ -54,6 +53,7 @@ from eventide.privacy.noise import Seeded, Zero
 from eventide.streams.event_counts import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
+from eventide.toml_lines import TOP, Document, Entry
 from eventide.windows.registry import PLANNERS
 
 OPTIONS: dict[str, tuple[Callable[[float], bool], str]] = {

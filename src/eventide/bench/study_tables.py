@@ -1,6 +1,6 @@
 """The tables of a study document: every combination of what varies, values that are checked as they are taken.
 
-What is wrong is refused with its line. Imports the document, `errors` and the study's parts.
+What is wrong is refused with its line. Imports `errors`, `toml_lines`, `privacy` and the study's parts.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from eventide.bench.study import Setting, StudiedMechanism, StudiedStream
-from eventide.bench.toml_lines import Document, Entry
 from eventide.errors import EventideError
 from eventide.privacy.ledger import positive_integer
+from eventide.toml_lines import Document, Entry
 
 Value = TypeVar("Value")
 Part = TypeVar("Part", Setting, StudiedMechanism, StudiedStream)

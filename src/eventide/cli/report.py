@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eventide.cli.progress import naming
-from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.bench.report_ranking import Rank
@@ -68,7 +67,9 @@ def command(
     Example: eventide report results.parquet --out report.html
     """
     from eventide.bench import build_report, read_results
-    from eventide.bench.report_images import require_matplotlib, write_images
+    from eventide.bench.report_images import write_images
+    from eventide.cli.page import write_page
+    from eventide.display.images import require_matplotlib
 
     if figures is not None:
         require_matplotlib()
@@ -83,10 +84,7 @@ def command(
             data=data,
             tell=tell,
         )
-        try:
-            out.write_text(report.page, encoding="utf-8")
-        except OSError as problem:
-            raise InputError(f"cannot write {out}: {problem.strerror}; choose another --out") from None
+        write_page(out, report.page)
         images = []
         if figures is not None:
             tell("writing images")

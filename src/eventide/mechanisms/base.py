@@ -7,7 +7,8 @@
 
 The frame checks the counts, seals them, asks the four questions and ends the step. All arrays inside have a leading
 axis for replicas: decisions and amounts are columns `(R, 1)`, or `(R, d)` where bins differ; values are `(R, d)`.
-Imports numpy, `filters` and `privacy`.
+A mechanism never sees raw counts: it passes sealed steps on to the meter. Imports numpy, `filters` and `privacy`; what
+saves and shows a mechanism when that is asked for.
 """
 
 from __future__ import annotations
@@ -203,6 +204,11 @@ class Mechanism(Stateful, abc.ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(epsilon={self.epsilon:g}, window={self.window}, bins={self.size})"
+
+    def _repr_html_(self) -> str:
+        from eventide.mechanisms.showing import mechanism_card
+
+        return mechanism_card(self)
 
     def save(self) -> bytes:
         """Everything needed to go on from this step, as bytes that `eventide.load` reads."""

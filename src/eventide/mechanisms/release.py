@@ -1,14 +1,19 @@
-"""What a mechanism gives out at each step. Imports numpy types only."""
+"""What a mechanism gives out at each step: private numbers, and nothing that was not released.
+
+Imports numpy and `arrays`; what shows a release when that is asked for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from eventide.arrays import Array, Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Release:
     """One step's release: everything in it may leave the house.
 
@@ -30,3 +35,17 @@ class Release:
         inner = {f.name: getattr(self, f.name) for f in fields(self)}
         plain = {name: value[0] for name, value in inner.items() if name != "step" and value is not None}
         return Release(self.step, **plain | {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])})
+
+    def __repr__(self) -> str:
+        shown = {name: _brief(getattr(self, name)) for name in ("fresh", "spent", "values")}
+        return f"Release(step={self.step}, {', '.join(f'{name}={text}' for name, text in shown.items())})"
+
+    def _repr_html_(self) -> str:
+        from eventide.mechanisms.showing import release_card
+
+        return release_card(self)
+
+
+def _brief(value: Any) -> str:
+    """A number or an array on one line, the middle of a long one left out."""
+    return np.array2string(np.asarray(value), threshold=8, precision=4, separator=", ").replace("\n", "")

@@ -1,24 +1,75 @@
-"""A whole matrix of counts through a mechanism. Imports numpy and the frame."""
+"""A whole matrix of counts through a mechanism, and what came out of it.
+
+A run keeps releases and charges, never the counts: everything in it may leave the house. Imports numpy, `errors` and
+the frame; what shows a run when that is asked for.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from eventide.arrays import Bools, Floats
+from eventide.arrays import Array, Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
-    """The releases of T steps: `values` `(T, d)`, `fresh` `(T,)`, `spent` `(T,)`; a leading axis R with replicas."""
+    """The releases of T steps: `values` `(T, d)`, `fresh` `(T,)`, `spent` `(T,)`; a leading axis R with replicas.
+
+    `low` and `high` `(T, d)` are the ends of an interval around the values, where the filter knows one. `bins` are the
+    names of the bins, `begin` is the step of the first release.
+    """
 
     values: Floats
     fresh: Bools
     spent: Floats
+    bins: tuple[str, ...]
+    begin: int = 0
+    low: Floats | None = None
+    high: Floats | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were released."""
+        return int(self.values.shape[-2])
+
+    @property
+    def replicas(self) -> int:
+        """How many copies ran side by side."""
+        return 1 if self.values.ndim == 2 else len(self.values)
+
+    def replica(self, number: int) -> Run:
+        """The run of one replica, without the leading axis."""
+        if not 0 <= number < self.replicas:
+            raise InputError(f"there is no replica {number}; this run has {self.replicas}, counted from 0")
+        if self.values.ndim == 2:
+            return self
+        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high")}
+        return replace(self, **{name: array[number] for name, array in arrays.items() if array is not None})
+
+    def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
+        """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
+
+        bins: names of those to draw; by default the few with the largest releases. truth: the true counts `(T, d)`, to
+        be drawn beside; who gives them says that they are public.
+        """
+        from eventide.mechanisms.showing import draw_run
+
+        return draw_run(self, bins, truth, replica)
+
+    def __repr__(self) -> str:
+        replicas = f", replicas={self.replicas}" if self.replicas > 1 else ""
+        return f"Run(steps={self.steps}, bins={len(self.bins)}, looks={np.count_nonzero(self.fresh)}{replicas})"
+
+    def _repr_html_(self) -> str:
+        from eventide.mechanisms.showing import run_card
+
+        return run_card(self)
 
 
 def run(mechanism: Mechanism, matrix: Any) -> Run:
@@ -37,13 +88,18 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
         raise InputError("a run takes a matrix of steps and bins (or of replicas, steps and bins)")
     if counts.shape[-1] != mechanism.size or (each_its_own and len(counts) != mechanism.replicas):
         raise InputError(f"a matrix of shape {counts.shape} does not fit {mechanism!r}")
-    steps = counts.shape[1] if each_its_own else counts.shape[0]
-    values = np.empty((mechanism.replicas, steps, mechanism.size))
-    fresh = np.empty((mechanism.replicas, steps), dtype=np.bool_)
-    spent = np.empty((mechanism.replicas, steps))
+    begin, steps = mechanism.step, counts.shape[-2]
+    shape = (mechanism.replicas, steps)
+    kept: dict[str, Array] = {
+        "values": np.empty((*shape, mechanism.size)),
+        "fresh": np.empty(shape, dtype=np.bool_),
+        "spent": np.empty(shape),
+    }
     for t in range(steps):
         release = mechanism.release(counts[:, t] if each_its_own else counts[t])
-        values[:, t], fresh[:, t], spent[:, t] = release.values, release.fresh, release.spent
-    if mechanism.replicas == 1:
-        return Run(values[0], fresh[0], spent[0])
-    return Run(values, fresh, spent)
+        if release.low is not None and "low" not in kept:
+            kept |= {end: np.full((*shape, mechanism.size), np.nan) for end in ("low", "high")}
+        for name, array in kept.items():
+            array[:, t] = getattr(release, name)
+    whole = Run(**kept, bins=mechanism.bins, begin=begin)
+    return whole if mechanism.replicas > 1 else whole.replica(0)

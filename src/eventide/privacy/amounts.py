@@ -2,6 +2,7 @@
 
 Integers make "no window is over epsilon" an exact statement. A float is read through its shortest decimal form, so 0.3
 means three tenths, and whatever does not fit the grid is rounded down: a plan may waste a nano, never overspend one.
+Imports numpy, `arrays` and `errors`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,16 @@ def exact(value: Amount) -> Fraction:
         raise TypeError
     except (TypeError, ValueError, OverflowError, ZeroDivisionError):
         raise InputError(f"{value!r} is not a number that epsilon can be; give one such as 1, 0.3 or '1/3'") from None
+
+
+def number(value: object) -> float:
+    """`value` if it is a real number; else NaN, which is neither above nor below anything.
+
+    >>> 0 <= number("abc"), 0 <= number(3)
+    (False, True)
+    """
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return value if real else math.nan  # type: ignore[return-value]
 
 
 def nano(epsilon: Amount) -> int:

@@ -1,4 +1,8 @@
-"""The sparse-vector grouper behind the measurement "test" over deviations. Imports numpy, `arrays` and `privacy`."""
+"""The sparse-vector grouper behind the measurement "test" over deviations.
+
+It holds true counts of open groups and gives out one bit for each bin and step; why that is private stands with the
+class. Imports numpy, `arrays` and `privacy`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What is promised, as fields and as one sentence. Imports nothing but the standard library."""
+"""What is promised, as fields and as one sentence.
+
+The sentence says everything that a reader must know: whose events, how many steps, what is taken on trust, and first of
+all if nothing is promised. Imports the standard library; what shows it in a notebook when that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +39,8 @@ class Guarantee:
         if self.not_private:
             return f"NOT PRIVATE ({self.not_private}): with private noise, {sentence}"
         return sentence[0].upper() + sentence[1:]
+
+    def _repr_html_(self) -> str:
+        from eventide.privacy.showing import guarantee_card
+
+        return guarantee_card(self)

@@ -8,7 +8,7 @@ keeps all windows within it, and its largest value so far is the worst window. I
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,33 @@ class WindowLedger(Stateful):
     def charged(self) -> float | Floats:
         """What the current step was charged, in epsilon, with the spans that opened at it."""
         return self._shown(self._point + self._peak + self._opened)
+
+    def window_charges(self) -> tuple[int, Ints, Ints]:
+        """The first step of the window that ends now; what each of its steps was charged; what open spans hold.
+
+        In nano-epsilon, of shapes `(steps, R, accounts)` and `(R, accounts)`. A span that was closed stands at the step
+        of its close, and all together are what the window holds.
+        """
+        first = max(0, self.step - self.window + 1)
+        past = self._rows[np.arange(first, self.step) % self.window]
+        spans = sum(self._open.values(), self._nothing)
+        return first, np.concatenate([past, (self._point + self._peak + self._closed)[None]]), spans
+
+    def plot(self) -> Any:
+        """What the steps of the window that ends now were charged, and their sum, as a matplotlib figure."""
+        from eventide.privacy.showing import draw_ledger
+
+        return draw_ledger(self)
+
+    def __repr__(self) -> str:
+        left, worst = np.min(self.left()), np.max(self.worst_window())
+        settings = f"epsilon={self.epsilon:g}, window={self.window}, step={self.step}"
+        return f"{type(self).__name__}({settings}, left={left:g}, worst_window={worst:g})"
+
+    def _repr_html_(self) -> str:
+        from eventide.privacy.showing import ledger_card
+
+        return ledger_card(self)
 
     def charge(self, amount: int | Ints) -> None:
         """Charge `amount` to the current step, or refuse and change nothing."""

@@ -1,4 +1,7 @@
-"""What the meter hands out: private numbers with their noise scales. Imports numpy and `arrays`."""
+"""What the meter hands out: private numbers with their noise scales.
+
+Nothing in it was not paid for. Imports `arrays`.
+"""
 
 from __future__ import annotations
 

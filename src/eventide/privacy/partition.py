@@ -1,4 +1,8 @@
-"""Disjoint groups of bins, one division for each replica. Imports numpy and `arrays`."""
+"""Disjoint groups of bins, one division for each replica.
+
+Promises that a bin is in one group at most, on which the scale of group sums rests. Imports numpy, `arrays` and
+`errors`.
+"""
 
 from __future__ import annotations
 

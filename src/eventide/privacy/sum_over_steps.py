@@ -1,4 +1,8 @@
-"""The sealed accumulator behind the measurement "sum over steps". Imports numpy, `arrays` and `state`."""
+"""The sealed accumulator behind the measurement "sum over steps".
+
+It holds true sums, which the meter reads once and then begins anew; why that is private stands with the class. Imports
+numpy, `arrays` and `state`.
+"""
 
 from __future__ import annotations
 

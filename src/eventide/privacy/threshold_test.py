@@ -1,4 +1,8 @@
-"""The sparse-vector run behind the measurement "test" over distances. Imports numpy, `arrays` and `state`."""
+"""The sparse-vector run behind the measurement "test" over distances.
+
+It holds the noise of a run's threshold, which is never shown; why a run is private stands with the class. Imports
+numpy, `arrays` and `state`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What a report draws, before anybody draws it: panels of curves, heat maps, and figures made of them.
+"""What is drawn, before anybody draws it: panels of curves, heat maps, and figures made of them.
 
-The page and the image files are two painters of the same drawings, so that both show the same values. Imports numpy.
+Image files, notebooks and pages are painted from the same drawings, so that all show the same values. A drawing holds
+what may be seen and nothing else. Imports numpy and `arrays`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from eventide.arrays import Floats
+import numpy as np
+
+from eventide.arrays import Array, Floats
 
 MARKERS = ("square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down", "pentagon")
 COLOURS = (
@@ -27,6 +30,7 @@ COLOURS = (
     "#4f6bd6",
 )
 GREY = "#8a96a3"
+LONGEST_NAME = 60
 
 
 class Table(NamedTuple):
@@ -46,7 +50,7 @@ class Style(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points, perhaps with an interval around each."""
+    """Points, perhaps with an interval around each; the intervals of a plain line are a band."""
 
     name: str
     style: Style
@@ -122,6 +126,27 @@ class Figure:
     table: Table
 
 
+def stepped(begin: int, values: Array) -> tuple[list[float], list[float]]:
+    """A curve that stays level through each step, of which `begin` is the first.
+
+    >>> stepped(7, np.array([1, 3]))
+    ([6.5, 7.5, 7.5, 8.5], [1.0, 1.0, 3.0, 3.0])
+    """
+    edges = begin - 0.5 + np.arange(len(values) + 1)
+    return np.repeat(edges, 2)[1:-1].tolist(), np.repeat(values, 2).astype(np.float64).tolist()
+
+
+def largest(values: Array, most: int) -> list[int]:
+    """The places of the largest values, largest first; of no more than `most` values, all in their order.
+
+    >>> largest(np.array([3, 1, 2]), 3), largest(np.array([3, 1, 4]), 2)
+    ([0, 1, 2], [2, 0])
+    """
+    if len(values) <= most:
+        return list(range(len(values)))
+    return [int(place) for place in np.argsort(-values, kind="stable")[:most]]
+
+
 def style_of(column: int, baseline: bool) -> Style:
     """The look of the mechanism in that column of a field; baselines are circles."""
     return Style(
@@ -153,6 +178,16 @@ def shown_briefly(value: float) -> str:
     if math.isnan(value):
         return ""
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+def shortened(name: str) -> str:
+    """A name on one line, cut where it is too long to be read at a glance.
+
+    >>> shortened("two\\nlines"), shortened("a" * 100) == "a" * 59 + "…"
+    ('two lines', True)
+    """
+    line = " ".join(name[: 4 * LONGEST_NAME].split())
+    return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
 
 
 def percent(part: float) -> str:

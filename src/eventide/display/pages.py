@@ -1,0 +1,39 @@
+"""Self-contained pages: a template of a package, filled, with the head, the style and the scripts that all pages share.
+
+A page loads nothing from anywhere, and says so to the browser. Imports the standard library, and plotly for its script
+when a page is filled.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+
+def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
+    """The template of a package with every `{{slot}}` replaced by its part, which must be HTML already.
+
+    Known to all templates are `{{head}}`, from the first line to the common style; `{{plotly}}`, the script that draws;
+    and `{{charts}}`, which reads the JSON in the element `data` and draws in the page's colours.
+    """
+    from plotly.offline import get_plotlyjs  # here, since whoever makes no page has no use for it
+
+    known = {
+        "head": _read("eventide.display", "page_head.html"),
+        "charts": _read("eventide.display", "page_charts.js"),
+        "plotly": get_plotlyjs(),
+        **parts,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: str(known[slot[1]]), _read(package, template))
+
+
+def embedded(data: Any) -> str:
+    """Data as JSON that may stand inside a script of a page, whatever its texts hold."""
+    return json.dumps(data).replace("<", "\\u003c")
+
+
+def _read(package: str, name: str) -> str:
+    return (files(package) / name).read_text(encoding="utf-8")
