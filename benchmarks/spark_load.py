@@ -4,7 +4,7 @@ The same CSV files of events (10-second steps, 1,000 bins) go through: plain win
 bound nobody; our bounded counts; and the publisher with mechanism, ledger, store and sink. Sessions and compiled code
 are warm, every other round goes backwards, and the best of each counts. Needs the extra `spark` and Java.
 
-    python benchmarks/spark_load.py [--events 5000000] [--rounds 2] [--master local[2]]
+    python benchmarks/spark_load.py [--events 5000000] [--rounds 4] [--master local[2]]
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ def measured(
 def main() -> None:
     parser = argparse.ArgumentParser(description="Speed of the Spark engine.")
     parser.add_argument("--events", type=int, default=5_000_000)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--master", default="local[2]")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         few, many = Path(scratch) / "few", Path(scratch) / "many"
-        write(few, 20_000)
+        write(few, asked.events // 5)
         write(many, asked.events)
         spark = session(asked.master)
         jobs = (plain, bounded, whole)

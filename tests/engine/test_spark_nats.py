@@ -32,41 +32,54 @@ def send(nats, users):
 
 
 class Failing(Sink):
-    """A sink that cannot take anything, and whose failure ends the work."""
+    """A sink that takes nothing once Spark has committed its second batch, and whose failure ends the work."""
 
     name = "failing"
 
+    def __init__(self, commits):
+        self.commits = commits
+
     def send(self, step, release):
-        raise RuntimeError("no")
+        if (self.commits / "1").exists():
+            raise RuntimeError("no")
 
 
-def test_each_message_counts_once_though_a_batch_comes_again(spark, nats, tmp_path):
-    """A source that remembers its place in memory would begin anew here, and count messages twice."""
-    start = datetime.now(UTC).replace(microsecond=0)
+def test_each_message_counts_once_though_a_batch_comes_again(spark, nats, tmp_path, monkeypatch):
+    """A source that remembers its place in memory would begin anew here, and count messages twice.
+
+    Whoever is slow is not late: a step waits for a minute, and only the driver's clock is beyond that.
+    """
+    start = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=70)
     open_store(tmp_path / "store.db", for_tests=True).close()
+    commits = tmp_path / "store.db.spark" / "checkpoint" / "commits"
+    monkeypatch.setattr("eventide.engines.spark_query._now", lambda: time.time_ns() // 1000 + 70_000_000)
 
-    def publishing(sinks=()):
-        time.sleep(2.5)  # so that the steps of what was sent are over
-        return publish(
+    def publish_all(sinks=()):
+        publish(
             read_nats(spark, f"{nats.address}/EVENTS?subject=events.city", COLUMNS, max_messages=30),
             mechanism=ev.Uniform(epsilon=1, window=3, bins=BINS, sensitivity=4, noise=ev.noise.Zero()),
             store=tmp_path / "store.db",
             start=start.isoformat(),
             step="1s",
+            late="1min",
             user="user",
             bin="bin",
             arrival="arrival",
             skew="1s",
             available_now=True,
             sinks=sinks,
-        )
+        ).await_termination()
 
-    send(nats, range(100))
+    send(nats, range(60))
+    time.sleep(1.1)  # so that the third batch brings a step to its end
+    send(nats, range(60, 100))
     with pytest.raises(RuntimeError, match="no"):
-        publishing([Failing()]).await_termination()
+        publish_all([Failing(commits)])
+    assert not (commits / "2").exists()
     nats.send("events.city", [b"not json", [1, 2]])
     send(nats, range(100, 200))
-    publishing().await_termination()
+    publish_all()
+    assert (commits / "6").exists()
     counts = [json.loads(release)["values"] for _, release in stored(tmp_path / "store.db")[0]]
     assert [sum(column) for column in zip(*counts, strict=True)] == [4] * 50
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from spark_cluster import PATIENCE
 from spark_driver import frame, mechanism
 from spark_events import BINS, check_store, new_life, releases_of_one_machine, stored, write_events
 
@@ -87,7 +88,7 @@ def test_an_idle_stream_closes_steps_on_time(spark, arriving, tmp_path):
         until=until.isoformat(),
         skew="1s",
     )
-    publishing.await_termination(120)
+    assert publishing.await_termination(PATIENCE)
     assert datetime.now(UTC) > until + timedelta(seconds=1)
     assert [sum(values) for values in map(values_of, stored(life["store"])[0])] == [3, 0, 0]
 

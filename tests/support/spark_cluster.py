@@ -10,13 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+from nats_server import free_port
+
 PATIENCE = 900  # seconds
+SHORT_LIVED = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # half the work of starting
 DRIVER = Path(__file__).with_name("spark_driver.py")
 
 
 def environment(**more):
-    """What Spark needs to stay on loopback and with this Python."""
-    return os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"} | more
+    """What Spark needs to stay on loopback and with this Python, and for Javas that live only seconds to start soon."""
+    return os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **SHORT_LIVED} | more
 
 
 def wait_for(happens, what):
@@ -25,12 +28,6 @@ def wait_for(happens, what):
         assert time.monotonic() < until, f"{what} does not happen"
         time.sleep(0.1)
     return found
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def children(process):
@@ -70,15 +67,15 @@ class Cluster:
     def start(self):
         self._start("master", "master.Master", "--port", str(self.port))
         wait_for(self._answers, "the start of the master")
-        for name in ("first", "second"):
-            self.start_worker(name)
+        self.start_workers("first", "second")
         return self
 
-    def start_worker(self, name):
-        before = self._registered()
-        work = self.folder / name
-        self._start(name, "worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", str(work), self.address)
-        wait_for(lambda: self._registered() > before, "the registration of a worker")
+    def start_workers(self, *names):
+        expected = self._registered() + len(names)
+        for name in names:
+            work = str(self.folder / name)
+            self._start(name, "worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", work, self.address)
+        wait_for(lambda: self._registered() == expected, "the registration of workers")
 
     def kill_worker(self, name):
         kill_whole(self.processes[name].pid)

@@ -9,16 +9,16 @@ arrived, the clock must not close steps. May import `live`; needs the extras `sp
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from eventide.errors import InputError
+from eventide.live.sources.line_formats import json_object
 from eventide.live.sources.nats_address import NatsConnection, parse_address
+from eventide.live.sources.nats_stream import Look, Message, check_place, fetched, is_exhausted, look, subscribed
 from eventide.live.texts import texts
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ARRIVAL = "arrival"
 AT_A_TIME = 5_000  # messages that are asked for at once
-PATIENCE = 2.0  # seconds
+FETCH_SECONDS = 2.0  # until it is asked whether there are more
 
 Offset = dict[str, Any]
 
@@ -45,14 +45,6 @@ def read_nats(spark: SparkSession, address: str, columns: list[str], *, max_mess
     return reader.option("partitions", spark.sparkContext.defaultParallelism).load()
 
 
-class _Look(NamedTuple):
-    """What a server says about a stream: when it was made and what it holds."""
-
-    created: str
-    first: int
-    last: int
-
-
 class SequenceReader:
     """What Spark asks of a stream of messages with sequence numbers; an offset names the last message before it."""
 
@@ -63,20 +55,14 @@ class SequenceReader:
 
     def initialOffset(self) -> Offset:
         """Before the first message that the stream holds."""
-        look = self._look()
-        return {"created": look.created, "sequence": max(look.first - 1, 0)}
+        found = self._look()
+        return {"created": found.created, "sequence": max(found.first - 1, 0)}
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:
         """Where the batch that begins at `start` ends."""
-        look = self._look()
-        if start["created"] != look.created:
-            raise InputError("the NATS stream is not the one that was read before; it was deleted and made anew")
-        if look.first > start["sequence"] + 1:
-            raise InputError(
-                f"the NATS stream no longer holds the message after {start['sequence']}; let it keep messages for "
-                "longer than a step with its lateness"
-            )
-        end = min(look.last, start["sequence"] + getattr(limit, "max_rows", self._max_messages))
+        found = self._look()
+        check_place(found, **start)
+        end = min(found.last, start["sequence"] + getattr(limit, "max_rows", self._max_messages))
         if self._target is not None:
             end = min(end, self._target)
         return start | {"sequence": max(end, start["sequence"])}
@@ -102,14 +88,13 @@ class SequenceReader:
         """The messages after one and up to another, as Arrow batches."""
         after, last = partition.value
         with closing(NatsConnection(parse_address(self._address))) as connection:
-            subscription = connection.wait(_subscribed(connection, after))
+            subscription = connection.wait(subscribed(connection, after))
             while after < last:
-                messages, exhausted = connection.wait(_fetched(subscription, after))
-                stamped = [(message.data, *_stamp(message)) for message in messages]
-                yield self._batch([(data, appended) for data, sequence, appended in stamped if sequence <= last])
-                if exhausted:
+                messages = connection.wait(fetched(subscription, min(AT_A_TIME, last - after), FETCH_SECONDS))
+                yield self._batch([message for message in messages if message.sequence <= last])
+                after = messages[-1].sequence if messages else after
+                if connection.wait(is_exhausted(subscription, after)):  # the rest is of other subjects
                     return
-                after = stamped[-1][1] if stamped else after
 
     def commit(self, end: Offset) -> None:
         """The stream keeps messages by its own rules."""
@@ -117,67 +102,16 @@ class SequenceReader:
     def stop(self) -> None:
         """Nothing is held."""
 
-    def _look(self) -> _Look:
+    def _look(self) -> Look:
         with closing(NatsConnection(parse_address(self._address))) as connection:
-            return _look(connection)
+            found: Look = connection.wait(look(connection))
+            return found
 
-    def _batch(self, rows: list[tuple[bytes, int]]) -> Any:
-        objects = [_object(data) for data, _ in rows]
+    def _batch(self, messages: list[Message]) -> Any:
+        objects = [json_object(message.data) or {} for message in messages]
         arrays = [texts([one.get(name) for one in objects]).cast(pa.string()) for name in self._columns]
-        arrival = pa.array([appended for _, appended in rows], pa.timestamp("us", "UTC"))
+        arrival = pa.array([message.appended for message in messages], pa.timestamp("us", "UTC"))
         return pa.RecordBatch.from_arrays([*arrays, arrival], [*self._columns, ARRIVAL])
-
-
-def _look(connection: NatsConnection) -> _Look:
-    import nats
-
-    stream = connection.address.stream
-    try:
-        info = connection.wait(connection.stream.stream_info(stream))
-    except nats.js.errors.NotFoundError:
-        raise InputError(f"NATS has no stream {stream}; make it, or correct the address") from None
-    return _Look(str(info.created), info.state.first_seq, info.state.last_seq)
-
-
-async def _subscribed(connection: NatsConnection, after: int) -> Any:
-    """A consumer that begins behind a message, and that the server forgets soon."""
-    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-
-    config = ConsumerConfig(
-        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-        opt_start_seq=after + 1,
-        ack_policy=AckPolicy.NONE,
-        inactive_threshold=30.0,
-    )
-    address = connection.address
-    return await connection.stream.pull_subscribe(address.subject, stream=address.stream, config=config)
-
-
-async def _fetched(subscription: Any, after: int) -> tuple[list[Any], bool]:
-    """Some of the messages behind one, and whether there are no more, on the server or on their way."""
-    import nats
-
-    try:
-        messages = await subscription.fetch(AT_A_TIME, PATIENCE)
-    except nats.errors.TimeoutError:
-        messages = []
-    reached = _stamp(messages[-1])[0] if messages else after
-    consumer = await subscription.consumer_info()
-    return messages, not consumer.num_pending and consumer.delivered.stream_seq <= reached
-
-
-def _stamp(message: Any) -> tuple[int, int]:
-    """Sequence number and append time in microseconds, from the subject for answers."""
-    *_, sequence, _, appended, _ = message.reply.split(".")
-    return int(sequence), int(appended) // 1000
-
-
-def _object(data: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _source_class() -> Any:

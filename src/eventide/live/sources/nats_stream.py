@@ -1,0 +1,97 @@
+"""A stream of a NATS server as its readers see it: what it holds, and its messages with number and append time.
+
+A reader's place is the number of the last message it has read, in the stream that was made at a given time. Shared by
+whatever reads events from NATS; may import `errors` and its neighbours, and needs the extra `nats`.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from eventide.errors import InputError
+from eventide.live.sources.nats_address import NatsConnection
+
+PATIENCE = 5.0  # seconds until an answer is no longer waited for
+
+
+class Look(NamedTuple):
+    """What a server says about a stream: when it was made, what it holds, and the server's own time."""
+
+    created: str
+    first: int
+    last: int
+    now: int  # microseconds
+
+
+class Message(NamedTuple):
+    """A message, its number in the stream, and when the stream got it, in microseconds."""
+
+    data: bytes
+    sequence: int
+    appended: int
+
+
+async def look(connection: NatsConnection) -> Look:
+    """Ask the server about the stream."""
+    stream = connection.address.stream
+    answer = await connection.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", PATIENCE)
+    found = json.loads(answer.data)
+    if "error" in found:
+        raise InputError(f"NATS has no stream {stream}; make it, or correct the address")
+    state = found["state"]
+    return Look(found["created"], state["first_seq"], state["last_seq"], _microseconds(found["ts"]))
+
+
+def check_place(found: Look, created: str, sequence: int) -> None:
+    """Refuse to go on behind a message, unless the stream is the one it was read from and holds what comes next."""
+    if created != found.created:
+        raise InputError(
+            "the NATS stream is not the one that was read before; it was deleted and made anew, so events of open "
+            "steps are missing"
+        )
+    if found.first > sequence + 1:
+        raise InputError(
+            f"the NATS stream no longer holds the message after {sequence}; let it keep messages for longer than a "
+            "step with its lateness"
+        )
+
+
+async def subscribed(connection: NatsConnection, after: int) -> Any:
+    """A consumer that begins behind a message, and that the server forgets when nobody asks it."""
+    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+    config = ConsumerConfig(
+        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+        opt_start_seq=after + 1,
+        ack_policy=AckPolicy.NONE,
+        inactive_threshold=300.0,
+    )
+    address = connection.address
+    return await connection.stream.pull_subscribe(address.subject, stream=address.stream, config=config)
+
+
+async def fetched(subscription: Any, most: int, timeout: float) -> list[Message]:
+    """The next messages; none if none comes in time."""
+    try:
+        return [_message(raw) for raw in await subscription.fetch(most, timeout)]
+    except TimeoutError:  # of nats-py or of asyncio, whichever was first
+        return []
+
+
+async def is_exhausted(subscription: Any, sequence: int) -> bool:
+    """Whether there are no more messages behind one, on the server or on their way."""
+    consumer = await subscription.consumer_info()
+    return not consumer.num_pending and consumer.delivered.stream_seq <= sequence
+
+
+def _message(raw: Any) -> Message:
+    """The server writes into the subject for answers: ...<sequence>.<of the consumer>.<time>.<pending>."""
+    *_, sequence, _, nanoseconds, _ = raw.reply.split(".")
+    return Message(raw.data, int(sequence), int(nanoseconds) // 1000)
+
+
+def _microseconds(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    return int(moment.timestamp()) * 1_000_000 + moment.microsecond
