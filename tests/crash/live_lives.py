@@ -16,11 +16,12 @@ import traceback
 from pathlib import Path
 
 import eventide as ev
-from eventide.live import faults, publisher
+from eventide.live import answering, faults, publisher
 from eventide.live.open_store import open_store
 from eventide.live.sources import growing_file, line_file
 
 BINS = ["north", "south", "harbour"]
+QUERIES = (ev.Query(4, 2), ev.Query(9, 3), ev.Query(12, 12))
 LONGEST_LIFE = 60.0  # seconds; nothing here should hang
 
 
@@ -28,7 +29,7 @@ def live(life):
     """Publish until the feed ends or death comes."""
     faults._point, _, count = life["fault"].partition(":")
     faults._passings_left = int(count or 1)
-    publisher.SNAPSHOT_EVERY = 8  # so that each life meets some
+    publisher.SNAPSHOT_EVERY = answering.SNAPSHOT_EVERY = 8  # so that each life meets some
     line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     if life["source"] == "-":
@@ -36,7 +37,7 @@ def live(life):
     zero = life["noise"] == "zero"
     mechanism = ev.mechanism(
         life["mechanism"],
-        epsilon=1,
+        epsilon=1 if life["queries_of"] is None else 0.6,
         window=life["window"],
         bins=BINS,
         sensitivity=life["most"],
@@ -44,8 +45,9 @@ def live(life):
     )
     store = open_store(life["store"], for_tests=zero)
     sinks = [*life["sinks"], "-"]
+    questions = None if life["queries_of"] is None else ev.Questions(QUERIES, 0.4, life["queries_of"])
     with ev.Publisher(
-        life["source"], mechanism, store, sinks, new_epoch=life["new_epoch"], **life["feed"]
+        life["source"], mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **life["feed"]
     ) as publishing:
         publishing.run(until=life["until"])
 
@@ -73,7 +75,8 @@ def warm_up():
         path = Path(folder, "events.csv")
         path.write_text("timestamp,user,bin\n2024-01-01T00:00:00Z,somebody,north\n")
         mechanism = ev.Uniform(epsilon=1, window=1, bins=BINS)
-        with ev.Publisher(path, mechanism, step="1h", user="user") as publishing:
+        questions = ev.Questions(QUERIES, 1)
+        with ev.Publisher(path, mechanism, step="1h", user="user", questions=questions) as publishing:
             publishing.run()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 from running_service import configuration, stream
@@ -16,6 +17,7 @@ from running_service import configuration, stream
 from eventide.live import faults
 from eventide.service.server import serve
 from eventide.service.service import Service
+from eventide.windows.workload import Query
 
 
 class FileClock:
@@ -36,7 +38,8 @@ class FileClock:
 def live(folder, fault):
     faults._point, _, count = fault.partition(":")
     faults._passings_left = int(count or 1)
-    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", user=None)])
+    asked = {"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2), "queries_of": "total"}
+    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", user=None, **asked)])
     service = Service(config, FileClock(folder / "clock"), for_tests=True)
     serve(service, lambda address: print(os.getpid(), address, flush=True))
 

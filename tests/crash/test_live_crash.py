@@ -52,12 +52,21 @@ FILE = {
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "noise"),
-    [("uniform", "zero"), ("uniform", "secure"), ("ba", "zero"), ("rg", "zero"), ("dsat", "zero")],
+    ("mechanism", "noise", "queries_of"),
+    [
+        ("uniform", "zero", None),
+        ("uniform", "secure", None),
+        ("ba", "zero", None),
+        ("rg", "zero", None),
+        ("dsat", "zero", None),
+        ("ba", "zero", "bins"),
+        ("uniform", "secure", "total"),
+    ],
 )
-def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise):
+def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise, queries_of):
     write_events(tmp_path / "events.csv", seed=1)
-    life, twin = new_life(tmp_path, tmp_path / "events.csv", mechanism=mechanism, noise=noise, **FILE)
+    setting = {"mechanism": mechanism, "noise": noise, "queries_of": queries_of}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", **setting, **FILE)
     for number, point in enumerate(OF_A_FILE):
         passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 3
         assert lives(life, fault=f"{point}:{passings}") == KILLED, point
@@ -66,6 +75,15 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise)
         check_like_twin(lives, life, twin, tmp_path, STEPS)
     else:
         check(life, STEPS, tmp_path)
+    answers = [each["end"] for _, line in stored(life["store"])[0] for each in json.loads(line).get("answers", ())]
+    assert len(answers) == (0 if queries_of is None else 29 + 18 + 5)  # every window that ends in 60 steps
+
+
+@pytest.mark.parametrize("noise", ["zero", "secure"])
+def test_answers_outlive_deaths_at_random_moments(lives, tmp_path, noise):
+    setting = {"mechanism": "uniform", "noise": noise, "queries_of": "total"}
+    died, _ = die_at_random(lives, tmp_path, random.Random(8), 5, **setting)
+    assert len(died) == 5
 
 
 def die_at_random(lives, folder, chance, deaths, **setting):

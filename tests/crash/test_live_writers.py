@@ -1,4 +1,4 @@
-"""Two processes and one store: the second is refused, and one that was paused and taken over commits nothing."""
+"""Two processes and one store: the second is refused, and one that was paused and taken over writes nothing."""
 
 import os
 import signal
@@ -9,7 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from eventide.errors import StoreError
+import eventide as ev
+from eventide.errors import InputError, StoreError
+from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
 from eventide.live.store import Commit, Setting
 from eventide.live.verification import verify
@@ -40,10 +42,29 @@ except StoreError as problem:
 """
 
 
-def start(path):
+PUBLISHER = """
+import sys
+import eventide as ev
+from eventide.errors import StoreError
+from eventide.live.memory_feed import MemoryFeed
+from test_live_writers import COUNTS
+
+mechanism = ev.Uniform(epsilon=1, window=2, bins=2)
+with ev.Publisher(MemoryFeed(COUNTS), mechanism, sys.argv[1], [sys.argv[1] + ".jsonl"]) as publisher:
+    print("begun", flush=True)
+    try:
+        publisher.run(stop=lambda: print(publisher.next_step, flush=True))
+    except StoreError as problem:
+        print("refused:", problem, flush=True)
+        sys.exit(3)
+"""
+COUNTS = [[7, 8]] * 2000
+
+
+def start(path, code=WRITER):
     environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
     child = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, str(path)], env=environment, stdout=subprocess.PIPE, text=True
     )
     assert child.stdout.readline() == "begun\n"
     return child
@@ -115,20 +136,66 @@ def test_a_paused_writer_that_wakes_up_after_a_take_over_commits_nothing(tmp_pat
 
 
 def begin_when_possible(child, path):
-    """Take over; a process that sleeps in the middle of a commit is woken until it sleeps elsewhere."""
-    for _ in range(50):
-        store = open_store(path)
-        store._database._connection.execute("PRAGMA busy_timeout = 100")
+    store = None
+
+    def begin():
+        nonlocal store
+        store = impatient(path)
         try:
-            return store, store.begin(SETTING, take_over=True)
-        except StoreError as problem:
+            return store.begin(SETTING, take_over=True)
+        except StoreError:
             store.close()
-            if "in the middle of a commit" not in str(problem):
+            raise
+
+    standing = when_possible(child, begin)
+    return store, standing
+
+
+def impatient(path):
+    store = open_store(path)
+    store._database._connection.execute("PRAGMA busy_timeout = 100")
+    return store
+
+
+def when_possible(child, take_over):
+    """Take over; a process that sleeps in the middle of a commit, or of a line, is woken until it sleeps elsewhere."""
+    for _ in range(50):
+        try:
+            return take_over()
+        except (StoreError, InputError) as problem:
+            if "in the middle of a commit" not in str(problem) and "by another process; end it" not in str(problem):
                 raise
             os.kill(child.pid, signal.SIGCONT)
             time.sleep(0.003)
             pause(child)
     raise AssertionError("the first process was always found in a commit")
+
+
+@pytest.mark.parametrize("moment", range(5))
+def test_a_paused_publisher_that_wakes_up_after_a_take_over_writes_no_line_twice(tmp_path, moment):
+    path, out = tmp_path / "city.db", tmp_path / "city.db.jsonl"
+    child = start(path, PUBLISHER)
+
+    def take_over():
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=2)
+        return ev.Publisher(MemoryFeed(COUNTS), mechanism, impatient(path), [out], take_over=True)
+
+    try:
+        committed(child, 20)
+        time.sleep(0.003 * moment)
+        pause(child)
+        with when_possible(child, take_over) as publisher:
+            publisher.run(until=publisher.next_step + 20)
+            os.kill(child.pid, signal.SIGCONT)
+            assert "was taken over by another writer" in child.stdout.read()
+            child.wait()
+            publisher.run(until=publisher.next_step + 20)
+            stored = [release for _, release in publisher.store.releases()]
+        assert out.read_bytes().splitlines() == stored
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
 
 
 def test_readers_read_while_a_writer_writes(tmp_path):

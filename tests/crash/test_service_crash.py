@@ -1,7 +1,8 @@
 """A service that is killed while events come in: what it acknowledged counts, once, and nothing else does.
 
 The client sends each batch under a key until it is acknowledged; the service dies at named points and at random moments
-and is started again. Afterwards every step holds exactly the events that were sent, and no window is over epsilon.
+and is started again. Afterwards every step and every answer to a window query holds exactly the events that were sent,
+and no window is over epsilon.
 """
 
 from __future__ import annotations
@@ -148,10 +149,14 @@ def check(folder, expected):
         store.verify()
         lines = list(store.releases())
         values = np.array([read_line(line).values for _, line in lines])
+        answers = [answer for _, line in lines for answer in read_line(line).answers]
         found = verify(store.entries(), store.epochs(), store.next_step())
         kept = store.kept()
     assert [step for step, _ in lines] == list(range(STEPS))
     assert (values == expected).all()
+    assert [(answer["begin"], answer["end"]) for answer in answers] == [(0, 2), (1, 3), (2, 4), (0, 4)]
+    for answer in answers:
+        assert answer["values"] == [expected[answer["begin"] : answer["end"]].sum()]
     assert found.holds
     assert kept == []
 

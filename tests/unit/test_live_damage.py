@@ -24,7 +24,8 @@ def whole_store(tmp_path, steps=12):
         release = b'{"step": %d, "values": [%s]}' % (step, b"7, " * 400 + b"7")
         commit = Commit(step, [Entry(step, "point", "", 100)], release, b"t" * 700, b"s" * 900, {"offset": step})
         store.commit(commit)
-    store.keep([(steps, b"k" * 300)])
+    store.keep([(steps, b"k" * 300)], "a batch")
+    store.deliver("a sink", steps - 1)
     held = everything(store)
     store.close()
     (tmp_path / "city.db.lock").unlink()
@@ -32,7 +33,7 @@ def whole_store(tmp_path, steps=12):
 
 
 def everything(store):
-    return list(store.releases()), list(store.entries()), store.kept(), store.epochs()
+    return list(store.releases()), list(store.entries()), store.kept(), store.epochs(), store.delivered("a sink")
 
 
 def goes_on(path):
@@ -86,6 +87,14 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
     assert found > 60
 
 
+WHAT_NO_STEP_HOLDS = [
+    "UPDATE delivery SET step = 8",
+    "UPDATE delivery SET sink = 'another'",
+    "UPDATE batch SET step = 8",
+    "UPDATE batch SET name = 'another'",
+]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
@@ -107,6 +116,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path):
         "UPDATE epoch SET setting = replace(setting, '1000000000', '2000000000')",
         "UPDATE store SET key = x'00'",
         "UPDATE store SET for_tests = 1",
+        *WHAT_NO_STEP_HOLDS,
     ],
 )
 def test_a_changed_row_is_found(tmp_path, statement):
@@ -117,6 +127,16 @@ def test_a_changed_row_is_found(tmp_path, statement):
     connection.close()
     with pytest.raises(StoreError, match="damaged"):
         goes_on(path)
+
+
+@pytest.mark.parametrize("statement", WHAT_NO_STEP_HOLDS)
+def test_a_writer_does_not_begin_on_a_changed_name_or_number(tmp_path, statement):
+    """Or a batch would be counted twice, and a sink would miss a step."""
+    path, _ = whole_store(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)
+    with closing(open_store(path)) as store, pytest.raises(StoreError, match="damaged"):
+        store.begin(SETTING)
 
 
 def test_opening_checks_what_going_on_depends_on(tmp_path):

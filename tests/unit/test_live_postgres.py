@@ -11,6 +11,7 @@ from postgres_server import PostgresServer
 
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
+from eventide.live import answering
 from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
 from eventide.live.verification import verify
@@ -166,6 +167,25 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
         (0, "south", 5, 2, True),
         (1, "north", 4, 2, True),
         (1, "south", 4, 2, True),
+    ]
+
+
+def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
+    monkeypatch.setattr(answering, "SNAPSHOT_EVERY", 3)
+    counts = [[step, 10 * step] for step in range(9)]
+    for until in (2, 4, 5, 9):
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+        asked = ev.Questions((ev.Query(4, 2, "four"),), 1)
+        with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), questions=asked) as publisher:
+            publisher.run(until=until)
+    with psycopg.connect(server.address) as connection:
+        columns = "step, query, begin_step, end_step, bin, value"
+        query = f"SELECT {columns} FROM {address.partition('#')[2]}.answers ORDER BY step, bin"
+        rows = connection.execute(query).fetchall()
+    expected = [(begin, size, name) for begin in (0, 2, 4) for size, name in ((1, "north"), (10, "south"))]
+    assert rows == [
+        (begin + 3, "four", begin, begin + 4, name, size * sum(range(begin, begin + 4)))
+        for begin, size, name in expected
     ]
 
 

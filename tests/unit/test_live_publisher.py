@@ -7,6 +7,8 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 import eventide as ev
@@ -17,6 +19,7 @@ from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
 from eventide.live.sinks.base import Sink
 from eventide.live.verification import verify
+from eventide.streams import release_formats
 
 BINS = ["north", "south", "harbour"]
 COUNTS = np.random.default_rng(3).integers(0, 50, (150, 3)) + 100 * (np.arange(150)[:, None] // 20)
@@ -213,6 +216,118 @@ def test_a_file_written_from_another_store_is_refused(tmp_path):
         pass
     with pytest.raises(StoreError, match="another store"):
         publisher(tmp_path / "two.db", mech=mechanism("uniform"), sinks=[tmp_path / "out.csv"])
+
+
+class Refusing(Collecting):
+    """Cannot be written, or is ahead."""
+
+    def __init__(self, last=None):
+        super().__init__()
+        self._last = last
+
+    def open(self):
+        if self._last is None:
+            raise InputError("cannot write here")
+
+    def last_step(self):
+        return self._last
+
+
+@pytest.mark.parametrize("sink", [Refusing(), Refusing(last=99)], ids=["closed", "ahead"])
+def test_a_new_epoch_is_not_begun_where_a_sink_refuses(tmp_path, sink):
+    with publisher(tmp_path / "store.db") as live:
+        live.run(until=10)
+    before = open_reading(tmp_path / "store.db").epochs()
+    with pytest.raises((InputError, StoreError), match=r"cannot write|up to step 99"):
+        publisher(tmp_path / "store.db", mech=mechanism(window=12), sinks=[sink], new_epoch=True)
+    assert open_reading(tmp_path / "store.db").epochs() == before
+    with publisher(tmp_path / "store.db") as live:  # the old setting is not refused
+        live.run(until=11)
+    assert released(tmp_path / "store.db")[10]["fresh"]
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv"])
+def test_a_table_shows_no_release_of_other_bins(tmp_path, name):
+    with publisher(tmp_path / "store.db", mech=mechanism("uniform")) as live:
+        live.run(until=10)
+    turned = mechanism("uniform", bins=BINS[::-1])
+    with publisher(tmp_path / "store.db", mech=turned, sinks=[tmp_path / name], new_epoch=True) as live:
+        live.run(until=30)
+    table = pq.read_table(tmp_path / name) if name == "out.parquet" else pa_csv.read_csv(tmp_path / name)
+    assert table["step"].to_pylist() == list(range(10, 30))
+    assert table["harbour"].to_pylist() == [line["values"][0] for line in released(tmp_path / "store.db")[10:]]
+
+
+def restored(tmp_path, **options):
+    """A Parquet file with 30 steps, and a backup of its store with 20."""
+    out, store, copy = (tmp_path / name for name in ("out.parquet", "store.db", "copy.db"))
+    with publisher(store, sinks=[out], **options) as live:
+        live.run(until=20)
+    copy.write_bytes(store.read_bytes())
+    with publisher(store, sinks=[out], **options) as live:
+        live.run(until=30)
+    return out, copy
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_parquet_file_keeps_what_was_published_and_lost_by_the_store(tmp_path, long, monkeypatch):
+    monkeypatch.setattr(release_formats, "WIDEST", 1 if long else 1000)
+    out, copy = restored(tmp_path)
+    before = pq.read_table(out)
+    with pytest.raises(StoreError, match=r"29.*19.*--after-restore"):
+        publisher(copy, sinks=[out])
+    assert pq.read_table(out).equals(before)
+    with publisher(copy, sinks=[out], after_restore=True) as live:
+        assert live.next_step == 30
+    assert pq.read_table(out).equals(before)
+    for until in (40, 50):
+        with publisher(copy, sinks=[out]) as live:
+            live.run(until=until)
+        after = pq.read_table(out)
+        assert after[: len(before)].equals(before)
+        assert np.unique(after["step"]).tolist() == list(range(until))
+
+
+def test_a_parquet_file_of_another_store_or_of_other_columns_is_refused_and_kept(tmp_path):
+    out, _ = restored(tmp_path)
+    with publisher(tmp_path / "other.db", counts=COUNTS + 1) as live:
+        live.run(until=40)
+    before = out.read_bytes()
+    with pytest.raises(StoreError, match="another store"):
+        publisher(tmp_path / "other.db", counts=COUNTS + 1, sinks=[out])
+    with pytest.raises(InputError, match="other columns"):
+        publisher(tmp_path / "store.db", mech=mechanism(bins=BINS[::-1]), sinks=[out], new_epoch=True)
+    assert out.read_bytes() == before
+
+
+def test_a_sink_that_cannot_be_made_durable_ends_the_run_and_is_not_believed(tmp_path, monkeypatch):
+    class Full(Collecting):
+        def flush(self):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(StoreError, match="No space left on device; look at its disk"):  # noqa: SIM117
+        with publisher(tmp_path / "store.db", sinks=[Full()]) as live:
+            live.run(until=5)
+    store = open_reading(tmp_path / "store.db")
+    assert (store.next_step(), store.delivered("collecting")) == (5, -1)
+
+
+def test_a_writer_that_was_taken_over_sends_nothing_any_more(tmp_path):
+    late, out = Collecting(), tmp_path / "out.jsonl"
+    first = publisher(tmp_path / "store.db", sinks=[late, out])
+    first.run(until=3)
+    deliveries, first._deliveries = first._deliveries, []
+    first.run(until=6)  # committed, and about to be sent when it is paused
+    first._deliveries = deliveries
+    with publisher(tmp_path / "store.db", sinks=[out], take_over=True) as second:
+        with pytest.raises(StoreError, match="taken over"):
+            first.deliver()
+        second.run(until=9)
+        for step, release in second.store.releases(3, 5):
+            first._sinks[1].send(step, release)  # and also one that looked a moment before
+    first.close()
+    assert [step for step, _ in late.sent] == [0, 1, 2]
+    assert [json.loads(line)["step"] for line in out.read_text().splitlines()] == list(range(9))
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,50 @@ def test_a_full_disk_leaves_whole_steps_only(tmp_path, monkeypatch):
     assert path.read_bytes() == before + line(3) + b"\n"
 
 
+def send(sink, steps):
+    for step in steps:
+        sink.send(step, line(step))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "wide", "long"])
+def test_a_step_that_another_process_has_written_is_not_written_again(tmp_path, kind):
+    whole = filled(tmp_path / "whole", kind, 6)
+    paused, other = appending(tmp_path / "out", kind), appending(tmp_path / "out", kind)
+    paused.open()
+    send(paused, range(2))
+    other.open()
+    send(other, range(2, 5))
+    send(paused, range(2, 6))
+    send(other, range(5, 6))
+    for sink in (paused, other):
+        sink.close()
+    assert (tmp_path / "out").read_bytes() == whole
+
+
+def test_a_file_in_the_hand_of_another_process_is_left_for_later(tmp_path):
+    sink, other = appending(tmp_path / "out", "jsonl"), appending(tmp_path / "out", "jsonl")
+    sink.open()
+    with sink._locked(), pytest.raises(InputError, match="being written by another process"):
+        other.open()
+    other.open()
+    with other._locked(), pytest.raises(OSError):
+        sink.send(0, line(0))
+    sink.send(0, line(0))
+    for each in (sink, other):
+        each.close()
+    assert (tmp_path / "out").read_bytes() == line(0) + b"\n"
+
+
+def test_a_file_that_was_emptied_meanwhile_goes_on_without_a_hole(tmp_path):
+    sink = appending(tmp_path / "out", "wide")
+    sink.open()
+    sink.send(0, line(0))
+    (tmp_path / "out").write_bytes(b"")
+    sink.send(1, line(1))
+    sink.close()
+    assert (tmp_path / "out").read_bytes() == sink.header + sink.encode(line(1))
+
+
 def test_a_parquet_file_appears_when_it_is_finished(tmp_path):
     path = tmp_path / "out.parquet"
     for steps in (3, 5):
@@ -133,6 +177,7 @@ def test_a_parquet_file_appears_when_it_is_finished(tmp_path):
         for step in range(steps):
             sink.send(step, line(step))
         assert sink.last_step() == {3: -1, 5: 2}[steps]  # what was there before
+        assert steps == 3 or (sink.holds(line(2)) and not sink.holds(line(2, seed=1)))
         sink.finish()
         sink.close()
         np.testing.assert_array_equal(pq.read_table(path)["step"], range(steps))

@@ -8,6 +8,7 @@ import os
 import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,9 @@ from eventide.live.clock import ManualClock
 from eventide.live.event_feed import EventFeed
 from eventide.live.event_reader import Columns, EventReader
 from eventide.live.feed import ClosedStep, Resume
-from eventide.live.sources import growing_file, line_file, line_formats
+from eventide.live.sources import growing_file, line_file, line_formats, standard_input
 from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.file_marks import mark_of_file
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.open_source import open_source
 from eventide.live.sources.standard_input import StandardInput
@@ -40,7 +42,8 @@ def small_blocks(monkeypatch):
     """Many blocks, so that what happens between them is seen."""
     monkeypatch.setattr(line_file, "BLOCK", 200)
     monkeypatch.setattr(growing_file, "BLOCK", 200)
-    monkeypatch.setattr(growing_file, "LONGEST_LINE", 150)
+    for module in (line_file, line_formats, growing_file, standard_input):
+        monkeypatch.setattr(module, "LONGEST_LINE", 150)
 
 
 def lines_of(rows, ending: str) -> str:
@@ -130,6 +133,57 @@ def test_a_file_that_changed_is_not_gone_on_with(tmp_path):
     path.write_text(path.read_text() + "600,x,ann,a\n")
     with pytest.raises(InputError, match=r"events\.csv has changed"):
         steps_of(open_source(path), Resume(6, position, KEY, []))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_another_file_of_the_same_length_is_not_gone_on_with(tmp_path, ending):
+    path = write(tmp_path / f"events{ending}")
+    position = steps_of(open_source(path))[5].position
+    data = path.read_bytes()
+    middle = len(data) // 2
+    path.write_bytes(data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :])
+    with pytest.raises(InputError, match=f"events{ending} has changed or is another file"):
+        steps_of(open_source(path), Resume(6, position, KEY, []))
+    path.write_bytes(data)
+    assert steps_of(open_source(path), Resume(6, position, KEY, []))[0].index == 6
+
+
+def test_the_mark_of_a_file_is_keyed_and_of_all_its_parts(tmp_path):
+    path = tmp_path / "events.csv"
+    data = os.urandom(1 << 20)
+    path.write_bytes(data)
+    mark = mark_of_file(path, KEY)
+    assert mark == mark_of_file(path, KEY) != mark_of_file(path, bytes(16))
+    for begin in range(0, len(data), 1 << 16):
+        path.write_bytes(data[:begin] + bytes(1 << 15) + data[begin + (1 << 15) :])
+        assert mark_of_file(path, KEY) != mark
+    path.write_bytes(b"")
+    assert mark_of_file(path, KEY) != mark
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("length", [151, 400, 2000])
+@pytest.mark.parametrize("place", [0, 3, 77, len(ROWS)])
+def test_a_line_that_is_too_long_is_refused_alone(tmp_path, expected, ending, length, place):
+    before, after = (lines_of(rows, ending.removesuffix(".gz")) for rows in (ROWS[:place], ROWS[place:]))
+    text = ("time,more,user,bin\n" if "csv" in ending else "") + before + "x" * length + "\n" + after
+    path = tmp_path / f"events{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    feed = feed_of(open_source(path))
+    steps = [step for step in feed.steps(Resume(0, None, KEY, [])) if step]
+    feed.close()
+    assert counts_of(steps) == expected
+    assert feed.counters.refused == {"row cannot be read": 1}
+    again = steps_of(open_source(path), Resume(21, steps[20].position, KEY, []))
+    assert counts_of(again) == expected[21:]
+
+
+def test_a_line_may_be_as_long_as_is_said_and_not_longer():
+    for length, refused in ((150, 0), (151, 1)):
+        for before, after in ((b"", b""), (b"a\n", b""), (b"", b"\n"), (b"b\n" * 99, b"\nc\n" + b"d\n" * 99)):
+            lines = before + b"x" * length + after
+            kept = lines if not refused else before + after.removeprefix(b"\n")
+            assert line_formats.without_long_lines(lines) == (kept, refused)
 
 
 def test_lines_that_are_no_rows_are_counted_and_left_out(tmp_path):
@@ -354,9 +408,24 @@ def test_a_growing_file_may_begin_empty_and_get_its_header_later(tmp_path):
     growing.feed.close()
 
 
-def test_a_line_without_an_end_is_refused_in_the_end(growing):
-    with pytest.raises(InputError, match="a line longer than"):
-        growing.at(1, "1,ann," + "a" * 1000)
+@pytest.mark.parametrize("length", [151, 250, 1000])
+@pytest.mark.parametrize("piece", [7, 100, 5000])
+def test_a_line_that_is_too_long_does_not_stop_a_growing_file(growing, length, piece):
+    text = "1,ann,a\n" + "x" * length + "\n2,bob,b\n" + "y" * length + "\n3,cy,b\n"
+    for begin in range(0, len(text), piece):
+        assert growing.at(4, text[begin : begin + piece]) == []
+    assert growing.at(10) == [(0, [1, 2])]
+    assert growing.feed.counters.refused == {"row cannot be read": 2}
+
+
+def test_a_restart_inside_a_line_that_is_too_long_refuses_the_whole_of_it(growing):
+    assert growing.at(10, "1,ann,a\n" + "x" * 1000) == [(0, [1, 0])]
+    position = json.loads(json.dumps(growing.steps[-1].position))
+    again = Growing(growing.path, 11, Resume(1, position, KEY, []))
+    assert again.at(12, "11,ann,a\n11,bob,b\n") == []
+    assert again.at(20) == [(1, [0, 1])]
+    assert again.feed.counters.refused == {"row cannot be read": 1}
+    again.feed.close()
 
 
 def test_a_file_of_json_lines_grows_too(tmp_path):
@@ -397,21 +466,52 @@ def test_lines_arrive_when_they_are_read(pipe):
 
 def test_standard_input_may_be_csv_and_ends_with_its_writer(pipe):
     source, writer = pipe
-    writer.write(b"time,user,bin\n1,ann,a\n2,bob,b\n3,torn")
+    writer.write(b"time,user,bin\n1,ann,a\n2,bob,b\n")
     assert source.poll(0).events.bin.tolist() == [0, 1]
     writer.close()
     assert source.poll(0) is None
 
 
-def test_standard_input_with_another_header_or_an_endless_line_is_refused(pipe, monkeypatch):
+@pytest.mark.parametrize(
+    "text",
+    [b"time,user,bin\n1,ann,a\n2,bob,b", b'{"time": 1, "user": 1, "bin": "a"}\n{"time": 2, "user": 2, "bin": "b"}'],
+)
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_a_last_line_counts_also_without_its_end(pipe, text, pieces):
+    source, writer = pipe
+    taken = []
+    for piece in (text[:-9], text[-9:]) if pieces == 2 else (text,):
+        writer.write(piece)
+        taken += source.poll(0).events.bin.tolist()
+    assert taken == [0]
+    writer.close()
+    assert source.poll(0).events.bin.tolist() == [1]
+    assert source.poll(0) is None
+
+
+def test_standard_input_with_another_header_is_refused(pipe):
     source, writer = pipe
     writer.write(b"one,two\n1,2\n")
     with pytest.raises(InputError, match="standard input has no column 'time'"):
         source.poll(0)
-    monkeypatch.setattr("eventide.live.sources.standard_input.LONGEST_LINE", 10)
-    writer.write(b"x" * 20)
-    with pytest.raises(InputError, match="a line longer than"):
-        source.poll(0)
+
+
+@pytest.mark.parametrize("piece", [7, 100, 5000])
+def test_a_line_that_is_too_long_does_not_stop_standard_input(pipe, piece):
+    source, writer = pipe
+    long = b"x" * 1000 + b"\n"
+    text = b"time,user,bin\n1,ann,a\n" + long + b"2,bob,b\n" + long + b"3,cy,b\n" + long[:-1]
+    bins, refused = [], Counter()
+    for begin in range(0, len(text), piece):
+        writer.write(text[begin : begin + piece])
+        events = source.poll(0).events
+        bins += events.bin.tolist()
+        refused += events.refused
+        assert len(source._torn) <= 151
+    writer.close()
+    assert bins == [0, 1, 1]
+    assert refused + source.poll(0).events.refused == {"row cannot be read": 3}
+    assert source.poll(0) is None
 
 
 def test_a_dash_is_standard_input():

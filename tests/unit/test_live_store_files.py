@@ -2,9 +2,11 @@
 
 import json
 import sqlite3
+import threading
+from contextlib import closing
 
 import pytest
-from live_stores import SETTING, filled, listing
+from live_stores import SETTING, filled, in_a_child, listing
 
 from eventide.errors import InputError, StoreError
 from eventide.live import sqlite_file
@@ -139,3 +141,39 @@ def test_a_store_that_was_not_finished_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(StoreError):
         open_store(tmp_path / "city.db")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_a_kill_left_while_a_store_was_made_is_gone_with_the_next_start(tmp_path, linked):
+    path = tmp_path / "city.db"
+    code = f"""
+link = os.link
+def killed(*names):
+    if {linked}:
+        link(*names)
+    os.kill(os.getpid(), 9)
+os.link = killed
+open_store(path)
+"""
+    in_a_child(code, path, dies=-9)
+    assert [file.suffix for file in tmp_path.iterdir() if file != path] == [".part"]
+    if linked:
+        with closing(open_store(path, read_only=True)) as store:
+            name = store.name
+    with closing(open_store(path)) as store:
+        assert not linked or store.name == name  # it is never made a second time
+        assert store.begin(SETTING).next_step == 0
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_two_processes_that_make_a_store_at_once_make_one(tmp_path):
+    opened = []
+    threads = [threading.Thread(target=lambda: opened.append(open_store(tmp_path / "city.db"))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({store.name for store in opened}) == 1
+    assert len(opened) == 8
+    for store in opened:
+        store.close()

@@ -136,4 +136,5 @@ def _epoch(epoch: Epoch) -> dict[str, Any]:
         "mechanism": setting.mechanism,
         "bins": len(setting.bins),
         "noise": setting.noise,
+        "queries": setting.queries and setting.queries | {"epsilon": setting.queries["epsilon"] / NANO},
     }

@@ -1,4 +1,7 @@
-"""Which events of a user count, compiled: numba and numpy. See `bounding` for the rule and its plain form."""
+"""Which events of a user count, compiled: numba and numpy.
+
+Gives what `bounding`, the rule in plain form, gives. May import numba, numpy and the kernels of the hash.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from eventide.errors import StoreError
 from eventide.live.database import Database
 from eventide.live.digests import digest
 from eventide.live.setting_changes import read_setting
-from eventide.live.store import Epoch
+from eventide.live.store import Epoch, PlanRecord
 
 ROWS_AT_A_TIME = 64  # a reader never holds the database for longer than these take
 NO_CHAIN = b""
@@ -90,6 +90,12 @@ class CheckedRows:
             raise self.damaged("its head")
         return Head._make(row)
 
+    def check_before_writing(self) -> None:
+        """Refuse what a writer would go on with and not look at row by row."""
+        self.check_head()
+        self.deliveries()
+        self.batches()
+
     def check_head(self) -> None:
         """Refuse a table of steps that has lost its end."""
         row = self.one(  # one query, so that no commit comes between two
@@ -158,17 +164,46 @@ class CheckedRows:
             raise self.damaged("the saved state")
         return int(row[0]), row[1]
 
+    def plan(self) -> PlanRecord | None:
+        """What rebuilds the plan of window queries, None where there is none."""
+        rows = self.all("SELECT step, part, state, digest FROM plan ORDER BY step")
+        states: dict[str, list[bytes]] = {"snapshot": [], "released": [], "open": []}
+        for step, part, state, stored in rows:
+            if stored != digest(step, part, state):
+                raise self.damaged(f"what step {step} left of its window queries")
+            states[part].append(state)
+        if not rows:
+            return None
+        if len(states["snapshot"]) != 1 or len(states["open"]) != 1:
+            raise self.damaged("the state of its window queries")
+        return PlanRecord(states["snapshot"][0], states["released"], states["open"][0])
+
+    def deliveries(self) -> dict[str, int]:
+        """The last step that each sink has confirmed."""
+        return self._named("SELECT sink, step, digest FROM delivery", "what a sink has")
+
+    def batches(self) -> dict[str, int]:
+        """The last step of each batch that may come again."""
+        return self._named("SELECT name, step, digest FROM batch", "the name of a batch")
+
+    def _named(self, query: str, what: str) -> dict[str, int]:
+        rows = self.all(query)
+        if any(row[2] != digest(*row[:2]) for row in rows):
+            raise self.damaged(what)
+        return {name: step for name, step, _ in rows}
+
     def verify(self) -> None:
         """Read everything."""
         if found := self._database.check_structure():
             raise self.damaged(f"its structure ({found})")
         for _ in self.steps(0):
             pass
-        self.check_head()
+        self.check_before_writing()
         self.identity()
         self.epochs()
         self.kept()
         self.snapshot()
+        self.plan()
 
     def damaged(self, what: str) -> StoreError:
         """The error that says so."""

@@ -2,7 +2,7 @@
 
 The writer holds a place outside the rows and a fence number inside them. Where the connection is lost in the middle of
 a transaction, the rows are read before anything is done again: what was committed stays as it is, what was not is
-written once more, as it was drawn. May import `errors` and its neighbours.
+written once more, as it was drawn. May import `errors`, `privacy` and its neighbours.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from eventide.errors import StateError, StoreError
 from eventide.live import faults
 from eventide.live.checked_rows import CheckedRows, Head, StoredStep, sealed
 from eventide.live.database import ConnectionLost, Database, WriterPlace
-from eventide.live.digests import digest
 from eventide.live.quarantine import first_measured, first_measured_after_loss
 from eventide.live.setting_changes import refuse_noise, refuse_other_setting, refuse_other_steps, setting_text
-from eventide.live.store import Commit, Epoch, Setting, Standing, Store
+from eventide.live.store import Approve, Commit, Epoch, Setting, Standing, Store
+from eventide.live.written_rows import WrittenRows
 from eventide.privacy.ledger import Entry
 
 
@@ -37,6 +37,7 @@ class DatabaseStore(Store):
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rows = CheckedRows(database)
+        self._written = WrittenRows(database)
         self._writer: _Writer | None = None
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
@@ -45,19 +46,26 @@ class DatabaseStore(Store):
             raise
 
     def begin(
-        self, setting: Setting, *, new_epoch: bool = False, take_over: bool = False, after_restore: bool = False
+        self,
+        setting: Setting,
+        *,
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        approve: Approve = lambda _: None,
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
         refuse_noise(setting, for_tests=self.for_tests)
         lock = self._database.writer_place(take_over=take_over)
         try:
             with self._transaction("inside-epoch") as head:
-                self._rows.check_head()
+                self._rows.check_before_writing()
                 if not after_restore:
                     self._refuse_forgotten(lock)
                 epoch = self._epoch_for(setting, new_epoch=new_epoch)
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
+                approve(standing.next_step)
             lock.settle(self.name, head.step)
         except BaseException:
             lock.release()
@@ -65,6 +73,10 @@ class DatabaseStore(Store):
         self._writer = _Writer(lock, head.fence + 1, epoch)
         faults.passing("after-epoch")
         return standing
+
+    def check_place(self) -> None:
+        """Refuse if another writer has taken this one's place."""
+        self._own_head()
 
     def after_restore(self, next_step: int) -> Standing:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
@@ -88,7 +100,7 @@ class DatabaseStore(Store):
         writer = self._writing()
         if guarantee != writer.epoch.guarantee:
             epoch = writer.epoch._replace(guarantee=guarantee)
-            self._settled(lambda _: self._write_epoch(epoch))
+            self._settled(lambda _: self._written.epoch(epoch))
             self._writer = writer._replace(epoch=epoch)
 
     def commit(self, commit: Commit) -> None:
@@ -100,12 +112,12 @@ class DatabaseStore(Store):
         content = (json.dumps(commit.position), commit.release, commit.tape)
         row = sealed(before.chain, commit.step, writer.epoch.number, entries, *content)
         self._settled(
-            lambda head: self._write_step(head, row, commit.snapshot),
+            lambda head: self._write_step(head, row, commit),
             "inside-transaction",
             done=lambda: self._rows.head()[1:] == (row.step, row.chain),
         )
         writer.lock.note(self.name, commit.step)
-        self._database.forget(erased=self._erased or commit.snapshot is not None)
+        self._database.forget(erased=self._erased)
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
@@ -131,14 +143,12 @@ class DatabaseStore(Store):
 
     def delivered(self, sink: str) -> int:
         """The last step that a sink has confirmed, -1 before the first."""
-        last = self._rows.number("SELECT step FROM delivery WHERE sink = ?", sink)
-        return -1 if last is None else last
+        return self._rows.deliveries().get(sink, -1)
 
     def deliver(self, sink: str, step: int) -> None:
         """Remember that a sink has confirmed everything up to a step."""
         self._writing()
-        query = "INSERT INTO delivery VALUES (?, ?) ON CONFLICT (sink) DO UPDATE SET step = excluded.step"
-        self._settled(lambda _: self._database.change(query, sink, step))
+        self._settled(lambda _: self._written.delivery(sink, step))
 
     def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
         """Keep open events of a source that cannot replay, durably; False if `batch` was kept before.
@@ -146,12 +156,12 @@ class DatabaseStore(Store):
         The name of a batch is forgotten when its last step is a window old.
         """
         self._writing()
-        rows = [(step, tally, digest(step, tally)) for step, tally in tallies]
+        held = list(tallies)
         if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
             return False
         before = self._rows.last_kept()
         self._settled(
-            lambda _: self._write_kept(rows, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
+            lambda _: self._write_kept(held, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
         )
         faults.passing("after-keep")
         self._database.forget(erased=False)
@@ -182,13 +192,17 @@ class DatabaseStore(Store):
     def _transaction(self, point: str = "") -> Iterator[Head]:
         """All or nothing, durable at the end; refused if another writer took this one's place."""
         with self._database.transaction():
-            head = self._rows.head()
-            if self._writer is not None and head.fence != self._writer.fence:
-                raise StoreError(
-                    f"{self._database.place} was taken over by another writer; this one commits nothing any more"
-                )
-            yield head
+            yield self._own_head()
             faults.passing(point)
+
+    def _own_head(self) -> Head:
+        """The head, as long as this writer's fence is in it."""
+        head = self._rows.head()
+        if self._writer is not None and head.fence != self._writer.fence:
+            raise StoreError(
+                f"{self._database.place} was taken over by another writer; this one writes nothing any more"
+            )
+        return head
 
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
@@ -205,29 +219,17 @@ class DatabaseStore(Store):
                     if done():
                         return
 
-    def _write_step(self, head: Head, row: StoredStep, snapshot: bytes | None) -> None:
-        change, epoch = self._database.change, self._writing().epoch
+    def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
+        epoch = self._writing().epoch
         if row.step != (next_step := max(head.step + 1, epoch.first_step)):
             raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
-        change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-        change("UPDATE head SET step = ?, chain = ?", row.step, row.chain)
-        if snapshot is not None:
-            change(
-                "INSERT INTO snapshot VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET step = excluded.step, "
-                "state = excluded.state, digest = excluded.digest",
-                *(row.step, snapshot, digest(row.step, snapshot)),
-            )
-        self._erased = change("DELETE FROM kept WHERE step <= ?", row.step) > 0
-        change("DELETE FROM batch WHERE step < ?", row.step - epoch.setting.window)
+        self._erased = self._written.step(row, commit, epoch.setting.window)
 
-    def _write_kept(self, rows: list[tuple[int, bytes, bytes]], batch: str | None) -> None:
-        next_step = self.next_step()
-        if any(row[0] < next_step for row in rows):
+    def _write_kept(self, tallies: list[tuple[int, bytes]], batch: str | None) -> None:
+        next_step, steps = self.next_step(), [step for step, _ in tallies]
+        if any(step < next_step for step in steps):
             raise StateError(f"events of steps before {next_step} came to be kept; those steps are released")
-        self._database.change_each("INSERT INTO kept (step, tally, digest) VALUES (?, ?, ?)", rows)
-        if batch is not None:
-            reach = max((row[0] for row in rows), default=next_step)
-            self._database.change("INSERT INTO batch VALUES (?, ?)", batch, reach)
+        self._written.kept(tallies, batch, max(steps, default=next_step))
 
     def _refuse_forgotten(self, lock: WriterPlace) -> None:
         last, reached = self.next_step() - 1, lock.reached(self.name)
@@ -252,21 +254,8 @@ class DatabaseStore(Store):
         return self._begin_epoch(Epoch(len(epochs), next_step, first, setting))
 
     def _begin_epoch(self, epoch: Epoch) -> Epoch:
-        """Write an epoch; the state of the mechanism before and the events it was to see go."""
-        self._write_epoch(epoch)
-        self._database.change("DELETE FROM snapshot")
-        self._database.change("DELETE FROM kept")
+        self._written.new_epoch(epoch)
         return epoch
-
-    def _write_epoch(self, epoch: Epoch) -> None:
-        numbers = (epoch.number, epoch.first_step, epoch.measured_from, int(epoch.restored))
-        row = (*numbers, setting_text(epoch.setting), epoch.guarantee)
-        columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
-        update = "guarantee = excluded.guarantee, digest = excluded.digest"
-        self._database.change(
-            f"INSERT INTO epoch ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET {update}",
-            *(*row, digest(*row)),
-        )
 
     def _standing(self, epoch: Epoch) -> Standing:
         """Where the epoch stands, from rows that were checked: the last window, and all since the last snapshot."""
@@ -285,6 +274,7 @@ class DatabaseStore(Store):
             last_release=since[-1].release if since else None,
             position=json.loads(since[-1].position) if since else None,
             key=self._key,
+            plan=self._rows.plan(),
         )
 
 
@@ -292,5 +282,5 @@ def _refuse_misplaced(commit: Commit, epoch: Epoch) -> None:
     """Refuse charges of another step, or before the epoch may measure: windows of two epochs would mix."""
     if any(entry.step != commit.step for entry in commit.entries):
         raise StateError(f"step {commit.step} came with the charges of another step")
-    if commit.step < epoch.measured_from and (commit.entries or commit.snapshot is not None):
+    if commit.step < epoch.measured_from and (commit.entries or commit.snapshot is not None or commit.plan is not None):
         raise StateError(f"step {commit.step} was measured, but nothing may be measured before {epoch.measured_from}")

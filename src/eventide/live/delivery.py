@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from eventide.errors import InputError, StoreError
 from eventide.live import faults
@@ -25,24 +26,23 @@ REMEMBERED_EVERY = 64  # steps after which the store is told how far a sink is
 class Delivery:
     """What one sink has of one store."""
 
-    def __init__(self, store: Store, sink: Sink, next_step: int) -> None:
+    def __init__(self, store: Store, sink: Sink, next_step: int, *, may_be_ahead: bool = False) -> None:
         self._store, self._sink = store, sink
         known = sink.last_step()
-        if known is not None and known >= next_step and store.durable:
+        if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
                 f"{sink.name} holds releases up to step {known}, and the store only up to {next_step - 1}: the store "
                 "was restored from a backup, or is another one; --after-restore goes on behind what was published"
             )
-        self.last = store.delivered(sink.name) if known is None else known
-        if sink.begins_anew:
-            self.last = -1
-        elif known is not None and known >= 0:
+        if known is not None and known >= 0:
             stored = store.release(known)
             if stored is not None and not sink.holds(stored):
                 raise StoreError(
                     f"{sink.name} holds another release of step {known} than the store: it was written from another "
                     "store; choose another place"
                 )
+        self.last = store.delivered(sink.name) if known is None else known
+        self.last = max(-1 if sink.begins_anew else self.last, self._first() - 1)
         self._remembered = self.last
         self._pause, self._rest_until = FIRST_PAUSE, 0.0
         self._failure: OSError | None = None
@@ -75,13 +75,21 @@ class Delivery:
                     "others are in the store, and the same command delivers them when it works again"
                 )
             time.sleep(self._pause)
-        self._sink.finish()
+        self._store.check_place()
+        self._durable(self._sink.finish)
         self._remember()
+
+    def _first(self) -> int:
+        """The first of the steps, up to now, whose releases the sink can show."""
+        epochs = self._store.epochs()
+        others = [self._sink.bins not in (None, epoch.setting.bins) for epoch in epochs[:-1]]
+        return max((later.first_step for other, later in zip(others, epochs[1:], strict=True) if other), default=0)
 
     def _send_until(self, end: float | None) -> None:
         self._failure = None
         for step, release in self._store.releases(self.last + 1):
             faults.passing("before-emit")
+            self._store.check_place()
             try:
                 self._sink.send(step, release)
             except BrokenPipeError:  # whoever read standard output has enough
@@ -106,10 +114,22 @@ class Delivery:
     def _remember(self) -> None:
         """Tell the store, after the sink has made it durable."""
         if self.last > self._remembered:
-            self._sink.flush()
+            self._durable(self._sink.flush)
             faults.passing("before-deliver")
             self._store.deliver(self._sink.name, self.last)
             self._remembered = self.last
+
+    def _durable(self, work: Callable[[], None]) -> None:
+        """What a disk failed to take may be lost whatever it says next, so nothing is told to the store."""
+        try:
+            work()
+        except BrokenPipeError:
+            raise
+        except OSError as failure:
+            raise StoreError(
+                f"{self._sink.name} cannot be made durable: {_reason(failure)}; look at its disk, then give the same "
+                "command again"
+            ) from None
 
 
 def _reason(failure: OSError) -> str:

@@ -1,12 +1,15 @@
 """Texts that say when, read in one compiled pass over Arrow's buffers: numba and numpy.
 
-See `event_times` for what is read how.
+See `event_times` for what is read how. A text that says nothing is marked, never guessed at. Imports numba,
+numpy and a neighbour.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from eventide.live.text_kernels import trimmed
 
 UNREADABLE, IN_UTC, LOCAL = 0, 1, 2
 _MICROSECONDS = 1_000_000
@@ -19,11 +22,7 @@ def read(offsets, data):  # type: ignore[no-untyped-def]
     size = len(offsets) - 1
     times, kinds = np.zeros(size, np.int64), np.zeros(size, np.uint8)
     for row in range(size):
-        begin, end = offsets[row], offsets[row + 1]
-        while begin < end and data[begin] <= 32:
-            begin += 1
-        while begin < end and data[end - 1] <= 32:
-            end -= 1
+        begin, end = trimmed(data, offsets[row], offsets[row + 1])
         if end - begin >= 10 and data[begin + 4] == ord("-") and data[begin + 7] == ord("-"):
             times[row], kinds[row] = _iso(data, begin, end)
         else:

@@ -1,7 +1,7 @@
 """The store of a run that leaves nothing behind: a ledger that ends with the process, as the guarantee then says.
 
-It keeps the last few releases only, so memory stays bounded however long the run is. Imports `errors` and its
-neighbours `feed` and `store`.
+It keeps the last few releases only, so memory stays bounded however long the run is. Imports `errors`, `privacy` and
+its neighbours `feed` and `store`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from eventide.errors import StoreError
-from eventide.live.store import Commit, Epoch, Setting, Standing, Store
+from eventide.live.store import Approve, Commit, Epoch, Setting, Standing, Store
 from eventide.privacy.ledger import Entry
 
 KEPT_RELEASES = 64
@@ -29,11 +29,18 @@ class MemoryStore(Store):
         self._delivered: dict[str, int] = {}
 
     def begin(
-        self, setting: Setting, *, new_epoch: bool = False, take_over: bool = False, after_restore: bool = False
+        self,
+        setting: Setting,
+        *,
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        approve: Approve = lambda _: None,
     ) -> Standing:
         """Begin at step 0 with a fresh key; a second run needs a second store."""
         if self._setting is not None:
             raise StoreError("a run without a store cannot be gone on with; give a store")
+        approve(0)
         self._setting = setting
         return Standing(0, 0, 0, None, [], None, None, secrets.token_bytes(16))
 

@@ -13,7 +13,7 @@ from eventide.live.database import Database
 from eventide.live.database_store import DatabaseStore
 from eventide.live.postgres_database import PostgresDatabase
 from eventide.live.sqlite_database import SqliteDatabase
-from eventide.live.sqlite_file import create, refusals, refuse_remains
+from eventide.live.sqlite_file import create, is_created, refusals, refuse_remains
 from eventide.live.store import Store
 
 
@@ -44,5 +44,6 @@ def _database(place: str | Path, *, for_tests: bool, read_only: bool) -> Databas
             if read_only:
                 raise InputError(f"there is no store at {place}; `eventide publish --store {place}` makes one")
             refuse_remains(path)
+        if not read_only and not is_created(path):
             create(path, for_tests=for_tests)
     return SqliteDatabase(path, read_only=read_only)

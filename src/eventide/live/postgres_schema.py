@@ -1,7 +1,8 @@
 """The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
 
-The view `releases` shows one row for each step and bin, of private releases only: grant it, and nothing else, to
-whoever reads. Needs the extra `postgres`. May import `errors` and its neighbours.
+The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin; both
+are private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`. May import `errors` and its
+neighbours.
 """
 
 from __future__ import annotations
@@ -12,41 +13,31 @@ from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
 from eventide.live.digests import digest
+from eventide.live.store_tables import table_statements
 
 VERSION = 1
 
-_TABLES = """
-CREATE SCHEMA "{schema}";
-SET LOCAL search_path TO "{schema}";
-CREATE TABLE store (
-    id integer PRIMARY KEY CHECK (id = 1), name text NOT NULL, key bytea NOT NULL, for_tests integer NOT NULL,
-    digest bytea NOT NULL);
-CREATE TABLE head (
-    id integer PRIMARY KEY CHECK (id = 1), fence bigint NOT NULL, step bigint NOT NULL, chain bytea NOT NULL);
-CREATE TABLE epoch (
-    number bigint PRIMARY KEY, first_step bigint NOT NULL, measured_from bigint NOT NULL, restored integer NOT NULL,
-    setting text NOT NULL, guarantee text NOT NULL, digest bytea NOT NULL);
-CREATE TABLE step (
-    step bigint PRIMARY KEY, epoch bigint NOT NULL REFERENCES epoch, entries text NOT NULL, chain bytea NOT NULL,
-    position text NOT NULL, seal bytea NOT NULL, release bytea NOT NULL, tape bytea NOT NULL);
-CREATE TABLE snapshot (
-    id integer PRIMARY KEY CHECK (id = 1), step bigint NOT NULL REFERENCES step, state bytea NOT NULL,
-    digest bytea NOT NULL);
-CREATE TABLE kept (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, step bigint NOT NULL, tally bytea NOT NULL,
-    digest bytea NOT NULL);
-CREATE TABLE batch (name text PRIMARY KEY, step bigint NOT NULL);
-CREATE TABLE delivery (sink text PRIMARY KEY, step bigint NOT NULL);
-CREATE TABLE migration (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+_RELEASES = """
 CREATE VIEW releases AS
     SELECT step.step, body ->> 'start' AS start, (body ->> 'fresh')::boolean AS fresh, bin.name AS bin,
         (body -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
         (body -> 'scale' ->> (bin.place - 1)::integer)::double precision AS scale
     FROM step JOIN epoch ON epoch.number = step.epoch,
         LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
-        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place);
-INSERT INTO head VALUES (1, 0, -1, '');
-INSERT INTO migration (version) VALUES ({version});
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+"""
+_ANSWERS = """
+CREATE VIEW answers AS
+    SELECT step.step, answer ->> 'query' AS query, (answer ->> 'begin')::bigint AS begin_step,
+        (answer ->> 'end')::bigint AS end_step, bin.name AS bin,
+        (answer -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
+        (answer ->> 'variance')::double precision AS variance
+    FROM step JOIN epoch ON epoch.number = step.epoch,
+        LATERAL jsonb_array_elements(convert_from(step.release, 'UTF8')::jsonb -> 'answers') AS answer,
+        LATERAL jsonb_array_elements_text(
+            CASE epoch.setting::jsonb -> 'queries' ->> 'of' WHEN 'bins' THEN epoch.setting::jsonb -> 'bins'
+            ELSE '["total"]'::jsonb END
+        ) WITH ORDINALITY AS bin (name, place)
 """
 
 
@@ -84,6 +75,16 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
 
 def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
     row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
+    counter = "bigint GENERATED ALWAYS AS IDENTITY"
+    tables = table_statements(number="bigint", counter=counter, binary="bytea", nothing="''")
     with connection.transaction():
-        connection.execute(_TABLES.format(schema=schema, version=VERSION))
+        for statement in (
+            f'CREATE SCHEMA "{schema}"',
+            f'SET LOCAL search_path TO "{schema}"',
+            *tables,
+            _RELEASES,
+            _ANSWERS,
+        ):
+            connection.execute(statement)
+        connection.execute("INSERT INTO migration VALUES (%s, now()::text)", (VERSION,))
         connection.execute("INSERT INTO store VALUES (1, %s, %s, %s, %s)", (*row, digest(*row)))

@@ -19,6 +19,7 @@ from typing import Any, Self
 from eventide.arrays import Ints
 from eventide.errors import StateError
 from eventide.live import faults
+from eventide.live.answering import NOTHING, Answering
 from eventide.live.delivery import Delivery
 from eventide.live.feed import Feed, Position, Resume
 from eventide.live.fitness import check_fit
@@ -26,12 +27,14 @@ from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
 from eventide.live.open_store import open_store
 from eventide.live.publisher_setting import setting_of
+from eventide.live.questions import Questions
 from eventide.live.rebuilding import rebuilt
 from eventide.live.repeating import repeated
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.store import Commit, Standing, Store
 from eventide.mechanisms.base import Mechanism
+from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import Entry, WindowLedger
 from eventide.privacy.tape import Tape
@@ -47,9 +50,10 @@ class Publisher:
 
     source: a feed, or a path (or "-") with the options of `open_feed`. mechanism: a new one; where the store has steps
     already, its state is rebuilt. store: a store, its path, or None for a run that leaves nothing behind. sinks: sinks,
-    or paths and addresses. people: whose events these are; everything published about them shares a store. new_epoch:
-    accept that the setting has changed. take_over: become the writer though another seems to be at work.
-    after_restore: the store is a backup; go on behind whatever the sinks hold.
+    or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
+    mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
+    the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
+    is a backup; go on behind whatever the sinks hold.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -68,6 +72,7 @@ class Publisher:
         store: Store | str | Path | None = None,
         sinks: Iterable[Sink | str | Path] = (),
         *,
+        questions: Questions | None = None,
         people: str = "everybody",
         new_epoch: bool = False,
         take_over: bool = False,
@@ -77,19 +82,24 @@ class Publisher:
         self.feed = _feed(source, mechanism, feed_options)
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
+        self._deliveries: list[Delivery] = []
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
             check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
                 self.store = open_store(store)
-            setting = setting_of(mechanism, self.feed, people)
-            standing = self.store.begin(setting, new_epoch=new_epoch, take_over=take_over, after_restore=after_restore)
-            self._open_sinks(sinks, mechanism)
+            setting = setting_of(mechanism, self.feed, people, questions)
+            standing = self.store.begin(
+                setting,
+                new_epoch=new_epoch,
+                take_over=take_over,
+                after_restore=after_restore,
+                approve=lambda next_step: self._open_sinks(sinks, mechanism, next_step, after_restore),
+            )
             if after_restore:
                 standing = self.store.after_restore(self._behind_all_sinks(standing))
-            self._deliveries = [Delivery(self.store, sink, standing.next_step) for sink in self._sinks]
-            self._stand(mechanism, standing)
+            self._stand(mechanism, questions, standing)
             self.store.promise(str(self.guarantee))
         except BaseException:
             self.close()
@@ -151,8 +161,21 @@ class Publisher:
 
     @property
     def ledger(self) -> WindowLedger:
-        """What the mechanism has spent."""
+        """What the mechanism has spent; the store also has what answers to window queries have."""
         return self.mechanism.ledger
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of every window, for releases and answers together."""
+        return sum(ledger.total for ledger in self._ledgers) / NANO
+
+    def worst_window(self) -> float:
+        """What the fullest window has held, at the most, of releases and answers together; never above epsilon."""
+        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+
+    @property
+    def _ledgers(self) -> list[WindowLedger]:
+        return [self.ledger] if self._answering is None else [self.ledger, self._answering.ledger]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -163,7 +186,10 @@ class Publisher:
             assumptions = (*self.mechanism.assumptions(), *assumptions)
         if not self.store.durable:
             assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
-        return dataclasses.replace(self.mechanism.guarantee, unit=promise.unit, assumptions=assumptions)
+        if self.questions is not None:
+            assumptions = (self.questions.assumption(self.mechanism.window), *assumptions)
+        own = self.mechanism.guarantee
+        return dataclasses.replace(own, epsilon=self.epsilon, unit=promise.unit, assumptions=assumptions)
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
         if step > self.next_step:
@@ -180,21 +206,26 @@ class Publisher:
         self.published += 1
         self.deliver()
 
-    def _open_sinks(self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism) -> None:
+    def _open_sinks(
+        self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
+    ) -> None:
+        """Open all sinks and refuse those that do not follow this store."""
         starts = self.feed.start_of(0) is not None
         for sink in sinks:
             if not isinstance(sink, Sink):
                 sink = open_sink(sink, mechanism.bins, growing=self.store.durable, starts=starts)
             sink.open()
             self._sinks.append(sink)
+            self._deliveries.append(Delivery(self.store, sink, next_step, may_be_ahead=may_be_ahead))
 
     def _behind_all_sinks(self, standing: Standing) -> int:
         known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
         return max([standing.next_step, *(last + 1 for last in known)])
 
-    def _stand(self, mechanism: Mechanism, standing: Standing) -> None:
+    def _stand(self, mechanism: Mechanism, questions: Questions | None, standing: Standing) -> None:
         """Take up the place where the store stands."""
-        self.mechanism = rebuilt(mechanism, standing)
+        self.mechanism, self.questions = rebuilt(mechanism, standing), questions
+        self._answering = None if questions is None else Answering(questions, mechanism, standing)
         self.next_step, self._origin = standing.next_step, standing.origin
         self._measured_from = standing.measured_from
         self._position, self._key = standing.position, standing.key
@@ -214,15 +245,19 @@ class Publisher:
             raise StateError("an earlier step failed half way; close this publisher and open the store again")
         with Tape.recording(self.mechanism.meter) as tape:
             release = self.mechanism.release(counts)
+        answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
         self.fresh_looks += release.fresh
-        line = write_line(release, self.feed.start_of(step), step)
-        self._tell("released", step, fresh=release.fresh, spent=release.spent, left=self.ledger.left())
+        line = write_line(release, self.feed.start_of(step), step, answered.answers)
+        spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
+        left = sum(float(ledger.left()) for ledger in self._ledgers)
+        self._tell("released", step, fresh=release.fresh, spent=spent, left=left)
         if not self.store.durable:
             return Commit(step, [], line, b"", None, position)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
-        return Commit(step, entries, line, tape.data(), self._snapshot(tape.whole), position)
+        snapshot = self._snapshot(tape.whole)
+        return Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> Commit:
         """A step at which nothing may be measured."""

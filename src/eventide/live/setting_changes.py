@@ -1,6 +1,6 @@
 """A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
 
-May import `errors` and its neighbour `store`.
+May import `errors`, `privacy` and its neighbour `store`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
         return [text for key in keys for text in _different(f"{name}.{key}", before.get(key), now.get(key))]
     if isinstance(before, list) and isinstance(now, list):
         return [f"{name} ({_different_lists(before, now)})"]
-    if name == "epsilon":
+    if name in ("epsilon", "queries.epsilon"):
         before, now = before / NANO, now / NANO
     return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
 

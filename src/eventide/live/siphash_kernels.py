@@ -1,6 +1,6 @@
-"""SipHash-2-4, compiled, over texts in Arrow's buffers and over four whole numbers: numba and numpy.
+"""SipHash-2-4, compiled, over texts in Arrow's buffers and over four whole numbers.
 
-See `siphash` for the same in plain numpy.
+Gives what `siphash` gives, the same in plain numpy. Imports numba, numpy and `arrays` only.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit, uint64
 
 from eventide.arrays import Array
+from eventide.live.text_kernels import trimmed
 
 _CONSTANTS = (
     np.uint64(0x736F6D6570736575),
@@ -29,11 +30,7 @@ def hash_texts(key, offsets, data):  # type: ignore[no-untyped-def]
     size = len(offsets) - 1
     hashes, empty = np.empty(size, np.uint64), np.zeros(size, np.bool_)
     for row in range(size):
-        begin, end = offsets[row], offsets[row + 1]
-        while begin < end and data[begin] <= 32:
-            begin += 1
-        while begin < end and data[end - 1] <= 32:
-            end -= 1
+        begin, end = trimmed(data, offsets[row], offsets[row + 1])
         empty[row] = begin == end
         hashes[row] = _hash_bytes(key, data, begin, end)
     return hashes, empty

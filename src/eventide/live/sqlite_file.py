@@ -6,6 +6,7 @@ SQLite may complain about becomes one sentence. May import `errors` and its neig
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import sqlite3
@@ -16,38 +17,17 @@ from pathlib import Path
 
 from eventide.errors import StoreError
 from eventide.live.digests import digest
+from eventide.live.store_tables import table_statements
 from eventide.live.writer_lock import WriterLock, lock_path, read_note
 
 APPLICATION = int.from_bytes(b"evtd", "big")  # marks the file as eventide's in its header
 PATIENCE = 5.0  # seconds to wait for another process's transaction
 
-_FIRST_SCHEMA = """
-CREATE TABLE store (
-    id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, key BLOB NOT NULL, for_tests INTEGER NOT NULL,
-    digest BLOB NOT NULL);
-CREATE TABLE head (
-    id INTEGER PRIMARY KEY CHECK (id = 1), fence INTEGER NOT NULL, step INTEGER NOT NULL, chain BLOB NOT NULL);
-CREATE TABLE epoch (
-    number INTEGER PRIMARY KEY, first_step INTEGER NOT NULL, measured_from INTEGER NOT NULL, restored INTEGER NOT NULL,
-    setting TEXT NOT NULL, guarantee TEXT NOT NULL, digest BLOB NOT NULL);
-CREATE TABLE step (
-    step INTEGER PRIMARY KEY, epoch INTEGER NOT NULL REFERENCES epoch, entries TEXT NOT NULL, chain BLOB NOT NULL,
-    position TEXT NOT NULL, seal BLOB NOT NULL, release BLOB NOT NULL, tape BLOB NOT NULL);
-CREATE TABLE snapshot (
-    id INTEGER PRIMARY KEY CHECK (id = 1), step INTEGER NOT NULL REFERENCES step, state BLOB NOT NULL,
-    digest BLOB NOT NULL);
-CREATE TABLE kept (id INTEGER PRIMARY KEY, step INTEGER NOT NULL, tally BLOB NOT NULL, digest BLOB NOT NULL);
-CREATE TABLE batch (name TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE delivery (sink TEXT PRIMARY KEY, step INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE migration (version INTEGER PRIMARY KEY, at TEXT NOT NULL);
-INSERT INTO head VALUES (1, 0, -1, x'');
-"""
-
 Migration = Callable[[sqlite3.Connection], None]
 
 
 def _first(connection: sqlite3.Connection) -> None:
-    for statement in _FIRST_SCHEMA.split(";"):
+    for statement in table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", nothing="x''"):
         connection.execute(statement)
 
 
@@ -56,23 +36,48 @@ MIGRATIONS: dict[int, Migration] = {1: _first}
 
 
 def create(path: Path, *, for_tests: bool) -> None:
-    """Make a new store with its secret key; it appears under its name when it is whole, never over another file."""
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with refusals(path):
+    """Make a new store with its secret key; it appears under its name when it is whole, never over another file.
+
+    What a process left that was killed in here is removed; a store that is there already stays as it is.
+    """
+    with refusals(path), _folder_locked(path.parent):
+        unfinished = _unfinished(path)
+        unfinished.unlink(missing_ok=True)
+        if path.exists():
+            return
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
             with closing(_connect(unfinished, "rw")) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")  # no file beside it that could be left
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 migrate(connection)
                 row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
                 connection.execute("INSERT INTO store VALUES (1, ?, ?, ?, ?)", (*row, digest(*row)))
-            os.link(unfinished, path)  # unlike a rename it fails where somebody was faster
-            _synchronise_folder(path.parent)
-        except FileExistsError:
-            pass  # then that one is opened
+            os.link(unfinished, path)  # unlike a rename it fails where something else has come
         finally:
             unfinished.unlink(missing_ok=True)
+
+
+def is_created(path: Path) -> bool:
+    """Whether there is a store, or something else, and nothing that was left when it was made."""
+    return path.exists() and not _unfinished(path).exists()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+@contextmanager
+def _folder_locked(folder: Path) -> Iterator[None]:
+    """Nobody else makes a store in a folder meanwhile; what was done is on disk at the end."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def refuse_remains(path: Path) -> None:
@@ -212,11 +217,3 @@ def _sentence(problem: sqlite3.Error) -> str:
             return f"cannot be read or written ({problem}); look at its disk, then start again"
         case _:
             return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"
-
-
-def _synchronise_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,6 +1,7 @@
 """What a store promises, whatever database it is made of.
 
-One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism.
+One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism
+and the plan of window queries.
 A step is committed once and never again; whoever asks for it later gets the stored bytes. Only one writer holds a
 store: each commit checks the fence that the writer was given, so one that was paused and taken over can commit nothing.
 
@@ -11,7 +12,7 @@ before: `measured_from` is the first step at which the mechanism may look again.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from eventide.live.feed import Position
@@ -19,7 +20,8 @@ from eventide.privacy.ledger import Entry
 
 
 class Setting(NamedTuple):
-    """What a store was made for. A change of epsilon, window, bins, mechanism or people is a new epoch."""
+    """What a store was made for. A change of epsilon, window, bins, mechanism, queries or people is a new
+    epoch."""
 
     people: str
     mechanism: dict[str, Any]  # registry name and parameters, as a saved state describes them
@@ -29,6 +31,29 @@ class Setting(NamedTuple):
     bins: tuple[str, ...]
     steps: dict[str, Any]  # how steps are cut and events bounded; may never change in a store
     noise: str
+    queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
+
+
+class PlanRecord(NamedTuple):
+    """What rebuilds a plan at work: a snapshot, what the steps since released, and the open slots, which are raw."""
+
+    snapshot: bytes
+    released: list[bytes]
+    open_slots: bytes
+
+    def __repr__(self) -> str:
+        return f"<record of a plan, {len(self.released)} steps behind its snapshot>"
+
+
+class PlanStep(NamedTuple):
+    """What one step adds to that: the whole state (all before it can go) or what it released; and the open slots."""
+
+    state: bytes
+    open_slots: bytes
+    whole: bool
+
+    def __repr__(self) -> str:
+        return f"<a plan's {'snapshot' if self.whole else 'step'}>"
 
 
 class Standing(NamedTuple):
@@ -42,6 +67,7 @@ class Standing(NamedTuple):
     last_release: bytes | None
     position: Position
     key: bytes  # secret, drawn once per store
+    plan: PlanRecord | None = None  # of the window queries, None where there are none or at their beginning
 
     def __repr__(self) -> str:
         return f"<standing before step {self.next_step}>"
@@ -56,6 +82,7 @@ class Commit(NamedTuple):
     tape: bytes  # the answers behind it
     snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
     position: Position
+    plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
 
 
 class Epoch(NamedTuple):
@@ -67,6 +94,10 @@ class Epoch(NamedTuple):
     setting: Setting
     restored: bool = False  # began after a restored backup: the steps just before it count as fully spent
     guarantee: str = ""  # the sentence its publisher gave
+
+
+Approve = Callable[[int], None]
+"""Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was."""
 
 
 class Store(abc.ABC):
@@ -81,12 +112,21 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def begin(
-        self, setting: Setting, *, new_epoch: bool = False, take_over: bool = False, after_restore: bool = False
+        self,
+        setting: Setting,
+        *,
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        approve: Approve = lambda _: None,
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted.
 
         A store that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
         """
+
+    def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
+        """Refuse if another writer has taken this one's place."""
 
     @abc.abstractmethod
     def after_restore(self, next_step: int) -> Standing:

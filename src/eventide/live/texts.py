@@ -1,7 +1,7 @@
 """One text for every value, so that a person is the same whatever type a column has: 17, 17.0 and "17" are one.
 
 A missing value is an empty text. Texts are Arrow arrays of bytes (UTF-8), which kernels read as offsets and data.
-Imports `errors` and `arrays`.
+Imports pyarrow, `errors` and `arrays`.
 """
 
 from __future__ import annotations

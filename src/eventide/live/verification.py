@@ -2,7 +2,7 @@
 
 A window of an epoch is charged its points and every span that touches it, once. Windows of different epochs never mix:
 between the last step that one epoch charged and the first that a later one charges lie at least as many steps as the
-longer of their windows has. Imports numpy, `amounts` and its neighbour `store`.
+longer of their windows has. Imports numpy, `privacy` and its neighbour `store`.
 """
 
 from __future__ import annotations

@@ -1,18 +1,21 @@
 """Files that grow by a step at a time: JSON lines, and CSV wide or long.
 
 What a crash left half-written at the end is cut off when the file is opened again; the last whole step tells where to
-go on. A file that holds something else is refused and stays as it was. Imports `errors`, `faults` and `streams`.
+go on. A file that holds something else is refused and stays as it was. While a step is written the file is locked, and
+whoever finds it longer or shorter than it was looks again: so a writer that was paused and taken over writes nothing
+twice. Imports `errors`, `faults` and `streams`.
 """
 
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
 import mmap
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from eventide.errors import InputError
@@ -30,6 +33,8 @@ class AppendingFile(Sink):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
+        self._begin = self._end = 0  # of the last whole step
+        self._step = -1
 
     def open(self) -> None:
         """Open or make the file, and cut off what was half-written."""
@@ -37,9 +42,11 @@ class AppendingFile(Sink):
             self.path.touch()
             with ExitStack() as undone:
                 self._file = undone.enter_context(self.path.open("r+b", buffering=0))
-                self._begin, self._end = self._whole_steps()
-                self._cut()
+                with self._locked():
+                    self._look()
                 undone.pop_all()
+        except BlockingIOError:
+            raise InputError(f"{self.path} is being written by another process; end it, then start again") from None
         except OSError as problem:
             raise InputError(
                 f"cannot write {self.path}: {problem.strerror}; choose a folder that exists and may be written to"
@@ -47,22 +54,27 @@ class AppendingFile(Sink):
 
     def last_step(self) -> int:
         """The step that the file ends with."""
-        return self._step_of(self._last()) if self._end > self._begin else -1
+        return self._step
 
     def holds(self, release: bytes) -> bool:
         """Compare the end of the file with what would be written."""
         return self._last() == self.encode(release)
 
     def send(self, step: int, release: bytes) -> None:
-        """Append the step, or leave the file as it was."""
+        """Append the step, or leave the file as it was; also where another writer has appended it."""
         data = self.encode(release)
-        try:
-            for piece in faults.pieces("half-line", data):
-                self._write(piece)
-        except OSError:
-            self._cut()
-            raise
-        self._begin, self._end = self._end, self._end + len(data)
+        with self._locked():
+            if os.fstat(self._file.fileno()).st_size != self._end:
+                self._look()
+            if step <= self._step:
+                return
+            try:
+                for piece in faults.pieces("half-line", data):
+                    self._write(piece)
+            except OSError:
+                self._cut()
+                raise
+            self._begin, self._end, self._step = self._end, self._end + len(data), step
 
     def flush(self) -> None:
         """Make it durable."""
@@ -80,9 +92,24 @@ class AppendingFile(Sink):
         """The step a line belongs to."""
         return int(json.loads(line)["step"])
 
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else of us writes meanwhile; where somebody does, `BlockingIOError`."""
+        fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_UN)
+
     def _write(self, data: bytes) -> None:
         while data:
             data = data[self._file.write(data) :]
+
+    def _look(self) -> None:
+        """See what the file has, and cut off what was half-written."""
+        self._begin, self._end = self._whole_steps()
+        self._cut()
+        self._step = self._step_of(self._last()) if self._end > self._begin else -1
 
     def _cut(self) -> None:
         """Bring the file back to its whole steps, and give a new one its header."""
@@ -143,12 +170,14 @@ class AppendingFile(Sink):
 class AppendingTable(AppendingFile):
     """CSV: one line a step and a column a bin (wide), or one line for each bin (long)."""
 
+    bins: tuple[str, ...]
+
     def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
         if any("\n" in name or "\r" in name for name in bins):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         header = io.BytesIO()
         self._layout = Csv(header, bins, layout, starts=starts).layout
-        self._bins, self._first = bins, ("step", "start") if starts else ("step",)
+        self.bins, self._first = tuple(bins), ("step", "start") if starts else ("step",)
         self.header = header.getvalue()
         self.lines_per_step = len(bins) if self._layout == "long" else 1
         super().__init__(path)
@@ -158,7 +187,7 @@ class AppendingTable(AppendingFile):
         said = json.loads(release)
         rows = [said["values"]]
         if self._layout == "long":
-            rows = list(zip(self._bins, said["values"], said["scale"], strict=True))
+            rows = list(zip(self.bins, said["values"], said["scale"], strict=True))
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)

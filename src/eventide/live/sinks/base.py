@@ -11,11 +11,13 @@ class Sink(abc.ABC):
     """Takes stored releases in order of steps; the step is the key by which a repeated one is known.
 
     What fails for now raises `OSError` and is tried again later; what can never succeed raises an error of eventide.
-    `begins_anew` is True where each run hands over all stored releases, from the first one on.
+    `begins_anew` is True where each run hands over all stored releases, from the first one on. `bins` are those whose
+    releases it shows, in its columns; None where it shows any.
     """
 
     name: str
     begins_anew = False
+    bins: tuple[str, ...] | None = None
 
     def open(self) -> None:  # noqa: B027 - most have nothing to do
         """Get ready; asked when the store is held, so that nobody else writes to the same place."""

@@ -29,8 +29,8 @@ def open_sink(
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
-    growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done. starts: tables tell
-    when each step begins.
+    growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
+    keeps what it had. starts: tables tell when each step begins.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -45,5 +45,5 @@ def open_sink(
     if os.path.isdir(text):  # noqa: PTH112 - False also where it cannot be looked at
         raise InputError(f"--out {text} is a folder; give the name of a file")
     if not growing or ending == ".parquet":
-        return WholeFile(text, bins, layout, starts=starts)
+        return WholeFile(text, bins, layout, starts=starts, keeps=growing)
     return AppendingFile(text) if ending == ".jsonl" else AppendingTable(text, bins, layout, starts=starts)

@@ -1,7 +1,8 @@
 """A file that appears only when it is complete: Parquet always, and every format of a run without a store.
 
 Each run writes it anew from the stored releases and takes its name at the end; until then an older file stays as it
-was. Imports `errors` and `streams`.
+was. What a Parquet file has and its store has lost (a backup was restored) was published: it is taken over into the new
+one. Imports `errors`, `streams` and its neighbours.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import numpy as np
 
-from eventide.errors import InputError
 from eventide.live.sinks.base import Sink, name_of_file
+from eventide.live.sinks.older_parquet import OlderParquet
 from eventide.streams.release_files import open_releases
 from eventide.streams.release_formats import formats
 from eventide.streams.release_lines import read_line
 
 
 class WholeFile(Sink):
-    """A .jsonl, .csv or .parquet file of all releases; `source`, the file being read, is never replaced."""
+    """A .jsonl, .csv or .parquet file of all releases; `source`, the file being read, is never replaced.
+
+    With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it.
+    """
 
     begins_anew = True
+    bins: tuple[str, ...]
 
     def __init__(
         self,
@@ -34,34 +37,52 @@ class WholeFile(Sink):
         *,
         source: Path | None = None,
         starts: bool = False,
+        keeps: bool = False,
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
-        self._how = bins, layout, source, formats(starts=starts)
+        self.bins = tuple(bins)
+        self._layout, self._source, self._starts, self._keeps = layout, source, starts, keeps
+        self._older: OlderParquet | None = None
+        self._sent = -1
         self._held = ExitStack()
 
     def open(self) -> None:
-        """Begin the file under another name."""
-        self._file = self._held.enter_context(open_releases(str(self.path), *self._how))
+        """Look at the older file, and begin the new one under another name."""
+        if self._keeps:
+            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
+        how = self.bins, self._layout, self._source, formats(starts=self._starts)
+        self._file = self._held.enter_context(open_releases(str(self.path), *how))
 
     def last_step(self) -> int:
-        """The step that an older Parquet file ends with; -1 for other formats, which a run without a store replaces."""
-        if self.path.suffix.lower() != ".parquet" or not self.path.exists():
-            return -1
-        try:
-            last = pc.max(pq.read_table(self.path, columns=["step"])["step"]).as_py()
-        except (pa.ArrowException, KeyError, OSError):
-            raise InputError(f"{self.path} holds something else than releases; choose another file") from None
-        return -1 if last is None else int(last)
+        """The step that the older file ends with, where that counts."""
+        return -1 if self._older is None else int(self._older.steps.max(initial=-1))
+
+    def holds(self, release: bytes) -> bool:
+        """Compare the values of its last step."""
+        last = self.last_step()
+        values = read_line(release).values
+        return self._older is not None and all(
+            np.array_equal(older.values, values, equal_nan=True) for older in self._older.releases(last, last + 1)
+        )
 
     def send(self, step: int, release: bytes) -> None:
         """Take a release."""
+        self._keep_before(step)
         self._file.write(read_line(release))
+        self._sent = step
 
     def finish(self) -> None:
         """Give the file its name."""
+        self._keep_before(self.last_step() + 1)
         self._file.commit()
 
     def close(self) -> None:
         """Remove what was not finished."""
         self._held.close()
+
+    def _keep_before(self, step: int) -> None:
+        """Take over what was not sent and would be missed."""
+        if self._older is not None:
+            for release in self._older.releases(self._sent + 1, step):
+                self._file.write(release)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from eventide.errors import InputError
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
 from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.file_marks import mark_of_file
 from eventide.live.sources.line_formats import Rows
 
 THREADS = 2
@@ -36,9 +38,7 @@ class Blocks(Protocol):
     """A file as blocks of rows."""
 
     name: str
-
-    def size(self) -> int:
-        """The bytes of the file, by which a change is noticed."""
+    path: Path
 
     def blocks(self, begin: int) -> Iterator[Block]:
         """The blocks from where one begins."""
@@ -67,9 +67,12 @@ class CompleteFile:
 
     def open(self, position: Position, reader: EventReader) -> None:
         """Look through the times of what comes after a position, then begin to read it."""
-        self._size = self._blocks.size()
-        if position is not None and position["size"] != self._size:
-            raise InputError(f"{self._blocks.name} has changed since a part of it was published; give the same file")
+        self._mark = mark_of_file(self._blocks.path, reader.key)
+        if position is not None and position["file"] != self._mark:
+            raise InputError(
+                f"{self._blocks.name} has changed or is another file since a part of it was published; give the same "
+                "file, or publish another one to a store of its own"
+            )
         begin = 0 if position is None else position["at"]
         firsts = [(FOREVER, begin), *self._first_times(reader, begin)]
         earliest = FOREVER
@@ -85,7 +88,7 @@ class CompleteFile:
         if following is None:
             return None
         events, end = following
-        return Batch(events, {"at": end, "size": self._size}, self._seen_until[end])
+        return Batch(events, {"at": end, "file": self._mark}, self._seen_until[end])
 
     def close(self) -> None:
         """Stop reading."""

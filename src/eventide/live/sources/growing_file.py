@@ -3,12 +3,12 @@
 A file does not record when a line arrived, but its length does: whatever stands below the length seen at a moment had
 arrived by then. So each look at the file is a mark (moment, length), everything below the mark is read, and only then
 has the source seen until that moment. After a restart the first mark is taken at reopening: steps that fell due in the
-meantime wait for it. A last line without its end stays until it is complete. May import `errors` and its neighbours.
+meantime wait for it. A last line without its end stays until it is complete; one that is too long is refused when its
+end has come, and not kept until then. May import `errors` and its neighbours.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from eventide.live.clock import Clock, SystemClock
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
 from eventide.live.sources.base import Batch
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
+from eventide.live.sources.file_marks import mark_of
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, Rows, is_csv
 from eventide.live.zones import EARLIEST
 
 BLOCK = 4 << 20  # bytes read at a time
@@ -43,6 +44,7 @@ class GrowingFile:
         """Go to where the next line begins."""
         self._reader = reader
         self._place = self._length = 0 if position is None else position["at"]
+        self._passed = 0  # bytes of a line that is too long
         self._caught_up = True
         if position is not None and position["head"] != self._head():
             raise self._replaced()
@@ -51,12 +53,14 @@ class GrowingFile:
         """Some lines below the last mark; when all were read, a new mark is taken, after a while if nothing was new."""
         if self._caught_up:
             self._mark(timeout)
-        content = self._bytes(self._place, min(BLOCK, self._length - self._place))
-        self._caught_up = self._place + len(content) == self._length
+        begin = self._place + self._passed
+        content = self._bytes(begin, min(BLOCK, self._length - begin))
+        self._caught_up = begin + len(content) == self._length
+        content, refused = self._behind_long_line(content) if self._passed else (content, 0)
         lines = content[: content.rfind(b"\n") + 1]
-        if len(content) - len(lines) > LONGEST_LINE and not lines:
-            raise InputError(f"{self._path.name} has a line longer than {LONGEST_LINE:,} bytes; check the file")
-        events = self._events(lines) if lines else Events.none()
+        if len(content) > LONGEST_LINE and not lines:
+            self._passed = len(content)
+        events = self._events(lines, refused)
         self._place += len(lines)
         if self._caught_up:
             self._seen_until = self._marked_at
@@ -83,13 +87,26 @@ class GrowingFile:
             raise self._replaced()
         return named.st_size
 
-    def _events(self, lines: bytes) -> Events:
+    def _behind_long_line(self, content: bytes) -> tuple[bytes, int]:
+        """What comes behind the end of a line that is too long, and that it was one; nothing where that has no end."""
+        end = content.find(b"\n") + 1
+        if not end:
+            self._passed += len(content)
+            return b"", 0
+        self._place, self._passed = self._place + self._passed + end, 0
+        return content[end:], 1
+
+    def _events(self, lines: bytes, refused: int) -> Events:
+        rows, unreadable = self._rows(lines) if lines else Rows([], 0)
+        return self._reader.read(rows, refused + unreadable, arrival=self._marked_at)
+
+    def _rows(self, lines: bytes) -> Rows:
         if self._format is None:
             header = self._bytes(0, min(self._length, LONGEST_LINE)).split(b"\n")[0]
             self._format = CsvLines(header, self._path.name)
             if self._place == 0:
                 lines = lines[len(header) + 1 :]
-        return self._reader.read(*self._format.rows(lines, self._reader.wanted), arrival=self._marked_at)
+        return self._format.rows(lines, self._reader.wanted)
 
     def _bytes(self, begin: int, size: int) -> bytes:
         content = os.pread(self._file.fileno(), size, begin)
@@ -98,9 +115,8 @@ class GrowingFile:
         return content
 
     def _head(self) -> str:
-        """By what the file is known again after a restart; keyed, so that it tells nothing of what is in it."""
-        head = self._bytes(0, min(self._place, HEAD))
-        return hashlib.blake2b(head, digest_size=16, key=self._reader.key or b"").hexdigest()
+        """By what the file is known again after a restart."""
+        return mark_of(self._bytes(0, min(self._place, HEAD)), self._reader.key)
 
     def _replaced(self) -> InputError:
         return InputError(

@@ -19,7 +19,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        self._path = path
+        self.path = path
         self._format: CsvLines | JsonLines = JsonLines()
         self._body = 0
         if is_csv(path.name):
@@ -27,19 +27,16 @@ class LineFile:
                 header = file.readline(LONGEST_LINE)
             self._format, self._body = CsvLines(header, self.name), len(header)
 
-    def size(self) -> int:
-        """The bytes of the file."""
-        return self._path.stat().st_size
-
     def blocks(self, begin: int) -> Iterator[Block]:
-        """Blocks of whole lines."""
+        """Blocks of whole lines; of one that is too long, and will be refused, only the beginning."""
         with self._opened() as file:
             place = file.seek(max(begin, self._body))
             while content := file.read(BLOCK):
-                content += (end_of_line := file.readline(LONGEST_LINE))
-                if len(end_of_line) == LONGEST_LINE:
-                    raise InputError(f"{self.name} has a line longer than {LONGEST_LINE:,} bytes; check the file")
+                content += (rest := file.readline(LONGEST_LINE + 1))
                 place += len(content)
+                while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+                    rest = file.readline(LONGEST_LINE + 1)
+                    place += len(rest)
                 yield Block(content, place)
 
     def rows(self, content: bytes, wanted: list[str]) -> Rows:
@@ -48,6 +45,6 @@ class LineFile:
 
     def _opened(self) -> BufferedIOBase:
         try:
-            return GzipFile(self._path) if self._path.suffix.lower() == ".gz" else self._path.open("rb")
+            return GzipFile(self.path) if self.path.suffix.lower() == ".gz" else self.path.open("rb")
         except OSError:
-            raise InputError(f"{self._path} cannot be opened; check the path") from None
+            raise InputError(f"{self.path} cannot be opened; check the path") from None

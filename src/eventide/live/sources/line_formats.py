@@ -47,12 +47,12 @@ class CsvLines:
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The wanted columns of whole lines, as bytes."""
         self._check(wanted)
-        torn = 0
+        lines, refused = without_long_lines(lines)
         if b'"' in lines:
             kept, torn = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
-            lines = kept.tobytes()
+            lines, refused = kept.tobytes(), refused + torn
         tables, unreadable = self._tables(lines, wanted)
-        return Rows(pa.concat_tables(tables) if tables else [], torn + unreadable)
+        return Rows(pa.concat_tables(tables) if tables else [], refused + unreadable)
 
     def _tables(self, lines: bytes, wanted: Sequence[str]) -> tuple[list[Any], int]:
         """Whole lines as tables, and how many are no rows; where Arrow gives up, the halves by themselves."""
@@ -95,9 +95,24 @@ class JsonLines:
 
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The objects of whole lines; one by one, so that none can reach into another."""
+        lines, refused = without_long_lines(lines)
         given = [line for line in lines.split(b"\n") if line.strip()]
         objects = [row for line in given if (row := json_object(line)) is not None]
-        return Rows(objects, len(given) - len(objects))
+        return Rows(objects, refused + len(given) - len(objects))
+
+
+def without_long_lines(lines: bytes) -> tuple[bytes, int]:
+    """The lines but those that are longer than a line may be, and how many these were; looks at few of the bytes."""
+    kept, refused, begin, place = [], 0, 0, 0
+    while len(lines) - place > LONGEST_LINE:
+        end = lines.rfind(b"\n", place, place + LONGEST_LINE + 1)
+        if end < 0:
+            kept.append(lines[begin:place])
+            refused += 1
+            end = lines.find(b"\n", place)
+            begin = len(lines) if end < 0 else end + 1
+        place = max(begin, end + 1)
+    return (b"".join([*kept, lines[begin:]]) if refused else lines), refused
 
 
 def _is_utf8(text: bytes) -> bool:

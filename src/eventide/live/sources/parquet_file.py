@@ -18,15 +18,11 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
-        self._path = path
+        self.path = path
         try:
             self._metadata = pa_parquet.read_metadata(path)
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
-
-    def size(self) -> int:
-        """The bytes of the file."""
-        return self._path.stat().st_size
 
     def blocks(self, begin: int) -> Iterator[Block]:
         """The numbers of the row groups; what is in them is read by whoever needs it."""
@@ -38,5 +34,5 @@ class ParquetFile:
         names = self._metadata.schema.to_arrow_schema().names
         if missing := [name for name in wanted if name not in names]:
             raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
-        with pa_parquet.ParquetFile(self._path, metadata=self._metadata, pre_buffer=False) as file:
+        with pa_parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:
             return Rows(file.read_row_group(content, wanted, use_threads=False), 0)

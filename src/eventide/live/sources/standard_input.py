@@ -1,7 +1,7 @@
 """Lines from another program: `tail -F log.jsonl | eventide publish -`.
 
 An event arrives when it is read. Nothing can be read twice, so open events are kept in the store. The first line says
-what the lines are: a JSON object, or the header of a CSV. May import `errors` and its neighbours.
+what the lines are: a JSON object, or the header of a CSV. A last line needs no end. Imports its neighbours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import select
 import sys
 
-from eventide.errors import InputError
 from eventide.live.clock import Clock, SystemClock
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
@@ -36,16 +35,14 @@ class StandardInput:
         self._reader = reader
 
     def poll(self, timeout: float) -> Batch | None:
-        """What has come, up to the last complete line."""
+        """What has come, up to the last complete line; at the end of the input all of it."""
         if not select.select([self._descriptor], [], [], timeout)[0]:
             return Batch(Events.none(), None, self._clock.now())
-        content = os.read(self._descriptor, CHUNK)
-        if not content:
+        content, now = os.read(self._descriptor, CHUNK), self._clock.now()
+        if not content and not self._torn:
             return None
-        now = self._clock.now()
-        lines, end, self._torn = (self._torn + content).rpartition(b"\n")
-        if len(self._torn) > LONGEST_LINE:
-            raise InputError(f"standard input has a line longer than {LONGEST_LINE:,} bytes; check what is piped in")
+        lines, end, torn = (self._torn + (content or b"\n")).rpartition(b"\n")
+        self._torn = torn[: LONGEST_LINE + 1]  # of a line that is too long, enough to refuse it
         return Batch(self._events(lines + end, now) if end else Events.none(), None, now)
 
     def close(self) -> None:

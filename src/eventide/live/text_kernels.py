@@ -1,0 +1,15 @@
+"""What kernels that read texts in Arrow's buffers share: numba only."""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True, inline="always")
+def trimmed(data, begin, end):  # type: ignore[no-untyped-def]
+    """Where a text begins and ends without its outer blanks."""
+    while begin < end and data[begin] <= 32:
+        begin += 1
+    while begin < end and data[end - 1] <= 32:
+        end -= 1
+    return begin, end
