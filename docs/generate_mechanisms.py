@@ -1,6 +1,6 @@
-"""Writes `docs/mechanisms.md` from the docstrings of the registered mechanisms, so that neither can go stale.
+"""Writes `docs/reference/mechanisms.md` from the docstrings of the registered mechanisms, so that neither can go stale.
 
-python docs/generate_mechanisms.py > docs/mechanisms.md
+python docs/generate_mechanisms.py > docs/reference/mechanisms.md
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ SECTIONS = ("Idea", "Guarantee", "Epsilon", "Cost", "Use", "Departures", "Refere
 HEAD = """# The mechanisms
 
 Generated from the docstrings by `docs/generate_mechanisms.py`. Every mechanism publishes a vector of counts at every
-step and passes the same [contract](../CONTRIBUTING.md) and the [audit](audit.md); they differ in when they look, with
-how much of the budget, and in what they release in between. Where a guarantee says "people who move between bins", a
-person may be counted in one bin now and in another later, which several published forms do not cover.
+step and passes the same [contract](../how-to/own-mechanism.md#check-it) and the [audit](../how-to/audit.md); they
+differ in when they look, with how much of the budget, and in what they release in between. Where a guarantee says
+"people who move between bins", a person may be counted in one bin now and in another later, which several published
+forms do not cover.
 """
 
 

@@ -1,6 +1,6 @@
 """eventide publishes statistics of live event streams with w-event differential privacy.
 
-The public names are resolved on first use, so that importing eventide loads no numpy.
+The public names are resolved on first use, so that importing eventide loads no numpy. May import everything but `cli`.
 
 >>> import eventide as ev
 >>> mech = ev.Uniform(epsilon=1.0, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -41,6 +41,7 @@ _HOMES = {
     "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
     "Publisher": "eventide.live.publisher",
+    "Questions": "eventide.live.questions",
 }
 _MODULES = {
     "bench": "eventide.bench",
@@ -63,6 +64,7 @@ __all__ = [
     "PeGaSus",
     "Publisher",
     "Query",
+    "Questions",
     "Release",
     "RescueDP",
     "RetroactiveGrouping",

@@ -1,4 +1,7 @@
-"""`python -m eventide` is the command `eventide`."""
+"""`python -m eventide` is the command `eventide`.
+
+Promises the same exit codes. Imports `cli` and nothing else.
+"""
 
 from eventide.cli import main
 

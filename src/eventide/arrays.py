@@ -1,4 +1,7 @@
-"""Names of the array types that signatures use, and the largest count; imports numpy and nothing of eventide."""
+"""Names of the array types that signatures use, and the largest count that all of eventide takes.
+
+Imports numpy and nothing of eventide.
+"""
 
 from __future__ import annotations
 

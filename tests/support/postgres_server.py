@@ -40,7 +40,7 @@ class PostgresServer:
         import psycopg
 
         self._launch()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while True:
             try:
                 psycopg.connect(self.address, connect_timeout=2).close()

@@ -1,30 +1,20 @@
 """The page about mechanisms is what the docstrings say, and the docstrings say everything."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from documents import ROOT, generator
 
 import eventide as ev
 from eventide.mechanisms.registry import mechanism_class
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture(scope="module")
-def generator():
-    spec = importlib.util.spec_from_file_location("generate_mechanisms", DOCS / "generate_mechanisms.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+PAGES = generator("generate_mechanisms")
 
 
 @pytest.mark.parametrize("name", ev.mechanism_names())
-def test_every_docstring_is_complete(generator, name):
+def test_every_docstring_is_complete(name):
     cls = mechanism_class(name)
-    assert set(generator.SECTIONS) <= set(generator.sections(cls)), cls
+    assert set(PAGES.SECTIONS) <= set(PAGES.sections(cls)), cls
     assert ">>> " in cls.__doc__
 
 
-def test_the_page_is_up_to_date(generator):
-    assert (DOCS / "mechanisms.md").read_text() == generator.page()
+def test_the_page_is_up_to_date():
+    assert (ROOT / "docs" / "reference" / "mechanisms.md").read_text() == PAGES.page()

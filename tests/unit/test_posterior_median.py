@@ -1,17 +1,29 @@
 """Every shortcut of the posterior median against the plain, dense form of it; and what it promises as a filter."""
 
+import gc
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
 import eventide as ev
-from eventide.filters.posterior_grid import DRIFT, JUMP, LOG_PRIOR, MODELS, drift_over, grid_up_to
-from eventide.filters.posterior_look_kernels import cell_factors, chance_of_look
+from eventide.filters.posterior_grid import DRIFT, JUMP, LOG_PRIOR, MODELS, QUIET_LEVEL, grid_up_to
+from eventide.filters.posterior_look_kernels import cell_factors, chance_of_look, drift_over
 from eventide.filters.posterior_median import PRIOR_LOOKS, SHARED_LOOKS, PosteriorMedian
-from eventide.filters.posterior_scalar_kernels import PACES, bank_quantile, laplace_update
-from eventide.filters.posterior_usual_kernels import first_usual_values, lesson_of
+from eventide.filters.posterior_scalar_kernels import (
+    ANEW,
+    PACES,
+    PRIOR,
+    bank_quantile,
+    begin_bank,
+    begun_anew,
+    laplace_update,
+    mix,
+    update_bank,
+)
+from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
 from eventide.privacy.measured import Measured
 
 
@@ -54,6 +66,7 @@ class Plain:
         self.posterior = None
         self.log_weight = LOG_PRIOR.copy()
         self.lesson = np.zeros(len(grid.first))
+        self.untaught = 0.0
 
     def usual(self):
         known = self.lesson + PRIOR_LOOKS * self.grid.prior
@@ -65,14 +78,18 @@ class Plain:
         return usual @ abs(self.grid.centre - median)
 
     def look(self, value, scale, steps):
-        chance, usual, counts = chances(self.grid, value, scale), self.usual(), math.sqrt(5)
+        chance, usual, counts, telling = chances(self.grid, value, scale), self.usual(), math.sqrt(5), 1.0
+        self.untaught += steps
         if self.posterior is None:
             joint = np.tile(usual * chance, (MODELS, 1))
         else:
-            counts = lesson_of(steps, self.spread(), scale)
+            telling = self.spread() / (self.spread() + scale)
+            counts = math.sqrt(self.untaught) * telling
             joint = np.array([self.predicted(model, steps, usual) * chance for model in range(MODELS)])
         total = joint.sum(axis=1)
-        self.log_weight = 0.995 * (self.log_weight - self.log_weight.max()) + 0.005 * LOG_PRIOR + np.log(total)
+        self.untaught *= 1 - telling
+        kept = (1 - 0.005 * telling) * (self.log_weight - self.log_weight.max())
+        self.log_weight = kept + 0.005 * telling * LOG_PRIOR + np.log(total)
         self.posterior = joint / total[:, None]
         self.lesson = 0.998**counts * self.lesson + counts * self.mixture(0)
 
@@ -121,7 +138,8 @@ def test_the_chance_of_a_look_is_that_of_discrete_noise(look, scale):
 @pytest.mark.parametrize("steps", [1, 7, 200])
 def test_drift_tables_are_the_dense_kernel(steps):
     grid = grid_up_to(60, bins=1)
-    passing, staying = drift_over(grid, steps, 2.0)
+    passing, staying = np.empty((2, len(grid.first), MODELS))
+    drift_over(grid, steps, 2.0, passing, staying)
     for model in range(MODELS):
         found = np.diag(staying[:, model].astype(np.float64))
         for source in range(len(grid.first)):
@@ -176,6 +194,43 @@ def test_quantiles_of_the_bank_are_those_of_the_mixture(target):
         found = bank_quantile(mean, deviation, weight, mean.mean(), target)
         reached = weight @ stats.norm.cdf(found, mean, deviation)
         assert reached == pytest.approx(stats.norm.cdf(target), abs=1e-3)
+
+
+def test_the_most_believed_state_passes_to_all_and_is_itself_left_alone():
+    mean, variance, weight = np.linspace(0, 900, PACES), np.logspace(0, 6, PACES), np.full(PACES, 0.01)
+    weight[2] = 1 - weight.sum() + weight[2]
+    means, variances = mean.copy(), variance.copy()
+    mix(mean, variance, weight, 0.98)
+    assert (mean[2], variance[2]) == (means[2], variances[2])  # what fast filters know does not blur it
+    share = 0.02 * PRIOR / (0.02 * PRIOR + 0.98 * np.where(np.arange(PACES) == 2, 1 - 0.01 * (PACES - 1), 0.01))
+    assert mean == pytest.approx((1 - share) * means + share * means[2])
+    second = (1 - share) * (variances + means**2) + share * (variances[2] + means[2] ** 2)
+    assert variance == pytest.approx(second - mean**2)
+    assert weight.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("burst", [9000, 10**7])
+def test_the_bank_sees_a_burst_at_once(burst):
+    """Seventy looks at 0, then one far above its noise: only beginning anew explains it."""
+    mean, variance, weight = np.empty((3, PACES))
+    begin_bank(1.0, 300.0, mean, variance, weight)
+    for look in [*np.rint(np.random.default_rng(3).laplace(0, 300, 70)), burst]:
+        update_bank(look, 300.0, 1, 0.01, mean, variance, weight, np.full(PACES, 1.0))
+    assert weight[ANEW] > 0.99
+    assert mean[ANEW] == burst
+
+
+@pytest.mark.parametrize(("look", "scale"), [(5000.0, 10.0), (20.0, 300.0), (-400.0, 300.0)])
+def test_beginning_anew_has_the_evidence_of_the_tail_and_the_state_of_the_look(look, scale):
+    moved, variance, evidence = begun_anew(look, 7.0, scale)
+    assert (7.0 + moved, variance) == (max(look, 0), 2 * scale**2)
+    tail = QUIET_LEVEL / (max(look, 0) + QUIET_LEVEL + scale) ** 2
+    assert evidence == pytest.approx(math.log(tail) - max(-look, 0) / scale)
+
+
+def test_the_mean_lesson_counts_every_bin_that_was_looked_at_the_same():
+    lesson = np.array([[2.0, 2.0], [0.0, 0.0], [9.0, 0.0]], np.float32)
+    assert mean_lesson(lesson, np.array([4.0, 0.0, 9.0])) == pytest.approx([0.75, 0.25])
 
 
 def test_first_usual_values_are_those_of_bin_after_bin():
@@ -278,3 +333,23 @@ def test_it_lowers_the_error_of_other_mechanisms(name):
         mechanism = ev.mechanism(name, epsilon=1, window=20, bins=1, replicas=20, seed=2, filter=chosen)
         errors[chosen] = np.abs(ev.run(mechanism, stream).values - stream).mean()
     assert errors["posterior-median"] < 0.7 * errors[None]
+
+
+def test_waits_that_it_never_met_before_need_no_more_memory():
+    """A drift table kept for each would be 10 kB: how much a long run needs would depend on the noise."""
+    posterior = PosteriorMedian().started(1, 1, epsilon=1.0, window=300)
+
+    def run(waits):
+        for wait in waits:
+            for _ in range(wait - 1):
+                posterior.step(None)
+            posterior.step(measured([[4.0]], 100.0))
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        known = run([2, 2] * 200)
+        assert run([3, 5, 11, 23, 47, 95, 190]) - known < 40_000
+    finally:
+        tracemalloc.stop()

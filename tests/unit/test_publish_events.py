@@ -22,6 +22,7 @@ import pytest
 
 from eventide.cli import main
 from eventide.live.open_store import open_store
+from eventide.live.sinks.appending_file import AppendingFile
 
 ROOT = Path(__file__).parents[2]
 BINS = ("north", "south")
@@ -169,6 +170,32 @@ def test_another_setting_needs_a_new_epoch(publish):
     assert read("private.jsonl")[0] == list(range(STEPS))
 
 
+def test_a_new_epoch_is_not_begun_where_its_output_cannot_go_on(publish, folder):
+    words = ("events.csv", *STEP, "--store", "store.db", "--epsilon", "1", "--window", "2", "--out", "private.csv")
+    assert publish(*words, "--until", "2024-03-30T10:00Z")[0] == 0
+    (folder / "bins.txt").write_text("south\nnorth\n")
+    code, _, err = publish(*words, "--new-epoch")
+    assert code == 2
+    assert "begins with other columns" in err
+    (folder / "bins.txt").write_text("north\nsouth\n")
+    assert publish(*words)[0] == 0  # the store is as it was
+    assert read("private.csv")[0] == list(range(STEPS))
+
+
+def test_an_output_that_its_disk_does_not_take_is_a_failure_of_code_5(publish, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.jsonl")
+    with monkeypatch.context() as broken:
+        broken.setattr(AppendingFile, "flush", full)
+        code, _, err = publish(*words)
+    assert code == 5
+    assert "cannot be made durable: No space left on device" in err
+    assert publish(*words)[0] == 0
+    assert read("private.jsonl") == (list(range(STEPS)), expected(1))
+
+
 def test_the_document_names_what_is_for_operators(publish):
     code, out, err = publish("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.csv", "--json")
     document = json.loads(out)
@@ -192,7 +219,7 @@ def test_the_log_is_one_object_a_line_and_holds_no_count(publish):
         (("--time", "timestamp", "--bins", "bins.txt"), "--step is missing"),
         (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
         ((*STEP, "--sensitivity", "2"), "--max-per-step"),
-        ((*STEP, "--queries", "queries.toml"), "files of counts only"),
+        ((*STEP, "--queries", "queries.toml"), "with --queries-epsilon events are published as well"),
         ((*STEP, "--late", "5min"), "late"),
         ((*STEP, "--time", "when"), "when"),
         ((*STEP, "--start", "yesterday"), "yesterday"),

@@ -83,6 +83,11 @@ def test_the_folder_given_comes_before_the_variable(monkeypatch, tmp_path):
     assert data_folder(tmp_path) == tmp_path
 
 
+def test_a_folder_that_is_given_and_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match="there is no folder"):
+        data_folder(tmp_path / "nowhere")
+
+
 def test_every_stream_has_a_description_an_origin_and_a_licence_note():
     assert len(REAL_STREAMS) == 15
     assert all(all(text.strip() for text in stream[:3]) for stream in REAL_STREAMS.values())

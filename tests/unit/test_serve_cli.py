@@ -24,7 +24,12 @@ from eventide.errors import InputError
 def started(*arguments, folder):
     """The command, once it has said where it listens."""
     command = [sys.executable, "-m", "eventide", *arguments]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it, and a child
+    try:  # would inherit that
+        running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with running as process:
         try:
             said = []
             for line in process.stderr:
@@ -110,7 +115,7 @@ def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
         assert (truth[0]["step"], len(truth[0]["values"])) == (0, 240)
         assert told["private"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait(60) == 130
     assert list(tmp_path.iterdir()) == []
 
 

@@ -164,7 +164,9 @@ def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path):
 
 def test_the_configuration_in_the_documents_is_right(tmp_path):
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    config = read_config(written(tmp_path, block))
-    assert config.populations == {"patients": Fraction(1)}
-    assert [stream.window for stream in config.streams] == [168, 168]
+    (queries,) = re.findall(r'```toml title="queries.toml"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "queries.toml").write_text(queries)
+    config = read_config(written(tmp_path, "".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL))))
+    assert config.populations == {"patients": Fraction(1), "emergency": Fraction(1)}
+    assert [stream.window for stream in config.streams] == [168, 168, 144]
+    assert [len(stream.queries) for stream in config.streams] == [0, 0, 1]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck
-from running_service import configuration, running
+from running_service import configuration, running, stream
 
 from eventide.service.config import Limits
+from eventide.windows.workload import Query
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install '.[test-all]'")
 pytestmark = pytest.mark.slow
@@ -19,7 +22,8 @@ EXAMPLES = 60
 @pytest.fixture(scope="module")
 def city(tmp_path_factory):
     folder = tmp_path_factory.mktemp("described")
-    with running(configuration(folder, limits=Limits(requests_per_second=100_000))) as up:
+    asked = stream(folder, queries=(Query(2, 1),), queries_epsilon=Fraction(1, 2))
+    with running(configuration(folder, [asked], limits=Limits(requests_per_second=100_000))) as up:
         up.pass_steps(3)
         yield up
 
@@ -45,4 +49,4 @@ def test_no_request_leads_to_a_fault(city, role):
 
         ask()
         tried += 1
-    assert tried >= 11
+    assert tried >= 12

@@ -10,6 +10,8 @@ from fractions import Fraction
 import pytest
 from running_service import configuration, event, running, stream
 
+from eventide.windows.workload import Query
+
 PEOPLE = 1237  # a number that nothing else here has, and so has each bin
 SHARES = {"north": 709, "south": 431, "harbour": 97}
 USERS = [f"person-{number:05}-q7" for number in range(PEOPLE)]
@@ -34,7 +36,15 @@ def told(tmp_path_factory):
     level = root.level
     root.setLevel(logging.DEBUG)
     # noise so large that a release shows a true count by chance once in ten thousand runs
-    settings = stream(folder, epsilon=Fraction(1, 1000), parameters={}, mechanism="uniform", filter="none")
+    settings = stream(
+        folder,
+        epsilon=Fraction(1, 500),
+        parameters={},
+        mechanism="uniform",
+        filter="none",
+        queries=(Query(2, 1), Query(6, 6)),  # of which the second is open all the time
+        queries_epsilon=Fraction(1, 1000),
+    )
     heard = {}
     try:
         with running(configuration(folder, [settings]), for_tests=False) as up:
@@ -48,7 +58,8 @@ def told(tmp_path_factory):
             described = description.json()["paths"].items()
             paths = [path.replace("{name}", "city") for path, kinds in described if "get" in kinds]
             paths = [path for path in paths if not path.endswith("/stream")]  # which never ends; see below
-            paths += [f"/v1/streams/city/releases?format={form}" for form in ("csv", "arrow")]
+            forms = [(what, form) for what in ("releases", "answers") for form in ("csv", "arrow")]
+            paths += [f"/v1/streams/city/{what}?format={form}" for what, form in forms]
             heard["read"] = description.text + "".join(reader.get(path).content.decode("latin-1") for path in paths)
             with reader.stream("GET", "/v1/streams/city/stream") as answer:
                 for line in answer.iter_lines():
@@ -73,6 +84,7 @@ def test_the_run_was_worth_looking_at(told):
     assert f'"accepted":{PEOPLE}' in told["operate"]
     assert holds(told["operate metrics"], PEOPLE)
     assert '"step": 2' in told["read"]
+    assert '"query":"2 every 1"' in told["read"]
     assert told["log"]
 
 

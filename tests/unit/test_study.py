@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents import blocks
 
 from eventide.bench import builtin_studies, check_requirements, load_study, read_results, repeat_cell, run_study
 from eventide.errors import InputError
@@ -360,9 +361,9 @@ def test_a_third_partys_mechanism_is_refused_with_the_reason(load, name, text, r
 
 
 def test_the_example_in_the_documentation_runs(load, tmp_path):
-    document = (ROOT / "docs" / "studies.md").read_text()
-    python = re.findall(r"^```python\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
-    (toml,) = re.findall(r"^```toml\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+    found = blocks((ROOT / "docs" / "how-to" / "studies.md").read_text())
+    python = [block.code for block in found if block.language == "python"]
+    (toml,) = [block.code for block in found if block.language == "toml"]
     assert len([line for line in python[0].splitlines() if line.strip()]) <= 10
     module("ours", python[0])
     Path("ours.toml").write_text(toml)

@@ -7,6 +7,7 @@ import pytest
 
 import eventide as ev
 from eventide.filters.posterior_median import PosteriorMedian
+from eventide.mechanisms.tide import MOST_WATCHED
 from eventide.mechanisms.tide_interval import GROWTH, Interval
 from eventide.mechanisms.tide_kernels import Intervals, add_errors
 from eventide.privacy.amounts import NANO
@@ -19,15 +20,40 @@ def tide(**more):
     return ev.Tide(**{"epsilon": 1.0, "window": 12, "bins": 3, "seed": 6} | more)
 
 
-def test_the_first_look_gets_a_fifth_and_later_ones_what_their_wait_saved():
-    mechanism = tide(window=100)
-    first, *others = (mechanism.release(counts) for counts in STREAM)
+def wide(counts):
+    """The same stream in so many bins that nothing is watched between looks."""
+    return np.tile(counts, (1, MOST_WATCHED // counts.shape[1] + 1))
+
+
+def test_the_first_look_gets_half_and_later_ones_what_their_wait_saves():
+    stream = wide(STREAM)
+    mechanism = tide(window=100, bins=stream.shape[1])
+    first, *others = (mechanism.release(counts) for counts in stream)
     assert first.fresh
-    assert first.spent == 0.2
+    assert first.spent == 0.5
     looks = [release for release in others if release.fresh]
     assert looks
-    waits = [round(release.spent / 0.008, 6) for release in looks]  # four fifths of a hundredth for each step
+    waits = [round(release.spent / 0.005, 6) for release in looks]  # half of a hundredth for each step
     assert all(wait == round(wait) for wait in waits)
+    assert tide(bins=1).release([3]).spent == pytest.approx(1 / 3, abs=1e-9)
+
+
+def test_a_narrow_stream_is_watched_with_a_tenth_of_what_a_wait_saves():
+    mechanism = tide(bins=1, window=100)
+    spent = ev.run(mechanism, np.full((400, 1), 5000)).spent[100:] * 1000
+    watching, looking = spent[spent < 2], spent[spent >= 2]
+    assert len(watching) > 5 * len(looking)
+    assert watching == pytest.approx(1)  # a tenth of a hundredth
+    waits = (looking - 1) / 9  # x steps, less the tenth of all but the first
+    assert waits[:2] == pytest.approx(np.rint(waits[:2]))
+
+
+def test_a_burst_is_noticed_within_ten_steps_of_a_wait_of_a_hundred():
+    stream = np.repeat([0, 20_000, 0], [300, 60, 20])[:, None]
+    values = np.median(ev.run(tide(bins=1, window=100, replicas=15), stream).values[..., 0], axis=0)
+    assert (values[250:300] < 100).all()
+    assert (abs(values[310:360] - 20_000) < 2000).all()
+    assert (values[370:] < 1000).all()
 
 
 def test_a_window_of_one_step_spends_everything_at_every_step():
@@ -54,16 +80,17 @@ def test_without_budget_there_is_no_look():
 
 
 def test_steps_never_looked_at_change_nothing():
-    calm = np.random.default_rng(5).poisson([0.1, 5, 300], (120, 3))
-    seen = ev.run(tide(), calm)
+    calm = wide(np.random.default_rng(5).poisson([0.1, 5, 300], (120, 3)))
+    bins = calm.shape[1]
+    seen = ev.run(tide(bins=bins), calm)
     assert 5 < seen.fresh.sum() < len(calm) - 20
     other = np.where(seen.fresh[:, None], calm, calm + 10_000)
-    again = ev.run(tide(), other)
+    again = ev.run(tide(bins=bins), other)
     assert np.array_equal(again.values, seen.values)
     assert np.array_equal(again.spent, seen.spent)
     changed = other.copy()
     changed[np.flatnonzero(seen.fresh)[2]] += 10_000  # the same test can fail: a look that changes is noticed
-    assert not np.array_equal(ev.run(tide(), changed).values, seen.values)
+    assert not np.array_equal(ev.run(tide(bins=bins), changed).values, seen.values)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"filter": "truncate"}, {"filter": "kalman"}, {"replicas": 2}])
@@ -91,9 +118,10 @@ def test_another_filter_changes_what_is_released_but_not_when_it_looks():
 def test_a_still_stream_is_looked_at_rarely_and_a_wild_one_often():
     still = np.full((400, 1), 3000)
     wild = np.random.default_rng(2).integers(0, 100_000, (400, 1))
-    looks = [ev.run(tide(bins=1, window=50), stream).fresh[50:].mean() for stream in (still, wild)]
-    assert looks[0] < 0.1
-    assert looks[1] > 0.5
+    runs = [ev.run(tide(bins=1, window=50), stream).spent[50:] for stream in (still, wild)]
+    still_looks, wild_looks = (np.mean(spent >= 0.02 - 1e-9) for spent in runs)  # the others only watch
+    assert still_looks < 0.1
+    assert wild_looks > 0.5
 
 
 def test_the_interval_holds_most_counts():
@@ -113,13 +141,13 @@ def test_the_wait_grows_step_by_step_and_falls_at_once():
     lengths = [1]
     for step in range(100, 130):  # after the first window, where nothing but the errors counts
         values = posterior.step(Measured(*(np.full((1, 1), v) for v in (3000.0, 1.0, True))))
-        interval.choose(step, np.full((1, 1), True), values, posterior)
+        interval.choose(step, *np.full((2, 1, 1), True), values, posterior)
         lengths.append(int(interval.length[0, 0]))
     assert max(lengths) == 64
     assert all(after <= GROWTH * before for before, after in itertools.pairwise(lengths))
     posterior.rows.pace[:] = 1e12
-    for _ in range(3):
-        interval.choose(step, np.full((1, 1), True), values, posterior)
+    for step in range(130, 133):  # on the way, not due
+        interval.choose(step, np.full((1, 1), True), np.full((1, 1), False), values, posterior)
     assert interval.length[0, 0] < 64
 
 

@@ -1,4 +1,7 @@
-"""Two small learners for attacks: a linear score and a decision tree, in array code. Imports numpy."""
+"""Two small learners for attacks: a linear score and a decision tree, in array code.
+
+What they learn need not be right: the auditor measures on fresh runs what a score is worth. Imports numpy and `arrays`.
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _document(name: str, verdict: Verdict) -> dict[str, Any]:
 
 
 def _draw(out: Path, name: str, verdict: Verdict) -> None:
-    from eventide.cli.page import write_page
+    from eventide.cli.page import plain_page, write_page
 
     found = sorted(verdict.findings, key=lambda finding: -finding.bound)
     numbers = [f"attack {number}" for number in range(1, len(found) + 1)]  # the table below says which
@@ -134,6 +134,5 @@ def _draw(out: Path, name: str, verdict: Verdict) -> None:
     rows = [(number, f.attack, f.pair, f"{f.bound:.3f}") for number, f in zip(numbers, found, strict=True)]
     sentences = [f"{str(verdict)[0].upper()}{str(verdict)[1:]}.", "The streams attacked are made up."]
     chart = {"data": [bars], "layout": layout}
-    write_page(
-        out, f"Audit of {name}", sentences, chart, ("", "attack", "streams", "lower bound"), rows, 140 + 40 * len(rows)
-    )
+    headings = ("", "attack", "streams", "lower bound")
+    write_page(out, plain_page(f"Audit of {name}", sentences, chart, headings, rows, 140 + 40 * len(rows)))

@@ -7,6 +7,7 @@ imported when the verb runs.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -77,6 +78,8 @@ def command(
     """
     from eventide.bench import choose
 
+    if out is not None and (out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK)):
+        raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
     hidden = _steps("--hide", hide, step)
     protected = hidden if window is None else _steps("--window", window, step)
     if protected is None:

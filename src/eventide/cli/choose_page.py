@@ -1,26 +1,23 @@
 """A choice on one HTML page with everything inside, which loads nothing from anywhere.
 
-It shows true counts beside released ones, for data that may be looked at, and says so. Imports numpy, plotly and the
-choice.
+It shows true counts beside released ones, for data that may be looked at, and says so. Imports numpy, `display` and
+the choice.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import re
 from collections.abc import Callable, Iterable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from eventide.bench import Choice
 from eventide.bench.choose_result import UNPAID, Trial
 from eventide.cli.choose_tables import HEADINGS, cost_rows, following, rows
-from eventide.errors import InputError
+from eventide.cli.page import write_page
+from eventide.display.pages import embedded, filled
 
 CONFIDENTIAL = "This page shows true counts and figures made from them: it is as confidential as the history."
 MADE_UP = "The stream is made up from a description: nobody's data was looked at."
@@ -28,10 +25,7 @@ MADE_UP = "The stream is made up from a description: nobody's data was looked at
 
 def write_choice(path: Path, choice: Choice, repeat: str) -> None:
     """Write the page; `repeat` is the command that gives more exact figures."""
-    try:
-        path.write_text(build_page(choice, repeat), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another place with --out") from error
+    write_page(path, build_page(choice, repeat))
 
 
 def build_page(choice: Choice, repeat: str) -> str:
@@ -56,11 +50,9 @@ def build_page(choice: Choice, repeat: str) -> str:
         "following": "".join(
             f"<p>{html.escape(words)}</p><code>{html.escape(code)}</code>" for words, code in following(choice, repeat)
         ),
-        "plotly": get_plotlyjs(),
-        "data": json.dumps(_data(choice)).replace("</", "<\\/"),
+        "data": embedded(_data(choice)),
     }
-    template = (files("eventide.cli") / "choose_page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    return filled("eventide.cli", "choose_page.html", parts)
 
 
 def _data(choice: Choice) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A choice on the terminal: the recommendation, the candidates, what privacy costs, what to do next.
 
-The rows and sentences are those of the page as well. Imports click, rich and the choice.
+The rows and sentences are those of the page as well. Imports click, rich and the choice of `bench`.
 """
 
 from __future__ import annotations

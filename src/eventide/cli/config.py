@@ -1,4 +1,7 @@
-"""`eventide config`: check a service's configuration, and make tokens for it. Imports click."""
+"""`eventide config`: check a service's configuration, and make tokens for it.
+
+A token is shown once; the configuration holds its digest. Imports click; the service when a verb runs.
+"""
 
 from __future__ import annotations
 

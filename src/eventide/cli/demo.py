@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eventide.errors import InputError
-
 if TYPE_CHECKING:
     from eventide.cli.demo_run import Published
 
@@ -46,11 +44,12 @@ def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) 
         return
     from eventide.cli.demo_page import build_page
     from eventide.cli.demo_run import IDEAS, publish_city
+    from eventide.cli.page import write_page
     from eventide.streams.city import build_city
 
     town = build_city(steps_per_day=WINDOW)
     published = [publish_city(town, name, EPSILON, WINDOW) for name in IDEAS]
-    _write(out, build_page(town, published, EPSILON, WINDOW))
+    write_page(out, build_page(town, published, EPSILON, WINDOW))
     if as_json:
         click.echo(json.dumps(_document(out, published)))
         return
@@ -72,13 +71,6 @@ def _serve(port: int, no_browser: bool) -> None:
             webbrowser.open(address)
 
     serve_city(EPSILON, WINDOW, port, told)
-
-
-def _write(out: Path, page: str) -> None:
-    try:
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}; choose another place with --out") from error
 
 
 def _document(out: Path, published: list[Published]) -> dict[str, object]:

@@ -2,23 +2,20 @@
 
 It shows true counts beside private ones and is therefore for synthetic cities only; the page says so.
 The charts are drawn by plotly's own script, put into the page, from the data that stands next to it.
-Imports numpy, plotly and what the demo's run gave.
+Imports numpy, `display` and what the demo's run gave.
 """
 
 from __future__ import annotations
 
 import html
-import json
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from plotly.offline import get_plotlyjs
 
 from eventide.cli.demo_run import Published
+from eventide.display.pages import embedded, filled
 from eventide.streams.city import City
 
 MONDAY = np.datetime64("2001-01-01T00:00")
@@ -32,11 +29,9 @@ def build_page(town: City, published: Sequence[Published], epsilon: float, windo
         "summary": f"{size} places of a small city, counted at {steps} steps of {_minutes(town)} minutes each.",
         "guarantee": html.escape(published[0].guarantee),
         "rows": "".join(_row(one, steps) for one in published),
-        "plotly": get_plotlyjs(),
-        "data": json.dumps(_data(town, published, epsilon, window)).replace("</", "<\\/"),
+        "data": embedded(_data(town, published, epsilon, window)),
     }
-    template = (files("eventide.cli") / "demo_page.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: parts[slot[1]], template)
+    return filled("eventide.cli", "demo_page.html", parts)
 
 
 def _minutes(town: City) -> int:

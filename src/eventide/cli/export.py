@@ -1,4 +1,4 @@
-"""`eventide export`: the releases that a store holds, as a file; or totals of groups of bins with their errors.
+"""`eventide export`: the releases that a store holds, totals of groups of bins, or answers to window queries.
 
 Only reads, so a publisher may go on meanwhile. Imports click; everything heavy is imported when the verb runs.
 """
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.live.store import Store
@@ -29,20 +31,48 @@ ERROR_NOTE = (
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write totals of groups of bins instead: a TOML file of lines name = [bins], or a CSV of group,bin.",
 )
-def command(store: str, out: str, layout: str | None, totals: Path | None) -> None:
+@click.option("--answers", is_flag=True, help="Write the answers to window queries instead.")
+def command(store: str, out: str, layout: str | None, totals: Path | None, answers: bool) -> None:
     """Write the releases that STORE holds to a file, which appears when it is complete.
 
     \b
     Example: eventide export city.db --out releases.parquet
              eventide export city.db --out districts.csv --totals districts.toml
+             eventide export city.db --out answers.csv --answers
     """
     from eventide.live.open_store import open_store
 
+    if answers and totals is not None:
+        raise InputError("--answers and --totals write different things; choose one of them")
     with closing(open_store(store, read_only=True)) as opened:
+        if answers:
+            number = _write_answers(opened, out, layout, Path(store))
+            click.echo(f"{number} answers written{'' if out == '-' else f' to {out}'}", err=True)
+            return
         steps = _write(opened, out, layout, totals, Path(store))
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{steps} steps written{'' if out == '-' else f' to {out}'}", err=True)
+
+
+def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:
+    from eventide.cli.progress import counting
+    from eventide.live.stored_answers import answered_names, stored_answers
+    from eventide.streams.answer_formats import ANSWER_FORMATS, rows_of
+    from eventide.streams.release_files import open_releases
+
+    names = answered_names(store)
+    if not names:
+        raise InputError("this store holds no answers: it was made without window queries")
+    number = 0
+    with open_releases(out, names, layout, source, ANSWER_FORMATS) as file:
+        with counting("exporting", store.next_step(), quiet=out == "-") as tell:
+            for step, answers in stored_answers(store, names):
+                file.write(rows_of(answers))
+                number += len(answers)
+                tell(step)
+        file.commit()
+    return number
 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:

@@ -1,4 +1,7 @@
-"""`eventide init`: a commented configuration to start from. Imports click and the standard library."""
+"""`eventide init`: a commented configuration to start from.
+
+Never writes over a file that is there. Imports click, `errors` and the standard library.
+"""
 
 from __future__ import annotations
 

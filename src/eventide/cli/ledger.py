@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from eventide.live.account import Account
+    from eventide.live.store import Setting
 
 GUARANTEE_VIOLATED = 4
 WIDTH, HEIGHT = 72, 6  # of the plot, in characters
@@ -90,9 +91,15 @@ def _print_epochs(found: Account) -> None:
         click.echo(
             f"  from step {epoch.first_step}: {setting.mechanism.get('name', 'a mechanism')}, epsilon "
             f"{setting.epsilon / 1e9:g}, window {setting.window}, {len(setting.bins):,} bins, people "
-            f"{setting.people!r}{waited}{', after a restored backup' if epoch.restored else ''}"
+            f"{setting.people!r}{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
         )
     click.echo("")
+
+
+def _asked(setting: Setting) -> str:
+    if setting.queries is None:
+        return ""
+    return f", of it {setting.queries['epsilon'] / 1e9:g} for {len(setting.queries['queries'])} window queries"
 
 
 def _verdict(found: Account) -> list[str]:

@@ -22,6 +22,9 @@ from eventide.errors import InputError
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Publish events or counts privately: one release for each step, or with --queries the answers to window queries.
 
+    With --queries-epsilon both: the answers stand in the JSON lines and in the store, where `eventide export --answers`
+    finds them.
+
     SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of its columns, a file of events
     (also .jsonl), or - for events on standard input, as JSON lines or CSV.
 
@@ -36,11 +39,14 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     \b
     Live:    tail -F log.jsonl | eventide publish - --step 10min --late 1min --bins pages.txt
                  --epsilon 1 --window 24h --store visits.db --out private.jsonl
+    \b
+    Both:    eventide publish counts.csv --epsilon 1 --window 144 --queries queries.toml
+                 --queries-epsilon 0.3 --store city.db --out private.jsonl
     """
     options = Options(**given)
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
-    if options.queries is None:
+    if options.queries is None or options.queries_epsilon is not None:
         from eventide.cli.publish_steps import publish_steps
 
         report, sentences = publish_steps(options)

@@ -19,8 +19,10 @@ from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
 from eventide.cli.publish_options import Options
 from eventide.cli.publish_source import open_count_file, window_steps
+from eventide.cli.publish_summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.count_feed import LENGTH_IS_PUBLIC
+from eventide.live.questions import Questions
 from eventide.privacy.guarantees import Guarantee
 from eventide.streams.answer_formats import ANSWER_FORMATS, Rows
 from eventide.streams.release_files import ReleaseFile, open_releases
@@ -37,17 +39,19 @@ def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str,
     counts = open_count_file(options)
     window = 1 if options.window is None else window_steps(options)
     asked = read_queries(str(options.queries), options.step)
-    with open_releases(options.out, counts.bins, options.layout, counts.table.path, ANSWER_FORMATS) as file:
+    questions = Questions(tuple(asked), options.epsilon, options.queries_of)
+    names = questions.names(counts.bins)
+    with open_releases(options.out, names, options.layout, counts.table.path, ANSWER_FORMATS) as file:
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))
         plan = windows.plan(asked, options.epsilon, horizon=steps if shorter else None)
-        answers = plan.start(bins=counts.bins, window=window, sensitivity=options.sensitivity_of_counts)
+        answers = plan.start(bins=names, window=window, sensitivity=options.sensitivity_of_counts)
         report = {
             "queries": len(asked),
             "filter": options.filter_name,
             "steps": steps,
-            "bins": len(counts.bins),
+            "bins": len(names),
             "epsilon": plan.epsilon,
             "window": window,
             "sensitivity": answers.sensitivity,
@@ -56,7 +60,7 @@ def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str,
         if options.dry_run:
             report |= _predicted(answers)
         else:
-            pushed = with_progress(counts.steps(), "Publishing", steps, quiet)
+            pushed = with_progress(map(questions.counts, counts.steps()), "Publishing", steps, quiet)
             report |= _published(answers, pushed, options.filter_name, file)
     return report, [_summary(report)]
 
@@ -64,17 +68,22 @@ def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str,
 def _refuse_what_is_for_steps(options: Options, mechanism_chosen: bool) -> None:
     if mechanism_chosen:
         raise InputError(
-            "--queries answers window queries and --mechanism releases every step; both at once would need two "
-            "shares of epsilon, so choose one of them"
+            "--queries answers window queries and --mechanism releases every step; for both at once give the queries "
+            "a share of epsilon with --queries-epsilon"
         )
     if options.filter_name not in FILTERS:
         raise InputError(
             f"--filter {options.filter_name} is for releases of every step; with --queries choose truncate or none"
         )
     if options.events:
-        raise InputError("--queries answers from files of counts only; publish events step by step, without it")
+        raise InputError(
+            "--queries alone answers from files of counts; with --queries-epsilon events are published as well"
+        )
     if options.store is not None or options.webhook:
-        raise InputError("--queries writes its answers to one file; leave --store and --webhook out")
+        raise InputError(
+            "--queries alone writes its answers to one file; leave --store and --webhook out, or give "
+            "--queries-epsilon to release every step besides"
+        )
 
 
 def _promised(guarantee: Guarantee) -> Guarantee:
@@ -83,12 +92,8 @@ def _promised(guarantee: Guarantee) -> Guarantee:
 
 
 def _predicted(answers: Answers) -> dict[str, Any]:
-    """What is known before anything is spent: the error of every query's answers."""
-    factor = answers.ledger.window * answers.sensitivity
-    errors = [
-        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
-        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
-    ]
+    """What is known before anything is spent."""
+    errors = standard_errors(answers)
     return {"dry_run": True, "standard_errors": errors, "worst_window_spent_at_most": answers.ledger.epsilon}
 
 

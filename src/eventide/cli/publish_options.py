@@ -1,4 +1,7 @@
-"""The options of `eventide publish`, and the record that they are handed on in. Imports click."""
+"""The options of `eventide publish`, and the record that they are handed on in.
+
+Nothing is read or checked here, so that help is quick. Imports click.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +44,8 @@ class Options:
     layout: str | None
     webhook: tuple[str, ...]
     queries: str | None
+    queries_epsilon: float | None
+    queries_of: str
     dry_run: bool
     log: str | None
     as_json: bool
@@ -117,6 +122,18 @@ _OPTIONS = [
     ),
     click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated."),
     click.option("--queries", metavar="FILE", help="Answer the window queries of this TOML file, not every step."),
+    click.option(
+        "--queries-epsilon",
+        type=float,
+        help="Release every step and answer the queries besides, with this share of epsilon, such as 0.3.",
+    ),
+    click.option(
+        "--queries-of",
+        type=click.Choice(["bins", "total"]),
+        default="bins",
+        show_default=True,
+        help="Answer queries for every bin, or for all bins together.",
+    ),
     click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing."),
     click.option("--log", type=click.Choice(["json"]), help="Tell of every step on standard error, a line each."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; needs --out."),

@@ -1,8 +1,12 @@
-"""The part of `eventide publish` that turns options into a mechanism and a feed. Imports what the verb needs."""
+"""The part of `eventide publish` that turns options into a mechanism and a feed.
+
+Options that do not fit together are refused here, before anything is published. Imports what the verb needs.
+"""
 
 from __future__ import annotations
 
 import contextlib
+from fractions import Fraction
 
 from eventide.cli.publish_options import Options
 from eventide.errors import InputError
@@ -11,11 +15,14 @@ from eventide.live.count_feed import CountFeed
 from eventide.live.feed import Feed
 from eventide.live.open_feed import open_feed
 from eventide.live.open_store import open_store
+from eventide.live.questions import Questions
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
+from eventide.privacy.amounts import NANO, nano
 from eventide.streams.bins import parse_bins
 from eventide.streams.count_files import CountFile, open_counts
 from eventide.streams.durations import milliseconds
+from eventide.windows.query_files import read_queries
 
 ONLY_FOR_EVENTS = {
     "step": "--step says how long a step is for --queries and for events",
@@ -51,12 +58,38 @@ def build_mechanism(options: Options, bins: tuple[str, ...], sensitivity: int) -
     chosen = None if options.filter_name == "none" else by_name(options.filter_name)
     return mechanism(
         options.mechanism,
-        epsilon=options.epsilon,
+        epsilon=Fraction(nano(options.epsilon) - _share(options), NANO),
         window=window_steps(options),
         bins=bins,
         sensitivity=sensitivity,
         filter=chosen,
     )
+
+
+def build_questions(options: Options) -> Questions | None:
+    """The window queries that are answered beside the releases, if there are any."""
+    if options.queries is None or options.queries_epsilon is None:
+        return None
+    if options.store is None:
+        raise InputError("--store is missing; answers to window queries beside the releases are kept in a store")
+    queries = tuple(read_queries(options.queries, options.step))
+    share = Fraction(_share(options), NANO)
+    return Questions(queries, share, options.queries_of, truncate=options.filter_name == "truncate")
+
+
+def _share(options: Options) -> int:
+    """What the window queries get of epsilon, in nano-epsilon."""
+    if options.queries_epsilon is None:
+        return 0
+    if options.queries is None:
+        raise InputError("--queries-epsilon is a share of epsilon for window queries; name their file with --queries")
+    share = nano(options.queries_epsilon)
+    if share >= nano(options.epsilon):
+        raise InputError(
+            f"--queries-epsilon {options.queries_epsilon:g} leaves nothing of epsilon {options.epsilon:g} for "
+            "releases; give less, or leave it out to publish answers only"
+        )
+    return share
 
 
 def window_steps(options: Options) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import build
+from eventide.cli.publish_source import build, build_questions
 from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
 from eventide.live.fitness import check_fit
 from eventide.live.open_store import open_store
@@ -28,13 +28,14 @@ from eventide.live.sinks.whole_file import WholeFile
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     """Publish, or with a dry run only check; give a report and sentences about it."""
     mechanism, feed, counts = build(options)
+    questions = build_questions(options)
     check_fit(mechanism, feed.promise())
     _try_out(options, mechanism.bins)
     quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
     steps = None if counts is None else sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
     if options.dry_run:
-        with Publisher(feed, mechanism) as publisher:
-            report = described(options, publisher) | predicted(mechanism) | {"steps": steps}
+        with Publisher(feed, mechanism, questions=questions) as publisher:
+            report = described(options, publisher) | predicted(publisher) | {"steps": steps}
         return report, [summary(report)]
     with (
         _terminated() as terminated,
@@ -44,6 +45,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             mechanism,
             None if options.store is None else open_store(options.store),
             _sinks(options, mechanism.bins, feed.start_of(0) is not None),
+            questions=questions,
             people=options.people,
             new_epoch=options.new_epoch,
             take_over=options.take_over,
@@ -56,7 +58,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     report = described(options, publisher) | {
         "steps": publisher.published,
         "fresh_looks": publisher.fresh_looks,
-        "worst_window_spent": publisher.ledger.worst_window(),
+        "worst_window_spent": publisher.worst_window(),
         "out": options.out if options.out != "-" else None,
     }
     report |= {} if counters is None else {"operators_only": counters}

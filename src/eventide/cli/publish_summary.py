@@ -12,7 +12,7 @@ from eventide.cli.publish_options import Options
 from eventide.live.event_feed import EventFeed
 from eventide.live.feed import Feed
 from eventide.live.publisher import Publisher
-from eventide.mechanisms.base import Mechanism
+from eventide.windows.answers import Answers
 
 
 def described(options: Options, publisher: Publisher) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
         "mechanism": options.mechanism,
         "filter": options.filter_name,
         "bins": mechanism.size,
-        "epsilon": mechanism.epsilon,
+        "epsilon": publisher.epsilon,
         "window": mechanism.window,
         "sensitivity": mechanism.sensitivity,
         "store": options.store,
@@ -31,15 +31,25 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
     }
 
 
-def predicted(mechanism: Mechanism) -> dict[str, Any]:
-    """What is known before anything is spent: the noise of a look, and that no window goes over epsilon."""
-    smallest, largest = mechanism.noise_range()
+def predicted(publisher: Publisher) -> dict[str, Any]:
+    """What is known before anything is spent: errors of looks and of answers, and that no window goes over epsilon."""
+    smallest, largest = publisher.mechanism.noise_range()
+    questions = publisher.questions
     return {
         "dry_run": True,
         "smallest_error_of_a_look": smallest,
         "largest_error_of_a_look": largest if math.isfinite(largest) else None,
-        "worst_window_spent_at_most": mechanism.epsilon,
-    }
+        "worst_window_spent_at_most": publisher.epsilon,
+    } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
+
+
+def standard_errors(answers: Answers) -> list[dict[str, Any]]:
+    """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
+    factor = answers.ledger.window * answers.sensitivity
+    return [
+        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+    ]
 
 
 def summary(report: dict[str, Any]) -> str:

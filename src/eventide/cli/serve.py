@@ -1,4 +1,7 @@
-"""`eventide serve`: the service and its dashboard, from a configuration. Imports click."""
+"""`eventide serve`: the service and its dashboard, from a configuration.
+
+Ends with the step in hand when it is told to stop. Imports click and `errors`; the service when the verb runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a service is told: where to listen, whom to answer, and its streams. Imports `mechanisms`."""
+"""What a service is told: where to listen, whom to answer, and its streams.
+
+Imports `live`, `mechanisms` and `windows`.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from eventide.live.questions import Questions
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
+from eventide.windows.workload import Query
 
 PORT = 8710
 
@@ -44,7 +49,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream: how its steps are cut, its events bounded, its counts published, and where all that is kept."""
+    """One stream: how its steps are cut, its events bounded, its counts published, and where all that is kept.
+
+    Of `epsilon`, the budget of every window, `queries_epsilon` is for answers to `queries`.
+    """
 
     name: str
     population: str
@@ -64,18 +72,28 @@ class Stream:
     mechanism: str = "ba"
     parameters: dict[str, Any] = field(default_factory=dict)
     filter: str = "truncate"
+    queries: tuple[Query, ...] = ()
+    queries_epsilon: Fraction = Fraction(0)
+    queries_of: str = "bins"
 
     def build(self) -> Mechanism:
         """The stream's mechanism, new."""
         return mechanism(
             self.mechanism,
-            epsilon=self.epsilon,
+            epsilon=self.epsilon - self.queries_epsilon,
             window=self.window,
             bins=self.bins,
             sensitivity=self.max_per_step if self.user else 1,
             filter=None if self.filter == "none" else self.filter,
             **self.parameters,
         )
+
+    def questions(self) -> Questions | None:
+        """The window queries that are answered besides, if there are any."""
+        if not self.queries:
+            return None
+        truncate = self.filter == "truncate"
+        return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=truncate)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
@@ -42,6 +42,17 @@ def yes_or_no(value: Any) -> bool:
     if not isinstance(value, bool):
         raise InputError(f"{value!r} is neither true nor false; write one of them without quotation marks")
     return value
+
+
+def one_of(known: Sequence[str]) -> Callable[[Any], str]:
+    """One of some words."""
+
+    def read(value: Any) -> str:
+        if value not in known:
+            raise InputError(f"{value!r} is none of {', '.join(known)}; choose one of them")
+        return str(value)
+
+    return read
 
 
 def whole(smallest: int, largest: int) -> Callable[[Any], int]:

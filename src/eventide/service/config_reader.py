@@ -13,67 +13,22 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eventide.bench.toml_lines import TOP, Document, Entry
 from eventide.errors import EventideError, InputError
 from eventide.filters import names as filter_names
 from eventide.live.timeline import Timeline
 from eventide.live.zones import Zone
 from eventide.mechanisms.registry import mechanism_names
-from eventide.privacy.amounts import NANO, nano
+from eventide.privacy.amounts import NANO
 from eventide.service import config_fields as kinds
-from eventide.service.config import Access, Config, Limits, Server, Stream, defaults
-from eventide.service.config_fields import Field
+from eventide.service.config import Access, Config, Limits, Server, Stream
+from eventide.service.config_tables import DEFAULTS, TABLES
 from eventide.streams.bins import checked_names, parse_bins
 from eventide.streams.durations import milliseconds
+from eventide.toml_lines import TOP, Document, Entry
+from eventide.windows.query_files import read_queries
 
 Value = TypeVar("Value")
 
-SERVER = {
-    "host": Field(kinds.text),
-    "port": Field(kinds.whole(1, 65_535)),
-    "certificate": Field(kinds.text),
-    "key": Field(kinds.text),
-}
-ACCESS = {
-    "tokens": Field(kinds.text),
-    "open_reading": Field(kinds.yes_or_no),
-}
-LIMITS = {
-    "body_megabytes": Field(kinds.whole(1, 1_000)),
-    "body_seconds": Field(kinds.whole(1, 3_600)),
-    "requests_per_second": Field(kinds.whole(1, 1_000_000)),
-    "connections": Field(kinds.whole(1, 100_000)),
-    "waiting_batches": Field(kinds.whole(1, 100_000)),
-}
-POPULATION = {"name": Field(kinds.name, '"residents"'), "epsilon": Field(nano, "1.0")}
-STREAM = {
-    "name": Field(kinds.name, '"city"'),
-    "population": Field(kinds.name),
-    "epsilon": Field(nano, "1.0"),
-    "window": Field(lambda window: window, '"24h"'),  # read together with the step
-    "step": Field(kinds.duration, '"10min"'),
-    "start": Field(kinds.moment, "2026-01-01T00:00:00Z"),
-    "zone": Field(kinds.text),
-    "late": Field(kinds.duration),
-    "bins": Field(lambda bins: bins, '["north", "south"]'),  # read together with the folder
-    "other": Field(kinds.text),
-    "time": Field(kinds.text),
-    "bin": Field(kinds.text),
-    "user": Field(kinds.text),
-    "max_per_step": Field(kinds.whole(1, 1_000_000)),
-    "mechanism": Field(kinds.text),
-    "parameters": Field(kinds.table),
-    "filter": Field(kinds.text),
-    "store": Field(kinds.text, '"city.store"'),
-}
-TABLES = {"server": SERVER, "access": ACCESS, "limits": LIMITS, "populations": POPULATION, "streams": STREAM}
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "server": defaults(Server),
-    "access": defaults(Access) | {"tokens": "eventide.tokens"},
-    "limits": defaults(Limits),
-    "populations": {},
-    "streams": defaults(Stream) | {"population": None},
-}
 SHARED = ("step", "start", "zone", "window")  # what streams of one population have in common
 
 
@@ -189,7 +144,24 @@ class _Reader:
                 entry,
                 "max_per_step",
             )
+        self._check_queries(entry, values)
         return values
+
+    def _check_queries(self, entry: Entry, values: dict[str, Any]) -> None:
+        """Window queries and their share of epsilon: both, or neither."""
+        share = values.get("queries_epsilon", 0)
+        if values["queries"] and not share:
+            sentence = "queries need a share of epsilon; write it, such as queries_epsilon = 0.3"
+            self._complain(sentence, entry, "queries")
+        elif share and not values["queries"]:
+            sentence = 'queries_epsilon is for queries; name their file, such as queries = "queries.toml"'
+            self._complain(sentence, entry, "queries_epsilon")
+        elif share and share >= values.get("epsilon", share + 1):
+            sentence = f"window queries would get {share / NANO:g} of epsilon and releases nothing; give them less"
+            self._complain(sentence, entry, "queries_epsilon")
+        if values["queries"] and "step" in values:
+            file = self.folder / values["queries"]
+            values["queries"] = self._asked(entry, "queries", lambda: tuple(read_queries(file, values["step"])))
 
     def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
         if isinstance(written, list):
@@ -248,10 +220,13 @@ class _Reader:
         own = {
             "population": values["population"] or values["name"],
             "epsilon": Fraction(values["epsilon"], NANO),
+            "queries_epsilon": Fraction(values["queries_epsilon"], NANO),
             "store": values["store"] if "://" in values["store"] else self.folder / values["store"],
         }
         stream = Stream(**values | own)
-        self._asked(entry, "mechanism", stream.build)
+        mechanism = self._asked(entry, "mechanism", stream.build)
+        if mechanism is not None:
+            self._asked(entry, "queries", lambda: (asked := stream.questions()) and asked.start(mechanism))
         return stream
 
     def _unknown(self, what: str, given: str, known: list[str], entry: Entry) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from eventide.live.clock import Clock, SystemClock
 from eventide.live.event_reader import Columns, EventReader
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
+from eventide.live.store import Epoch, Setting
 from eventide.live.timeline import Timeline
 from eventide.service.board import Board
 from eventide.service.config import Stream
@@ -69,7 +70,8 @@ class LiveStream:
         )
         store = open_store(settings.store, for_tests=for_tests)
         told = circumstances._asdict()
-        self.publisher = Publisher(self.feed, settings.build(), store, people=settings.population, **told)
+        people, questions = settings.population, settings.questions()
+        self.publisher = Publisher(self.feed, settings.build(), store, people=people, questions=questions, **told)
         self.board.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
         self._spending = self._spent_so_far()
@@ -109,6 +111,10 @@ class LiveStream:
         end = first + most - 1 if last is None else min(last, first + most - 1)
         return list(self._stored.releases(first, end))
 
+    def last_until(self, last: int | None) -> int:
+        """The last step that is released, and no later than `last`."""
+        return self.board.last if last is None else min(last, self.board.last)
+
     @contextmanager
     def spending(self) -> Iterator[Spending]:
         """What the windows hold, up to the last release; it stays so inside the block."""
@@ -134,8 +140,8 @@ class LiveStream:
     def _spent_so_far(self) -> Spending:
         epochs = self._stored.epochs()
         self._epoch = epochs[-1]
-        same = itertools.takewhile(lambda epoch: epoch.setting.bins == self._epoch.setting.bins, reversed(epochs))
-        self._first_step = min(epoch.first_step for epoch in same)
+        self._first_step = _first_like_the_last(epochs, lambda setting: setting.bins)
+        self.answered_from = _first_like_the_last(epochs, lambda setting: (setting.bins, setting.queries))
         spending = Spending(self.settings.window)
         self._count(spending, self._epoch.first_step, self.board.last)
         return spending
@@ -145,3 +151,9 @@ class LiveStream:
         charged = {step: list(group) for step, group in entries}
         for step in range(first, last + 1):
             spending.add(step, charged.get(step, ()))
+
+
+def _first_like_the_last(epochs: list[Epoch], what: Callable[[Setting], object]) -> int:
+    """The first step since which `what` of the setting is what it is now."""
+    now = what(epochs[-1].setting)
+    return min(epoch.first_step for epoch in itertools.takewhile(lambda one: what(one.setting) == now, epochs[::-1]))

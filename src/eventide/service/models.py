@@ -13,6 +13,22 @@ class AccessAnswer(BaseModel):
     role: Literal["read", "operate"]
 
 
+class QueryAnswer(BaseModel):
+    """A query: how many events fell into the last `window` steps, asked every `step` steps."""
+
+    name: str
+    window: int
+    step: int
+
+
+class QuestionsAnswer(BaseModel):
+    """The window queries that a stream answers, for each bin or for the total, and their share of epsilon."""
+
+    of: Literal["bins", "total"]
+    epsilon: float
+    queries: list[QueryAnswer]
+
+
 class StreamAnswer(BaseModel):
     """A stream: its public settings and how far it is."""
 
@@ -29,6 +45,7 @@ class StreamAnswer(BaseModel):
     lag_seconds: float
     health: Literal["running", "behind", "failed"]
     synthetic: bool
+    questions: QuestionsAnswer | None
 
 
 class StreamsAnswer(BaseModel):
@@ -43,6 +60,19 @@ class BinsAnswer(BaseModel):
     bins: list[str]
 
 
+class DueAnswer(BaseModel):
+    """An answer as it is stored: estimates of how many events fell into the steps from `begin` to before `end`.
+
+    `values` has one number for each bin, or one for all together; `variance` is that of the noise in each.
+    """
+
+    query: str
+    begin: int
+    end: int
+    values: list[float]
+    variance: float
+
+
 class ReleaseAnswer(BaseModel):
     """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
 
@@ -53,12 +83,28 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float] | None = None
     high: list[float] | None = None
+    answers: list[DueAnswer] | None = None
 
 
 class ReleasesAnswer(BaseModel):
     """A page of releases, and the step at which the next page begins if there is one."""
 
     releases: list[ReleaseAnswer]
+    next: int | None
+
+
+class DatedAnswer(DueAnswer):
+    """An answer with the step at whose end it was due, and the times between which its events fell."""
+
+    step: int
+    start: str | None
+    until: str | None
+
+
+class AnswersAnswer(BaseModel):
+    """A page of answers, and the step at which the next page begins if there is one."""
+
+    answers: list[DatedAnswer]
     next: int | None
 
 

@@ -17,10 +17,8 @@ from fastapi.responses import Response
 from eventide.service.problems import Problem
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-ASSETS = (
-    *("icon.svg", "style.css", "plotly.js"),
-    *(f"{name}.js" for name in ("api", "app", "budget", "format", "heat", "history", "search", "series", "theme")),
-)
+SCRIPTS = ("answers", "api", "app", "budget", "format", "heat", "history", "plotly", "search", "series", "theme")
+ASSETS = ("icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
 
 router = APIRouter(include_in_schema=False)
 

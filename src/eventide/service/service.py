@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Literal
 
 from eventide.live.clock import Clock
+from eventide.live.questions import Questions
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.service import models
@@ -95,6 +97,7 @@ class Service:
             lag_seconds=stream.feed.overdue(),
             health=stream.health,
             synthetic=self.truth is not None,
+            questions=_described(stream.publisher.questions),
         )
 
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
@@ -151,3 +154,11 @@ class Service:
         return models.OperationsAnswer(
             accepted=totals.accepted, late=totals.late, refused=dict(totals.refused), waiting=stream.feed.waiting
         )
+
+
+def _described(questions: Questions | None) -> models.QuestionsAnswer | None:
+    if questions is None:
+        return None
+    queries = [models.QueryAnswer(name=str(query), window=query.window, step=query.step) for query in questions.queries]
+    of: Literal["bins", "total"] = "bins" if questions.of == "bins" else "total"
+    return models.QuestionsAnswer(of=of, epsilon=questions.budget / NANO, queries=queries)

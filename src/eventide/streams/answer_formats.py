@@ -2,7 +2,7 @@
 
 JSON lines hold one object an answer: query, begin, end, values in the order of the bins, and variance, which is the
 same for all bins. Tables are wide (query, begin, end, one column a bin, variance) or long (query, begin, end, bin,
-value, variance). May import `errors`, `arrays` and its neighbours in `streams`.
+value, variance). May import pyarrow, `errors`, `arrays` and its neighbours in `streams`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,24 @@ class Rows(NamedTuple):
     variance: Floats
 
 
+def objects(rows: Rows) -> list[dict[str, Any]]:
+    """Answers ready for JSON, one object each."""
+    return [
+        {"query": query, "begin": int(begin), "end": int(end), "values": plain(values), "variance": float(variance)}
+        for query, begin, end, values, variance in zip(*rows, strict=True)
+    ]
+
+
+def rows_of(answers: Sequence[dict[str, Any]]) -> Rows:
+    """The same as columns again.
+
+    >>> rows_of([{"query": "hour", "begin": 0, "end": 6, "values": [3, 4], "variance": 2.0}]).values
+    array([[3., 4.]])
+    """
+    query, begin, end, values, variance = ([each[name] for each in answers] for name in Rows._fields)
+    return Rows(query, np.array(begin), np.array(end), np.array(values, dtype=np.float64), np.array(variance))
+
+
 class AnswerLines(Format):
     """One JSON object a line, one line an answer."""
 
@@ -42,9 +60,8 @@ class AnswerLines(Format):
 
     def add(self, rows: Rows) -> None:
         """Write answers."""
-        for query, begin, end, values, variance in zip(*rows, strict=True):
-            line = {"query": query, "begin": int(begin), "end": int(end), "values": plain(values)}
-            self.stream.write(json.dumps(line | {"variance": float(variance)}, allow_nan=False).encode() + b"\n")
+        for answer in objects(rows):
+            self.stream.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""

@@ -1,4 +1,7 @@
-"""Lengths of time as people write them: 30s, 5min, 1h, 1d. Imports nothing of eventide but `errors`."""
+"""Lengths of time as people write them: 30s, 5min, 1h, 1d.
+
+Promises whole milliseconds of at most a thousand years, or a refusal. Imports nothing of eventide but `errors`.
+"""
 
 from __future__ import annotations
 

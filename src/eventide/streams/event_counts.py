@@ -2,8 +2,8 @@
 
 One row an event, with the columns of its time (ISO 8601, without an offset; a Parquet file may hold timestamps) and of
 its bin, in any order. Every event counts 1: whose it is plays no part, and nothing is bounded. So this is no way to
-publish; that is what `eventide publish` is for. The file is read once. May import `errors`, `arrays` and its neighbours
-in `streams`.
+publish; that is what `eventide publish` is for. The file is read once. May import pyarrow, `errors`, `arrays` and its
+neighbours in `streams`.
 """
 
 from __future__ import annotations

@@ -102,7 +102,9 @@ REAL_STREAMS = {
 
 
 def data_folder(given: str | Path | None = None) -> Path | None:
-    """The folder given, or else the one that EVENTIDE_DATA names, if any."""
+    """The folder given, which must be there, or else the one that EVENTIDE_DATA names, if any."""
+    if given is not None and not Path(given).is_dir():
+        raise InputError(f"there is no folder {given}; name the folder of the real streams with --data, or none")
     named = given or os.environ.get("EVENTIDE_DATA")
     return Path(named) if named else None
 

@@ -2,7 +2,8 @@
 
 JSON lines hold one object a step, as `release_lines` writes it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, scale); where steps have times, a column start follows step. In text, whole numbers are written as
-such, without ".0"; a scale that is not known (no look yet) is null. May import `errors`, `arrays` and its neighbours.
+such, without ".0"; a scale that is not known (no look yet) is null. May import pyarrow, `errors`, `arrays` and its
+neighbours.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class JsonLines(Format):
 
     def add(self, release: Released) -> None:
         """Write a release."""
-        self.stream.write(write_line(release, _start(release)) + b"\n")
+        self.stream.write(write_line(release, _start(release), answers=getattr(release, "answers", ())) + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""

@@ -1,13 +1,14 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
-The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, and low and high
-where known. Whole numbers are written without ".0"; a scale that is not known (no look yet) is null. The same release
-gives the same bytes. May import `arrays`.
+The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
+where known, and the answers to window queries that were due when the step ended. Whole numbers are written without
+".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes. May import `arrays`.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +30,13 @@ class ReleaseLine:
     low: Floats | None = None
     high: Floats | None = None
     start: str | None = None
+    answers: tuple[dict[str, Any], ...] = ()
 
 
-def write_line(release: Any, start: str | None = None, step: int | None = None) -> bytes:
-    """The line of a release, without a line break; `start` and another `step` are the publisher's to give.
+def write_line(
+    release: Any, start: str | None = None, step: int | None = None, answers: Sequence[dict[str, Any]] = ()
+) -> bytes:
+    """The line of a release, without a line break; `start`, another `step` and `answers` are the publisher's to give.
 
     >>> write_line(ReleaseLine(0, True, np.array([3.0]), np.array([np.inf])))
     b'{"step": 0, "fresh": true, "values": [3], "scale": [null]}'
@@ -42,6 +46,8 @@ def write_line(release: Any, start: str | None = None, step: int | None = None) 
         said["start"] = json.dumps(start)
     said["fresh"] = json.dumps(bool(release.fresh))
     said |= {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    if answers:
+        said["answers"] = json.dumps(list(answers), allow_nan=False)
     return ("{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}").encode()
 
 
@@ -53,7 +59,8 @@ def read_line(line: bytes) -> ReleaseLine:
     """
     said = json.loads(line)
     arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
-    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), **arrays)
+    answers = tuple(said.get("answers", ()))
+    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, **arrays)
 
 
 def _list(numbers: Array) -> str:

@@ -2,7 +2,7 @@
 
 Memory is bounded by some blocks of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
 with a file becomes an `InputError` that names the file and, where known, the row (the first row of data is row 1),
-never what stands in it. Imports nothing of eventide but `errors` and the rules for names.
+never what stands in it. Imports pyarrow, and nothing of eventide but `errors` and the rules for names.
 """
 
 from __future__ import annotations

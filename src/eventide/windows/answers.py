@@ -3,7 +3,7 @@
 Every slot of the plan is a sealed sum that charges each tick in it when the tick is added, and is read once, when it
 ends; the ledger holds, for every tick, what the slots over it cost together. Answers are made of those readings alone.
 Several plans may work on several attributes of the same events: they share the ledger, and their charges add up.
-Imports eventide.errors, eventide.privacy, eventide.mechanisms, the stream, plans and (when asked for) saving.
+Imports numpy, eventide.errors, eventide.privacy, eventide.mechanisms, the stream, plans and (when asked for) saving.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypedDict, Unpack
+
+import numpy as np
 
 from eventide.errors import InputError
 from eventide.mechanisms.base import LARGEST_SENSITIVITY
@@ -23,6 +25,8 @@ from eventide.windows.plans import Plan, guarantee
 from eventide.windows.stream import Bins, Stream, push
 from eventide.windows.workload import Query
 
+AT_ONCE = 1 << 16  # ticks that a ledger passes over together
+
 
 class Settings(TypedDict, total=False):
     """How plans are started.
@@ -30,7 +34,8 @@ class Settings(TypedDict, total=False):
     window: how many consecutive ticks are protected together; each gets one part in `window` of epsilon. sensitivity:
     the most one person adds to a tick over all bins. noise: "secure", "opendp", or a test source of `eventide.noise`;
     `seed=7` is short for a seeded one. replicas: independent copies of the noise over the same counts. refine: answer
-    every window once more when no slot to come can make its answer better.
+    every window once more when no slot to come can make its answer better. tick: the first one; windows begin at
+    multiples of their steps, counted from tick 0, so those that would begin before the first are left out.
     """
 
     window: int
@@ -39,6 +44,7 @@ class Settings(TypedDict, total=False):
     seed: int | None
     replicas: int
     refine: bool
+    tick: int
 
 
 class Run:
@@ -55,12 +61,17 @@ class Run:
         seed: int | None = None,
         replicas: int = 1,
         refine: bool = False,
+        tick: int = 0,
     ) -> None:
         self.sensitivity = positive_integer(sensitivity, "sensitivity")
         if self.sensitivity > LARGEST_SENSITIVITY:
             raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
         total = sum(plan.budget for plan in plans.values())
         self.ledger = WindowLedger(Fraction(total, NANO), window, replicas)
+        if tick:
+            plans = {name: plan.at(positive_integer(tick, "tick")) for name, plan in plans.items()}
+        for first in range(0, tick, AT_ONCE):
+            self.ledger.charge_each(np.zeros(min(AT_ONCE, tick - first), dtype=np.int64))
         self._streams = {
             name: Stream(
                 plan,
@@ -69,6 +80,7 @@ class Run:
                 bins.get(name),
                 self.sensitivity,
                 refine,
+                tick,
             )
             for position, (name, plan) in enumerate(plans.items())
         }

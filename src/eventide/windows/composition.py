@@ -1,4 +1,7 @@
-"""What the answer to one window is made of: its slots, and the weight of each. Imports numpy and what makes answers."""
+"""What the answer to one window is made of: its slots, and the weight of each.
+
+Found by answering itself, so it is what answers are really made of. Imports numpy, `errors` and what makes answers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The cheapest chain of slots from every begin to its ends, compiled: numba and numpy only."""
+"""The cheapest chain of slots from every begin to its ends, compiled.
+
+It sees budgets and times, never a count. Imports numba and numpy only.
+"""
 
 from __future__ import annotations
 

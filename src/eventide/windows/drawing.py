@@ -1,7 +1,7 @@
-"""A plan as a picture: slots as bars over time, and what one window's answer is made of.
+"""A plan as people see it: a card for notebooks; slots over time, what one answer is made of, and predicted errors.
 
-Needs matplotlib, which is imported when a plan is drawn. Imports numpy, eventide.errors, eventide.privacy.amounts, the
-composition and plans.
+Shows the plan, which is made before anything is counted. Imported when a plan is shown; drawing needs matplotlib.
+Imports numpy, `errors`, `display`, `privacy`, the composition and plans.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from eventide.display.cards import MOST_ROWS, card
+from eventide.display.drawings import Curve, Panel, Style, Table, shortened, shown
+from eventide.display.images import new_picture, paint, plain
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
 from eventide.windows.composition import composition
@@ -18,24 +21,49 @@ from eventide.windows.plans import Plan
 from eventide.windows.workload import Query
 
 MOST_BARS = 3_000
+MOST_NAMED = 12  # queries whose names stand below their errors; of more, the lengths of their windows do
 QUIET, USED, WINDOW = "#c9d3dc", "#1f6f8b", "#d1495b"
 
 
-def draw(plan: Plan, query: Query | None = None, begin: int | None = None) -> Any:
-    """The slots around one window as a matplotlib figure; those its answer uses are the darker the more they weigh.
+def plan_card(plan: Plan) -> str:
+    """How it is planned, and how precisely the first queries will be answered."""
+    lasts = "and then again" if plan.scheme.periodic else "and then ends"
+    facts = {
+        "queries": f"{len(plan.queries):,}",
+        "budget": f"epsilon {plan.epsilon:g} for every tick",
+        "slots": f"{len(plan.slots):,} over {plan.scheme.length:,} ticks, {lasts}",
+        "workload error": shown(plan.workload_error),
+    }
+    errors = _standard_errors(plan)
+    rows = [
+        [shortened(str(query)), f"{query.window:,}", f"{query.step:,}", shown(error)]
+        for query, error in list(errors.items())[:MOST_ROWS]
+    ]
+    notes = [f"The first {len(rows)} of {len(errors):,} different queries."] if len(rows) < len(errors) else []
+    table = Table(["query", "window", "step", "standard error"], rows)
+    return card(f"Plan by {plan.planner}", facts, table, [*notes, str(plan.guarantee)])
 
-    By default that is a window of a query of middling length, near the middle of the plan.
+
+def draw(plan: Plan, query: Query | None = None, begin: int | None = None) -> Any:
+    """The slots around one window as a matplotlib figure, and below them the predicted error of every query.
+
+    Slots that the window's answer uses are the darker the more they weigh. By default that is a window of a query of
+    middling length, near the middle of the plan.
     """
-    try:
-        figures = importlib.import_module("matplotlib.figure")
-        colors = importlib.import_module("matplotlib.colors")
-    except ImportError:
-        raise InputError("plan.plot() needs matplotlib; install it with: pip install 'eventide[plots]'") from None
     query, begin = _chosen(plan, query, begin)
+    above = 1 + 0.6 * len(plan.scheme.partitions)
+    figure = new_picture(11, above + 2.6)
+    slots, errors = figure.subplots(2, 1, height_ratios=(above, 2.6))
+    _draw_slots(slots, plan, query, begin)
+    paint(errors, _error_panel(plan, query))
+    errors.set_ylim(bottom=0)
+    return figure
+
+
+def _draw_slots(axes: Any, plan: Plan, query: Query, begin: int) -> None:
+    colors = importlib.import_module("matplotlib.colors")
     end = begin + query.window
     used = composition(plan.scheme, begin, end, query.step)
-    figure = figures.Figure(figsize=(11, 1.6 + 0.6 * len(plan.scheme.partitions)), layout="constrained")
-    axes = figure.subplots()
     low, high = max(begin - query.window // 4 - 1, 0), end + query.window // 4 + 1
     for level, (starts, stops, budgets) in enumerate(_visible(plan, low, high)):
         weights = dict(zip(used.begin[used.level == level], used.weight[used.level == level], strict=True))
@@ -49,8 +77,31 @@ def draw(plan: Plan, query: Query | None = None, begin: int | None = None) -> An
     axes.axvspan(begin, end, color=WINDOW, alpha=0.12, zorder=0)
     axes.set_yticks(range(len(plan.scheme.partitions)))
     axes.set(xlabel="tick", ylabel="level", xlim=(low, high))
-    axes.set_title(f"window [{begin}, {end}) of {query}: {len(used.weight)} slots, answered at tick {end}", fontsize=10)
-    return figure
+    window = f"window [{begin}, {end}) of {plain(shortened(str(query)))}"
+    axes.set_title(f"{window}: {len(used.weight)} slots, answered at tick {end}", fontsize=10)
+
+
+def _error_panel(plan: Plan, chosen: Query) -> Panel:
+    """The predicted error of every query, by name where they are few, and the chosen one among them."""
+    errors = dict(sorted(_standard_errors(plan).items(), key=lambda item: (item[0].window, item[0].step)))
+    named = len(errors) <= MOST_NAMED
+
+    def curve(queries: list[Query], style: Style) -> Curve:
+        x = [shortened(str(query)) for query in queries] if named else [float(query.window) for query in queries]
+        return Curve("standard error", style, x, [errors[query] for query in queries])
+
+    curves = [
+        curve(list(errors), Style(USED, "square", line=False)),
+        curve([chosen], Style(WINDOW, "square", line=False)),
+    ]
+    below = "" if named else "window of the query, in ticks"
+    return Panel("predicted standard error of each query", below, "standard error", curves, y_log=False)
+
+
+def _standard_errors(plan: Plan) -> dict[Query, float]:
+    """By query, the typical error of its answers; without those beyond the horizon."""
+    pairs = zip(plan.queries, np.sqrt(plan.query_errors).tolist(), strict=True)
+    return {query: error for query, error in pairs if not np.isnan(error)}
 
 
 def _chosen(plan: Plan, query: Query | None, begin: int | None) -> tuple[Query, int]:

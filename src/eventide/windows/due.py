@@ -1,4 +1,7 @@
-"""Which windows are due, and their answers. Imports numpy, eventide.arrays and the workload."""
+"""Which windows are due, and their answers.
+
+An answer is private, and says of which ticks and how precise it is. Imports numpy, eventide.arrays and the workload.
+"""
 
 from __future__ import annotations
 

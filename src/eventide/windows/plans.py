@@ -8,6 +8,7 @@ eventide.privacy, the registry of planners and the workload; what starts, saves 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -83,6 +84,13 @@ class Plan:
         """What answers to this plan promise, as they are started by default."""
         return guarantee(self.epsilon, 1, 1, None)
 
+    def at(self, tick: int) -> Plan:
+        """The same plan, for a stream whose first tick is this one; windows still begin at multiples of their steps."""
+        if not self.scheme.periodic:
+            raise InputError("a plan that does not repeat begins at tick 0; plan without a horizon")
+        workload = Workload.of(self.queries, self.workload.horizon, tick)
+        return Plan(workload, Fraction(self.budget, NANO), self.planner, self.scheme)
+
     def start(self, bins: Bins = None, **settings: Unpack[Settings]) -> Answers:
         """Begin to answer: ticks are pushed in, answers come out; see `Answers` and its settings."""
         from eventide.windows.answers import Answers
@@ -96,13 +104,21 @@ class Plan:
         return save_plan(self)
 
     def plot(self, query: Query | None = None, begin: int | None = None) -> Any:
-        """The slots around one window as a matplotlib figure, with those its answer is made of highlighted.
+        """A matplotlib figure: the slots around one window with those its answer is made of, and all queries' errors.
 
         By default that is a window of a query of middling length; `begin` is the tick at which it begins.
         """
         from eventide.windows.drawing import draw
 
         return draw(self, query, begin)
+
+    def __repr__(self) -> str:
+        return f"Plan(queries={len(self.queries)}, epsilon={self.epsilon:g}, planner={self.planner!r})"
+
+    def _repr_html_(self) -> str:
+        from eventide.windows.drawing import plan_card
+
+        return plan_card(self)
 
     def explain(self) -> str:
         """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""

@@ -1,4 +1,7 @@
-"""Planners by name; each one's module is imported on first use. Imports eventide.errors, schemes and the workload."""
+"""Planners by name; each one's module is imported on first use.
+
+An unknown name is refused with the list of known ones. Imports eventide.errors, schemes and the workload.
+"""
 
 from __future__ import annotations
 

