@@ -1,6 +1,6 @@
-"""The long audit of everything that ships; prints the page `docs/audit-results.md`.
+"""The long audit of everything that ships; prints the page `docs/reference/audit-results.md`.
 
-python benchmarks/audit_results.py [--runs 300000] > docs/audit-results.md
+python benchmarks/audit_results.py [--runs 300000] > docs/reference/audit-results.md
 """
 
 from __future__ import annotations

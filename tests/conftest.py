@@ -1,6 +1,6 @@
 """What every test shares: repeatable examples, what a marked test needs, and when a skip is a failure.
 
-Plain `pytest` leaves out the tests marked `slow` or `cluster`, and skips with a sentence what needs a missing program.
+Plain `pytest` leaves out the tests marked `slow`, and skips with a sentence what needs a missing program.
 With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed, nothing may go untested unnoticed.
 """
 
@@ -17,9 +17,8 @@ import pytest
 hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("eventide")
 
-PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java", "cluster": "java"}
-MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark", "cluster": "pyspark"}
-BY_NAME = ("slow", "cluster")
+PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java"}
+MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark"}
 
 
 class SkipsFail:
@@ -49,7 +48,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
-    long = [item for item in items if any(item.get_closest_marker(mark) for mark in BY_NAME)]
+    long = [item for item in items if item.get_closest_marker("slow")]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if item not in long]
 

@@ -1,4 +1,7 @@
-"""Who is protected: people who move between bins, or only those who stay in one. Imports `errors`."""
+"""Who is protected: people who move between bins, or only those who stay in one.
+
+Anything but the two known words is refused. Imports `errors`.
+"""
 
 from __future__ import annotations
 

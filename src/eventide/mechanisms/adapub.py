@@ -1,6 +1,7 @@
 """AdaPub: perturb groups of bins, group steps under a threshold that a controller sets, smooth.
 
-Imports `pegasus`, the frame and `privacy`.
+It answers the four questions of the frame and never sees a raw count. Imports `pegasus`, the frame, `filters` and
+`privacy`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from eventide.errors import InputError
 from eventide.filters.group_median import Grouped
 from eventide.mechanisms.pegasus import LARGEST_THRESHOLD, Grouping, PeGaSus
 from eventide.mechanisms.pid import PID
-from eventide.privacy.amounts import Amount
+from eventide.privacy.amounts import Amount, number
 from eventide.privacy.disputed_deviation import DisputedDeviation
 from eventide.privacy.group_test import GroupTest
 from eventide.privacy.ledger import positive_integer
@@ -81,7 +82,7 @@ class AdaPub(PeGaSus):
         as_published: bool = False,
         **grouping: Unpack[Grouping],
     ) -> None:
-        if not 0 < least_value < math.inf:
+        if not 0 < number(least_value) < math.inf:
             raise InputError(f"least_value is {least_value!r}; it must be above 0, since errors are divided by it")
         self.pivots = positive_integer(pivots, "pivots")
         self.gains = gains

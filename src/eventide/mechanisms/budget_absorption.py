@@ -1,4 +1,7 @@
-"""BA, budget absorption. Imports the frame and `privacy`."""
+"""BA, budget absorption: a look takes the budget of the quiet steps before it.
+
+It answers the four questions of the frame and never sees a raw count. Imports the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

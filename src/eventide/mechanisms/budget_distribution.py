@@ -1,4 +1,7 @@
-"""BD, budget distribution. Imports the frame and `privacy`."""
+"""BD, budget distribution: a look takes half of what the window has left.
+
+It answers the four questions of the frame and never sees a raw count. Imports the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

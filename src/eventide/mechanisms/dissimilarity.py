@@ -1,4 +1,8 @@
-"""The decision that BD and BA share: is repeating worse than looking? Imports the frame and `privacy`."""
+"""The decision that BD and BA share: is repeating worse than looking?
+
+It rests on a distance that the meter measured and charged, never on a raw count. Imports numpy, the frame and
+`privacy`.
+"""
 
 from __future__ import annotations
 

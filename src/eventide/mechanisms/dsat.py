@@ -1,4 +1,7 @@
-"""DSAT, distance-based sampling with an adaptive threshold. Imports the frame and `privacy`."""
+"""DSAT, distance-based sampling with an adaptive threshold.
+
+It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame and `privacy`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import Common
 from eventide.mechanisms.rounds import RoundsMechanism
-from eventide.privacy.amounts import Amount
+from eventide.privacy.amounts import Amount, number
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.sealed import SealedStep
 
@@ -78,7 +81,7 @@ class DSAT(RoundsMechanism):
         **common: Unpack[Common],
     ) -> None:
         self.looks = None if looks is None else positive_integer(looks, "looks")
-        if not (LOWEST <= threshold <= HIGHEST and 0 <= gain <= 10):
+        if not (LOWEST <= number(threshold) <= HIGHEST and 0 <= number(gain) <= 10):
             raise InputError(f"threshold must be at least {LOWEST} and gain between 0 and 10")
         self.threshold = threshold
         self.gain = gain

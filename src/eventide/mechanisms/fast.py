@@ -1,6 +1,7 @@
-"""FAST_w: sampling paced by a controller, smoothed by a Kalman filter, block by block. Imports the frame and `filters`.
+"""FAST_w: sampling paced by a controller, smoothed by a Kalman filter, block by block.
 
-Promises at most `most_looks` looks in any block of w steps, in each account of the ledger.
+Promises at most `most_looks` looks in any block of w steps, in each account of the ledger. Imports the frame, `filters`
+and `privacy`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from eventide.filters.kalman import Kalman
 from eventide.mechanisms.accounting import per_bin
 from eventide.mechanisms.base import Common, Mechanism
 from eventide.mechanisms.pid import PID, SamplingInterval
-from eventide.privacy.amounts import NANO, Amount, exact, share
+from eventide.privacy.amounts import NANO, Amount, exact, number, share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
@@ -87,7 +88,7 @@ class FAST(Mechanism):
     ) -> None:
         if not 0 < exact(sampling_rate) <= 1:
             raise InputError(f"sampling_rate is {sampling_rate!r}; it is a part of the steps, above 0 and at most 1")
-        if not (set_point > 0 and least_value > 0):
+        if not (number(set_point) > 0 and number(least_value) > 0):
             raise InputError("set_point and least_value must be above 0: errors are divided by them")
         self.accounting = accounting
         self.accounts_per_bin = per_bin(accounting)

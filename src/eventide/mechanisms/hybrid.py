@@ -1,4 +1,7 @@
-"""Hybrid: look every k steps. Imports the frame and `privacy`."""
+"""Hybrid: look every k steps, repeat in between.
+
+When it looks is known beforehand and depends on no data. Imports the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

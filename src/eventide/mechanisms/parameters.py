@@ -1,4 +1,8 @@
-"""The parameters of a constructor, its base classes' included. Imports the standard library only."""
+"""The parameters of a constructor, its base classes' included.
+
+What a mechanism was made with can be read back from its attributes, for saved states and registries. Imports the
+standard library only.
+"""
 
 from __future__ import annotations
 

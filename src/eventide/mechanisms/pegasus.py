@@ -1,4 +1,8 @@
-"""PeGaSus: perturb, group, smooth. Imports the frame, `filters` and `privacy`."""
+"""PeGaSus: perturb every step, group steps that hardly differ, smooth each group.
+
+It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame, `filters` and
+`privacy`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.group_median import SMOOTHERS, Grouped
 from eventide.mechanisms.base import Common, Mechanism
-from eventide.privacy.amounts import NANO, Amount, exact
+from eventide.privacy.amounts import NANO, Amount, exact, number
 from eventide.privacy.group_test import LARGEST_GROUP, GroupTest
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
@@ -84,9 +88,9 @@ class PeGaSus(Mechanism):
     ) -> None:
         if not 0 < exact(group_share) < 1:
             raise InputError(f"group_share is {group_share!r}; it is a part of epsilon, between 0 and 1")
-        if not 0 <= theta < math.inf:
+        if not 0 <= number(theta) < math.inf:
             raise InputError(f"theta is {theta!r}; it must be a number of at least 0")
-        if smoother not in SMOOTHERS:
+        if smoother not in tuple(SMOOTHERS):
             raise InputError(f"there is no smoother {smoother!r}; choose one of {', '.join(SMOOTHERS)}")
         self.max_group = positive_integer(max_group, "max_group")
         if not 2 <= self.max_group <= LARGEST_GROUP:

@@ -7,12 +7,14 @@ controller of its own, and `where` (anything that broadcasts) says whose turn it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
+from eventide.privacy.amounts import number
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.state import Stateful
 
@@ -38,7 +40,8 @@ class PID(Stateful):
     state = ("_recent", "_count", "_last", "_step")
 
     def __init__(self, shape: tuple[int, int], gains: Sequence[float], memory: int | None) -> None:
-        if len(gains) != 3:
+        given = gains if isinstance(gains, Sequence | np.ndarray) else ()
+        if [math.isfinite(number(gain)) for gain in given] != [True] * 3:
             raise InputError("gains are three numbers: proportional, integral and derivative")
         self.gains = tuple(gains)
         self.memory = None if memory is None else positive_integer(memory, "memory")
@@ -83,6 +86,8 @@ class SamplingInterval(Stateful):
     state = ("_length", "_due")
 
     def __init__(self, shape: tuple[int, int], stretch: float, *, shared: bool) -> None:
+        if not 0 <= number(stretch) < math.inf:
+            raise InputError(f"stretch is {stretch!r}; it is how much longer a wait may get, 0 steps or more")
         self.shape = shape
         self.stretch = stretch
         self.shared = shared

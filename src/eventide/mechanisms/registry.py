@@ -1,4 +1,7 @@
-"""Mechanisms by name, resolved on first use. Imports the frame only when a mechanism is built."""
+"""Mechanisms by name, resolved on first use.
+
+An unknown name is refused with the list of known ones. Imports `errors`, and a mechanism's module when it is asked for.
+"""
 
 from __future__ import annotations
 

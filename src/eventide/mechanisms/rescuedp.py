@@ -1,10 +1,12 @@
-"""RescueDP: bins of alike small counts share one look, paced by a controller. Imports the frame and `filters`.
+"""RescueDP: bins of alike small counts share one look, paced by a controller.
 
-Promises that grouping, pacing and budgets depend on releases and on the ledger only.
+Promises that grouping, pacing and budgets depend on releases and on the ledger only. Imports the frame, `filters` and
+`privacy`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -18,7 +20,7 @@ from eventide.mechanisms.accounting import per_bin
 from eventide.mechanisms.base import Common, Mechanism
 from eventide.mechanisms.pid import PID, SamplingInterval, pushed
 from eventide.mechanisms.rescuedp_kernels import scan
-from eventide.privacy.amounts import NANO, Amount, share
+from eventide.privacy.amounts import NANO, Amount, number, share
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.partition import Partition
@@ -90,8 +92,12 @@ class RescueDP(Mechanism):
         stretch: float = 10.0,
         **common: Unpack[Common],
     ) -> None:
-        if not (eagerness > 0 and 0 < largest_part <= 1):
+        if not (number(eagerness) > 0 and 0 < number(largest_part) <= 1):
             raise InputError("eagerness must be above 0, and largest_part a part of what is left: above 0, at most 1")
+        if any(math.isnan(number(limit)) for limit in (largest_sum, least_correlation, largest_gap)):
+            raise InputError(
+                "largest_sum, least_correlation and largest_gap must be numbers that bins are compared with"
+            )
         self.accounting = accounting
         self.accounts_per_bin = per_bin(accounting)
         self.process_noise = process_noise

@@ -1,4 +1,7 @@
-"""The grouping scan of RescueDP, compiled, over released values only: numba and numpy."""
+"""The grouping scan of RescueDP, compiled.
+
+It sees released values only, so that groups cost nothing. Imports numba and numpy.
+"""
 
 from __future__ import annotations
 

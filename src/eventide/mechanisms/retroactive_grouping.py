@@ -1,4 +1,7 @@
-"""Retroactive grouping: units that hardly differ are published together. Imports the frame and `privacy`."""
+"""Retroactive grouping: units that hardly differ are published together.
+
+Open groups are sealed sums, which only the meter reads, once. Imports numpy, the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

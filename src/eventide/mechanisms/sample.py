@@ -1,4 +1,7 @@
-"""Sample: look once per window. Imports the frame and `privacy`."""
+"""Sample: look once per window, repeat in between.
+
+When it looks is known beforehand and depends on no data. Imports the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

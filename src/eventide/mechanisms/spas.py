@@ -1,4 +1,7 @@
-"""SPAS, sparse-vector publication with a predicted number of looks. Imports the frame and `privacy`."""
+"""SPAS, sparse-vector publication with a predicted number of looks.
+
+It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

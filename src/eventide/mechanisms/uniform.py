@@ -1,4 +1,7 @@
-"""Uniform: look at every step. Imports the frame and `privacy`."""
+"""Uniform: look at every step, with an equal share of the budget.
+
+It depends on no data: the baseline that every other mechanism must beat. Imports the frame and `privacy`.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,111 @@
+"""Runs the project's comparison studies and writes `docs/results/`: tables, verdicts and pictures, one command for all.
+
+    python docs/generate_results.py --data DIR
+
+DIR holds the real streams (or the variable EVENTIDE_DATA names it; docs/how-to/studies.md says what it looks like).
+The studies are the TOML files in `docs/results/`. Results are kept in `--work`, and a run that was interrupted goes on
+from there; delete that folder to begin anew. Needs the extra `plots`. Imports eventide's own runner and report, and
+nothing that draws by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from eventide.bench import build_report, read_results
+from eventide.bench.report import Report
+from eventide.bench.results import Results
+from eventide.display.drawings import Figure, Table, shown
+from eventide.display.images import draw
+
+FOLDER = Path(__file__).parent / "results"
+STUDIES = ("artificial", "real")
+KINDS = {"ranking": "The ranking", "overview": "By stream", "effect": "Tide against the best of the others"}
+
+HEAD = """# Comparison of all mechanisms
+
+Two studies, each with every mechanism that publishes counts at each step: on the artificial streams of the w-event
+benchmark (Schaeler, Huetter, Schaeler 2022) and on real streams. The sentences are those of `eventide report`, computed
+from the figures; where they are about "the others", [Tide](../tide.md), which is ours, is left out. Ratios are mean
+absolute errors divided by the best of the same cell, a stream under one setting of epsilon and w.
+
+Both are made again by one command, `python docs/generate_results.py --data DIR`, in about a quarter of an hour on two
+cores; DIR holds [the real streams](../how-to/studies.md#what-comes-with-eventide). What is run stands in
+[artificial.toml](artificial.toml) and [real.toml](real.toml), and `eventide report` makes an interactive page of the
+same results, with a curve for each stream.
+"""
+
+
+def main() -> None:
+    """Run, report and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("EVENTIDE_DATA"), help="folder of the real streams")
+    parser.add_argument("--work", type=Path, default=Path("results-work"), help="where results are kept")
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("name the folder of the real streams with --data or EVENTIDE_DATA")
+    options.work.mkdir(parents=True, exist_ok=True)
+    parts = [HEAD]
+    for name in STUDIES:
+        results = read_results(run(name, options.data, options.work))
+        parts.append(section(name, results, build_report(results)))
+    (FOLDER / "index.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def run(name: str, data: Path, work: Path) -> Path:
+    """The results of a study, from the folder of work if they are there."""
+    study, out = FOLDER / f"{name}.toml", work / f"{name}.parquet"
+    if not out.exists():
+        command = [sys.executable, "-m", "eventide", "bench", str(study), "--out", str(out), "--data", str(data)]
+        subprocess.run(command, check=True)
+    return out
+
+
+def section(name: str, results: Results, report: Report) -> str:
+    """The part of the page about one study; its pictures are written beside the page."""
+    study = tomllib.loads(results.about["text"])
+    ranks = Table(
+        ["mechanism", "times the best", "95 % interval", "worst cell", "best in", "as good as the best in"],
+        [
+            [rank.mechanism, shown(rank.typical), interval(rank.low, rank.high), shown(rank.worst),
+             f"{rank.best} of {rank.cells}", f"{rank.as_good}"]
+            for rank in report.ranking
+        ],
+    )  # fmt: skip
+    title = study["title"]
+    lines = [f"## {title}", "", f"{study['repetitions']} repetitions of each cell, seed {study['seed']}.", ""]
+    lines += [*(f"* {sentence}" for sentence in report.verdict), "", *markdown(ranks), ""]
+    for kind, words in KINDS.items():
+        lines += [f"![{words}: {title.lower()}]({picture(name, kind, report.figures)})", ""]
+    return "\n".join(lines)
+
+
+def picture(name: str, kind: str, figures: Sequence[Figure]) -> str:
+    """Paint the figure of a kind; its file name."""
+    (figure,) = [figure for figure in figures if figure.name == kind]
+    file = f"{name}-{kind}.png"
+    draw(figure.title, figure.charts).savefig(FOLDER / file, dpi=90)
+    return file
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends, where they are known."""
+    return "" if np.isnan(low) else f"{shown(low)} to {shown(high)}"
+
+
+def markdown(table: Table) -> list[str]:
+    """A table as lines of Markdown."""
+    rule = ["---"] * len(table.headings)
+    return [f"| {' | '.join(cells)} |" for cells in (table.headings, rule, *table.rows)]
+
+
+if __name__ == "__main__":
+    main()
