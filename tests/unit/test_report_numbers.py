@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import t
 
 from eventide.bench.report_compare import compare, shifts
-from eventide.display.drawings import CHANGE, DISTANCE
 from eventide.bench.report_field import Contest, Field, Setting, Stream
 from eventide.bench.report_figures import setting_labels
 from eventide.bench.report_findings import findings
@@ -19,6 +18,7 @@ from eventide.bench.report_ranking import as_good_as_best, ranking, student_quan
 from eventide.bench.report_reference import differences, read_reference
 from eventide.bench.report_tables import reasons_table
 from eventide.bench.report_verdict import about_requirements, about_zeros, against_others, effect, verdict
+from eventide.display.drawings import CHANGE, DISTANCE
 from eventide.errors import InputError
 
 LOOSE, STRICT = Setting("vary epsilon", 1.0, 10), Setting("vary epsilon", 0.1, 10)
