@@ -319,7 +319,8 @@ def test_the_command_writes_results_and_tells_the_requirements(study):
 
 def test_the_command_prints_one_document(study):
     Path("more.toml").write_text(STUDY + '\n[[streams]]\nreal = "flu_death"\n')
-    told = bench("more.toml", "--out", "results.parquet", "--processes", "1", "--data", "nowhere", "--json")
+    Path("empty").mkdir()
+    told = bench("more.toml", "--out", "results.parquet", "--processes", "1", "--data", "empty", "--json")
     document = json.loads(told.stdout)
     assert (document["cells"], document["runs"], document["out"]) == (30, 180, "results.parquet")
     assert "flu_death is skipped" in document["skipped"][0]
