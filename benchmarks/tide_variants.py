@@ -75,10 +75,11 @@ VARIANTS: dict[str, Variant] = {
     "nothing shared between bins": constants(posterior_median, "SHARED_LOOKS", 1e-6),
     "one jump rate (0.15)": only_models(JUMP == 0.15),
     "one drift (0.04)": only_models(DRIFT == 0.04),
-    "grid alone": reading(scale=1e30, variance=1e30),
-    "scalar bank alone": reading(scale=1e-9),
+    "grid alone": reading(variance=1e30),
+    "scalar bank alone": reading(variance=1e-20, pace=0.0),
     "a look at every step": every_step,
     "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
     "no patience in the first window": constants(tide_interval, "PATIENCE", 1),
     "first look gets half": constants(tide, "FIRST_SHARE", 2),
+    "nothing watched between looks": constants(tide, "MOST_WATCHED", 0),
 }

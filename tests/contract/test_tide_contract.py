@@ -5,9 +5,6 @@ import pytest
 import eventide as ev
 from eventide.mechanisms.registry import mechanism_class
 
-# The contract of plain Tide failed once in a fresh environment, for a reason not yet known; these share its code.
-pytestmark = pytest.mark.xfail(strict=False, reason="failed once, cause unknown")
-
 
 @pytest.mark.parametrize("filter_name", ["truncate", pytest.param("kalman", marks=pytest.mark.slow)])
 def test_tide_with_another_filter(filter_name):

@@ -1,4 +1,4 @@
-"""Streams made to mislead Tide: where is it more than twice as far off as the better of Uniform and Sample?"""
+"""Streams made to mislead Tide: it is never more than twice as far off as the better of Uniform and Sample."""
 
 import importlib.util
 from pathlib import Path
@@ -22,21 +22,11 @@ def mean_error(name, stream, epsilon, window):
     return np.mean([np.abs(mechanism.release(counts).values - counts).mean() for counts in stream])
 
 
-# A wait that a long silence led to cannot see a burst begin, and one far above the noise costs more than Uniform loses
-# in all that time. Counts that move by less than any relative pace of the scalar bank are followed too slowly.
-TOO_FAR_OFF = {
-    ("silence, then a burst", 1.0, 40),
-    ("silence, then a burst", 1.0, 200),
-    ("counts of 10^7", 0.1, 120),
-}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "window"), [(0.1, 120), (1.0, 40), (1.0, 200)])
 @pytest.mark.parametrize("name", GALLERY)
-def test_it_is_more_than_twice_as_far_off_only_where_we_say_so(name, epsilon, window):
+def test_it_is_never_more_than_twice_as_far_off(name, epsilon, window):
     tide, uniform, sample = (
         mean_error(mechanism, GALLERY[name], epsilon, window) for mechanism in ("tide", "uniform", "sample")
     )
-    within = tide <= 2 * min(uniform, sample)
-    assert within == ((name, epsilon, window) not in TOO_FAR_OFF)  # a known limit that is gone must be struck off
+    assert tide <= 2 * min(uniform, sample)

@@ -66,7 +66,6 @@ class Plain:
         self.posterior = None
         self.log_weight = LOG_PRIOR.copy()
         self.lesson = np.zeros(len(grid.first))
-        self.untaught = 0.0
 
     def usual(self):
         known = self.lesson + PRIOR_LOOKS * self.grid.prior
@@ -79,15 +78,13 @@ class Plain:
 
     def look(self, value, scale, steps):
         chance, usual, counts, telling = chances(self.grid, value, scale), self.usual(), math.sqrt(5), 1.0
-        self.untaught += steps
         if self.posterior is None:
             joint = np.tile(usual * chance, (MODELS, 1))
         else:
             telling = self.spread() / (self.spread() + scale)
-            counts = math.sqrt(self.untaught) * telling
+            counts = math.sqrt(steps) * telling
             joint = np.array([self.predicted(model, steps, usual) * chance for model in range(MODELS)])
         total = joint.sum(axis=1)
-        self.untaught *= 1 - telling
         kept = (1 - 0.005 * telling) * (self.log_weight - self.log_weight.max())
         self.log_weight = kept + 0.005 * telling * LOG_PRIOR + np.log(total)
         self.posterior = joint / total[:, None]

@@ -1,4 +1,8 @@
-"""The shape of a filter, and the plainest one. Imports numpy and `privacy`."""
+"""The shape of a filter, and the plainest one.
+
+A filter sees what the meter gave and nothing else, so whatever it makes of it is private and free. Imports numpy,
+`arrays` and `privacy`.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import numpy as np
 from eventide.arrays import Array, Floats
 from eventide.errors import InputError
 from eventide.filters.base import Filter
+from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
 
@@ -36,9 +37,9 @@ class Kalman(Filter):
     state = ("_values", "_precision")
 
     def __init__(self, process_noise: float = 100.0, measurement_noise: float | None = None) -> None:
-        if not 0 <= process_noise < math.inf:
+        if not 0 <= number(process_noise) < math.inf:
             raise InputError(f"process_noise is {process_noise!r}; it is a variance, 0 or more")
-        if measurement_noise is not None and not 0 < measurement_noise < math.inf:
+        if measurement_noise is not None and not 0 < number(measurement_noise) < math.inf:
             raise InputError(f"measurement_noise is {measurement_noise!r}; it is a variance above 0, or None")
         self.process_noise = process_noise
         self.measurement_noise = measurement_noise

@@ -1,4 +1,4 @@
-"""The grid of the posterior median: which counts share a cell, how they are spread beforehand, how they move.
+"""The grid of the posterior median: which counts share a cell, how they are spread beforehand, which models there are.
 
 Everything here follows from public facts alone. Cells are ranges of whole counts, single counts near zero and a twelfth
 of the level wide far away, so that the discrete noise has its exact probability on each. Imports numpy.
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Array, Floats
+from eventide.arrays import Floats
 
 RESOLUTION = 0.08  # width of a cell, as a part of the level
 REACH = 100  # the top, in noise scales: wider cells would say nothing that the scalar bank does not know better
@@ -47,29 +47,3 @@ def grid_up_to(top: float, bins: int) -> Grid:
     prior = (1 - zeros) * spread / spread.sum()
     prior[0] += zeros
     return Grid(first, width, centre, prior)
-
-
-def drift_over(grid: Grid, steps: int, least_scale: float) -> tuple[Array, Array]:
-    """How a count spreads in `steps` steps under each model, `(cells, models)`: what passes on, and what stays.
-
-    Two-sided geometric: of what reaches cell i from below, `passing[i]` goes on to cell i + 1, and of what reaches
-    cell i + 1 from above the same part goes on to cell i. Its variance is that of the drift also where that is much
-    smaller than a cell. `staying` makes all that comes from one cell add up to 1; else mass would gather in wide cells.
-    """
-    apart = np.diff(grid.centre)[:, None]
-    between = ((grid.centre[1:] + grid.centre[:-1]) / 2)[:, None]
-    scale = DRIFT * (least_scale / 2 + between) + 0.001 * least_scale
-    passing = _ratio(steps * (scale / apart) ** 2)
-    upwards, downwards = np.zeros((2, len(grid.centre), MODELS))
-    for cell in range(len(passing)):
-        downwards[cell + 1] = passing[cell] * (1 + downwards[cell])
-        upwards[-2 - cell] = passing[-1 - cell] * (1 + upwards[-1 - cell])
-    nowhere = np.zeros((1, MODELS))
-    staying = 1 / (1 + upwards + downwards)
-    return np.concatenate([passing, nowhere]).astype(np.float32), staying.astype(np.float32)
-
-
-def _ratio(half_variance: Floats) -> Floats:
-    """The ratio of a two-sided geometric distribution: the solution of ratio / (1 - ratio)^2 = half the variance."""
-    half = 1 / (2 * half_variance)
-    return np.asarray(1 / (1 + half + np.sqrt(half * (2 + half))))

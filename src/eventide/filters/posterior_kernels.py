@@ -6,6 +6,7 @@ and the steps since.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from numba import njit
 from eventide.arrays import Array, Floats, Ints
 from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
 from eventide.filters.posterior_look_kernels import (
+    FORGETTING,
+    believe,
     cell_factors,
     cells_with_mass,
     chance_of_look,
@@ -30,7 +33,7 @@ from eventide.filters.posterior_scalar_kernels import (
     set_paces,
     update_bank,
 )
-from eventide.filters.posterior_usual_kernels import FIRST_LESSON, learn, lesson_of, mean_and_spread, usual_values
+from eventide.filters.posterior_usual_kernels import FIRST_LESSON, learn, mean_and_spread, usual_values
 
 RESOLVED = 0.04  # of the level: what cells can tell apart
 GRID_ALONE = 0.999  # so much of the say, and the scalar bank is not asked
@@ -46,15 +49,15 @@ class Rows(NamedTuple):
     learned: Floats  # the sum of `lesson`
     usual_mean: Floats  # of the bin's own past, as the next: the mean deviation from the median
     usual_spread: Floats
-    mean: Floats  # (rows, paces): of the filters of the scalar bank, as the next three
+    mean: Floats  # (rows, paces): of the filters of the scalar bank, as the next four
     variance: Floats
-    bank_weight: Floats
-    pace: Floats
+    bank_own: Floats  # weights, as the looks say
+    bank_weight: Floats  # the same with the belief of all bins
+    pace: Floats  # the variance that each adds a step
     usual_level: Floats  # mean of all looks, negative ones as 0
     cells: Ints  # how many hold all but a negligible part of the posterior; it is 0 in the others
     looks: Ints
     since: Ints  # steps since the last look
-    scale: Floats  # of the last look's noise
 
 
 class Common(NamedTuple):
@@ -63,6 +66,7 @@ class Common(NamedTuple):
     usual: Array  # (replicas, cells): the prior and the usual values of all bins
     given: float  # the sum of each row of `usual`
     belief: Floats  # (replicas, models): by how much all bins together change the models' log weights
+    bank_belief: Floats  # (replicas, paces): the same for the scalar bank
     prior: Array  # (cells,)
     prior_sum: float
 
@@ -78,7 +82,14 @@ class Looks(NamedTuple):
 
 @njit(cache=True, error_model="numpy")
 def take_looks(
-    grid: Grid, rows: Rows, common: Common, looks: Looks, passing: Array, staying: Array, least_scale: float
+    grid: Grid,
+    rows: Rows,
+    common: Common,
+    looks: Looks,
+    passing: Array,
+    staying: Array,
+    least_scale: float,
+    most_scale: float,
 ) -> None:
     """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`."""
     cells, bins, steps_before = len(grid.first), len(rows.looks) // len(common.usual), -1
@@ -98,8 +109,8 @@ def take_looks(
             rows.log_weight[row] = LOG_PRIOR
             used = cells_with_mass(usual, chance)
             first_update(usual[:used], chance, updated, total)
-            begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_weight[row])
-            counts = FIRST_LESSON
+            begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_own[row])
+            counts, telling = FIRST_LESSON, 1.0
         else:
             if steps != steps_before:
                 steps_before, faithful[:] = steps, (1 - JUMP) ** steps
@@ -108,17 +119,24 @@ def take_looks(
                 *(rows.posterior[row, :used], passing[table], staying[table]),
                 *(faithful, usual, chance, updated, total),
             )
-            update_bank(look, scale, steps, rows.mean[row], rows.variance[row], rows.bank_weight[row], rows.pace[row])
-            counts = lesson_of(steps, rows.usual_spread[row], scale)
-        reweigh(rows.log_weight[row], total, common.belief[row // bins], rows.weight[row])
+            spread = rows.usual_spread[row]
+            telling = spread / (spread + scale)  # nothing if its noise hides all that is usual
+            update_bank(
+                *(look, scale, steps, telling),
+                *(rows.mean[row], rows.variance[row], rows.bank_own[row], rows.pace[row]),
+            )
+            counts = math.sqrt(steps) * telling
+        reweigh(rows.log_weight[row], FORGETTING * telling, total)
+        believe(rows.log_weight[row], common.belief[row // bins], rows.weight[row])
+        believe(np.log(rows.bank_own[row]), common.bank_belief[row // bins], rows.bank_weight[row])
         rows.cells[row] = settle(updated, total, rows.weight[row], rows.posterior[row, :used], mixture)
         mixture[rows.cells[row] :] = 0
         rows.learned[row] = learn(counts, mixture, rows.lesson[row], rows.learned[row])
         usual_values(rows.lesson[row], rows.learned[row], common.prior, common.prior_sum, usual)
         rows.usual_mean[row], rows.usual_spread[row] = mean_and_spread(usual, grid.centre)
-        rows.looks[row], rows.since[row], rows.scale[row] = rows.looks[row] + 1, 0, scale
+        rows.looks[row], rows.since[row] = rows.looks[row] + 1, 0
         rows.usual_level[row] += (max(look, 0.0) - rows.usual_level[row]) / rows.looks[row]
-        set_paces(least_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
+        set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
 
 
 @njit(cache=True, error_model="numpy")
@@ -142,7 +160,7 @@ def read_rows(
         ends = grid_quantiles(grid, rows, row, common.usual[row // bins], common.given, faithful, kept, tail)
         mean, weight = rows.mean[row], rows.bank_weight[row]
         centre, typical = bank_state(mean, rows.variance[row], weight, rows.pace[row], steps, deviation)
-        coarse = RESOLVED * max(ends[1], centre) / min(rows.scale[row], typical)
+        coarse = RESOLVED * max(ends[1], centre) / typical
         grid_share[row] = share = 1 / (1 + coarse**4)
         if share > GRID_ALONE:
             quantiles[0, row], quantiles[1, row], quantiles[2, row] = ends

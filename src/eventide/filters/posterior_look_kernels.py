@@ -11,13 +11,38 @@ import numpy as np
 from numba import njit
 
 from eventide.arrays import Array, Floats
-from eventide.filters.posterior_grid import LOG_PRIOR, MODELS
+from eventide.filters.posterior_grid import DRIFT, LOG_PRIOR, MODELS, Grid
 
-REMEMBERING = 0.995  # of what earlier looks said about the models
+FORGETTING = 0.005  # of what earlier looks said about the models, at a sharp look
 NEGLIGIBLE = 1e-20  # a chance below it is 0: numbers near the smallest there are would be slow
 LOST = 1e-6  # of the posterior, in cells above those that are kept: most of a long grid is empty
 
 FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+
+@njit(cache=True, error_model="numpy")
+def drift_over(grid: Grid, steps: int, least_scale: float, passing: Array, staying: Array) -> None:
+    """How a count spreads in `steps` steps under each model, `(cells, models)`: what passes on, and what stays.
+
+    Two-sided geometric: of what reaches cell i from below, `passing[i]` goes on to cell i + 1, and of what reaches
+    cell i + 1 from above the same part goes on to cell i. Its variance is that of the drift also where that is much
+    smaller than a cell. `staying` makes all that comes from one cell add up to 1; else mass would gather in wide cells.
+    """
+    last = len(grid.centre) - 1
+    for model in range(MODELS):
+        for cell in range(last):
+            apart, between = grid.centre[cell + 1] - grid.centre[cell], (grid.centre[cell + 1] + grid.centre[cell]) / 2
+            scale = (DRIFT[model] * (least_scale / 2 + between) + 0.001 * least_scale) / apart
+            half = 0.5 / (steps * scale * scale)  # the ratio solves ratio / (1 - ratio)^2 = half the variance
+            passing[cell, model] = 1 / (1 + half + math.sqrt(half * (2 + half)))
+        passing[last, model] = 0
+        downwards, upwards = 0.0, 0.0
+        for cell in range(last + 1):
+            staying[cell, model] = 1 + downwards
+            downwards = passing[cell, model] * (1 + downwards)
+        for cell in range(last, -1, -1):
+            upwards = passing[cell, model] * (1 + upwards) if cell < last else 0.0
+            staying[cell, model] = 1 / (staying[cell, model] + upwards)
 
 
 @njit(cache=True, error_model="numpy")
@@ -109,20 +134,24 @@ def drift_jump_update(
 
 
 @njit(cache=True, error_model="numpy")
-def reweigh(log_weight: Floats, total: Array, belief: Floats, weight: Array) -> None:
-    """Weigh the models by how well each foresaw the look, and by what all bins together believe of them."""
+def reweigh(log_weight: Floats, forgotten: float, total: Array) -> None:
+    """Weigh the models by how well each foresaw the look, and draw them a little back to where they began."""
     largest = log_weight.max()
     for model in range(MODELS):
-        kept = REMEMBERING * (log_weight[model] - largest) + (1 - REMEMBERING) * LOG_PRIOR[model]
+        kept = (1 - forgotten) * (log_weight[model] - largest) + forgotten * LOG_PRIOR[model]
         log_weight[model] = kept + math.log(total[model])
-    largest = -np.inf
-    for model in range(MODELS):
+
+
+@njit(cache=True, error_model="numpy")
+def believe(log_weight: Floats, belief: Floats, weight: Array) -> None:
+    """Shares of 1, from what the looks at a bin say of the models and what all bins together believe of them."""
+    largest, whole = -np.inf, 0.0
+    for model in range(len(weight)):
         largest = max(largest, log_weight[model] + belief[model])
-    whole = 0.0
-    for model in range(MODELS):
+    for model in range(len(weight)):
         weight[model] = math.exp(log_weight[model] + belief[model] - largest)
         whole += weight[model]
-    for model in range(MODELS):
+    for model in range(len(weight)):
         weight[model] /= whole
 
 

@@ -15,15 +15,17 @@ import numpy as np
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter
-from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, drift_over, grid_up_to
+from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
 from eventide.filters.posterior_kernels import Common, Looks, Rows, read_rows, take_looks
-from eventide.filters.posterior_scalar_kernels import PACES
-from eventide.filters.posterior_usual_kernels import first_usual_values
+from eventide.filters.posterior_look_kernels import drift_over
+from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
+from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
+from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
 PRIOR_LOOKS = 2.0  # what the prior counts for among the usual values of a bin, and among bins
 SHARED_LOOKS = 30.0  # what the usual values of all bins together count for
-EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling
+EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
 
 class PosteriorMedian(Filter):
@@ -44,10 +46,10 @@ class PosteriorMedian(Filter):
     True
     """
 
-    state = ("_rows", "_shared", "_belief", "_begun")
+    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun")
 
     def __init__(self, coverage: float = 0.9) -> None:
-        if not 0 < coverage < 1:
+        if not 0 < number(coverage) < 1:
             raise InputError(f"coverage is {coverage!r}; it is a part of all cases, above 0 and below 1, such as 0.9")
         self.coverage = coverage
 
@@ -55,7 +57,8 @@ class PosteriorMedian(Filter):
         """Know nothing. The known epsilon, window and sensitivity say how fine and how long the grid must be."""
         self.shape = (replicas, size)
         self.least_scale: float = known.get("sensitivity", 1) / known.get("epsilon", 1.0)
-        self.grid = grid_up_to(REACH * self.least_scale * known.get("window", 1), size)
+        self.most_scale: float = self.least_scale * known.get("window", 1)
+        self.grid = grid_up_to(REACH * self.most_scale, size)
         rows, cells = replicas * size, len(self.grid.first)
         self._rows = Rows(
             posterior=np.zeros((rows, cells, MODELS), np.float32),
@@ -67,19 +70,19 @@ class PosteriorMedian(Filter):
             usual_spread=np.zeros(rows),
             mean=np.zeros((rows, PACES)),
             variance=np.zeros((rows, PACES)),
+            bank_own=np.zeros((rows, PACES)),
             bank_weight=np.zeros((rows, PACES)),
             pace=np.zeros((rows, PACES)),
             usual_level=np.zeros(rows),
             cells=np.zeros(rows, np.int64),
             looks=np.zeros(rows, np.int64),
             since=np.zeros(rows, np.int64),
-            scale=np.zeros(rows),
         )._asdict()
         self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
         self._belief: Floats = np.zeros((replicas, MODELS))
+        self._bank_belief: Floats = np.zeros((replicas, PACES))
         self._begun: Bools = np.zeros(replicas, np.bool_)
         self.grid_share: Floats = np.ones(rows)
-        self._drifts: dict[int, tuple[Array, Array]] = {}
         self._common = self._in_common()
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -113,7 +116,7 @@ class PosteriorMedian(Filter):
         row = np.flatnonzero(fresh)
         passing, staying, table = self._drift(self._rows["since"][row])
         looks = Looks(row, values.ravel()[row].astype(np.float64), scale.ravel()[row], table)
-        take_looks(self.grid, self.rows, self._common, looks, passing, staying, self.least_scale)
+        take_looks(self.grid, self.rows, self._common, looks, passing, staying, self.least_scale, self.most_scale)
         if several:
             self._share(np.flatnonzero(fresh.any(axis=1)))
 
@@ -121,11 +124,10 @@ class PosteriorMedian(Filter):
         """The drift tables for the steps since the last look, and which row takes which."""
         rounded = np.rint(2 ** (np.rint(4 * np.log2(steps)) / 4)).astype(np.int64)
         distinct, table = np.unique(np.where(steps <= EXACT_DRIFTS, steps, rounded), return_inverse=True)
-        for count in distinct.tolist():
-            if count not in self._drifts:
-                self._drifts[count] = drift_over(self.grid, count, self.least_scale)
-        passing, staying = zip(*(self._drifts[count] for count in distinct.tolist()), strict=True)
-        return np.stack(passing), np.stack(staying), table
+        passing, staying = np.empty((2, len(distinct), len(self.grid.first), MODELS), np.float32)
+        for index, count in enumerate(distinct.tolist()):
+            drift_over(self.grid, count, self.least_scale, passing[index], staying[index])
+        return passing, staying, table
 
     def _begin_sharing(self, values: Array, scale: Array, fresh: Bools) -> None:
         """At the first look of a replica: how are counts spread over bins?"""
@@ -139,14 +141,14 @@ class PosteriorMedian(Filter):
 
     def _share(self, replicas: Ints) -> None:
         """What the bins of each replica learned becomes what all of them are given."""
-        lesson, weight = (self._rows[name].reshape(*self.shape, -1) for name in ("lesson", "weight"))
-        learned, prior = self._rows["learned"].reshape(self.shape), np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
+        lesson, learned, weight, bank = (
+            self._rows[name].reshape(*self.shape, -1) for name in ("lesson", "learned", "weight", "bank_weight")
+        )
+        prior = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
         for replica in replicas:
-            seen = learned[replica] > 0
-            part = (1 / learned[replica, seen]).astype(np.float32)
-            self._shared[replica] = part @ lesson[replica, seen] / len(part)
-            models = PRIOR_LOOKS * prior + weight[replica, seen].sum(axis=0)
-            self._belief[replica] = np.log(models / models.sum() / prior)
+            self._shared[replica] = mean_lesson(lesson[replica], learned[replica, :, 0])
+            self._belief[replica] = _belief(weight[replica], prior)
+            self._bank_belief[replica] = _belief(bank[replica], PRIOR)
         self._common = self._in_common()
 
     def _in_common(self) -> Common:
@@ -154,4 +156,12 @@ class PosteriorMedian(Filter):
         usual, given = np.tile(prior, (self.shape[0], 1)), PRIOR_LOOKS
         if self.shape[1] > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
-        return Common(usual.astype(np.float32), given, self._belief, prior.astype(np.float32), PRIOR_LOOKS)
+        return Common(
+            usual.astype(np.float32), given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS
+        )
+
+
+def _belief(weight: Array, prior: Floats) -> Floats:
+    """By how much all bins change the log weight of each model; one that was never looked at has no weights."""
+    models = PRIOR_LOOKS * prior + weight.sum(axis=0)
+    return np.asarray(np.log(models / models.sum() / prior))

@@ -12,16 +12,19 @@ import numpy as np
 from numba import njit
 
 from eventide.arrays import Floats
+from eventide.filters.posterior_grid import QUIET_LEVEL
 
 ADDITIVE = np.array([0.005, 0.05, 0.5])  # drift a step in noise scales
 RELATIVE = np.array([0.005, 0.025, 0.12, 0.6, 3.0])  # and in levels; the last two never less than of the usual level
 RETURNING = 2
-PACES = len(ADDITIVE) + len(RELATIVE)
+WIDE, ANEW = len(ADDITIVE) + len(RELATIVE), len(ADDITIVE) + len(RELATIVE) + 1  # two more: beyond the noise; jumps
+WIDEST = 3.0  # drift a step of both, in scales of the blurriest look
+PACES = ANEW + 1
 PRIOR = 0.6 ** np.arange(PACES) / np.sum(0.6 ** np.arange(PACES))
-STAYING = 0.98  # chance that the pace is the same at the next look
+CHANGING = 0.02  # chance that the pace is another at the next look, if that look is sharp
 SHARP, BLURRED = 30.0, 0.001  # what is known, in noise scales: beyond, only the look counts, or it says nothing
 ROOT_HALF, ROOT_TAU = math.sqrt(0.5), math.sqrt(2 * math.pi)
-NEWTON_STEPS, UNBELIEVED = 20, 1e-4
+NEWTON_STEPS, UNBELIEVED = 20, 1e-3
 
 
 @njit(cache=True, error_model="numpy")
@@ -34,16 +37,28 @@ def begin_bank(look: float, scale: float, mean: Floats, variance: Floats, weight
 
 @njit(cache=True, error_model="numpy")
 def update_bank(
-    look: float, scale: float, steps: int, mean: Floats, variance: Floats, weight: Floats, pace: Floats
+    look: float,
+    scale: float,
+    steps: int,
+    telling: float,
+    mean: Floats,
+    variance: Floats,
+    weight: Floats,
+    pace: Floats,
 ) -> None:
     """Grow the variances over the steps since the last look, let paces change, and take the look in."""
-    mix(mean, variance, weight)  # before the variances grow: the fastest would blur the knowledge of all others
+    mix(
+        mean, variance, weight, 1 - CHANGING * telling
+    )  # before the variances grow: the fastest would blur the knowledge of all others
     for model in range(PACES):
         variance[model] += pace[model] * steps
     largest = -np.inf
     evidence = np.empty(PACES)
     for model in range(PACES):
-        moved, kept, logarithm = laplace_update(look - mean[model], variance[model], scale)
+        if model == ANEW:
+            moved, kept, logarithm = begun_anew(look, mean[model], scale)
+        else:
+            moved, kept, logarithm = laplace_update(look - mean[model], variance[model], scale)
         mean[model] += moved
         variance[model] = kept
         evidence[model] = logarithm + math.log(weight[model])
@@ -56,14 +71,18 @@ def update_bank(
 
 
 @njit(cache=True, error_model="numpy")
-def set_paces(least_scale: float, mean: Floats, weight: Floats, usual_level: float, pace: Floats) -> None:
+def set_paces(
+    least_scale: float, most_scale: float, mean: Floats, weight: Floats, usual_level: float, pace: Floats
+) -> None:
     """The variance that each filter adds a step."""
     level = 0.0
     for model in range(PACES):
         level += weight[model] * max(mean[model], 0.0)
     for model in range(PACES):
         relative = model - len(ADDITIVE)
-        if relative < 0:
+        if model >= WIDE:
+            scale = WIDEST * most_scale
+        elif relative < 0:
             scale = ADDITIVE[model] * least_scale
         elif relative < len(RELATIVE) - RETURNING:
             scale = RELATIVE[relative] * (least_scale / 2 + level)
@@ -73,18 +92,17 @@ def set_paces(least_scale: float, mean: Floats, weight: Floats, usual_level: flo
 
 
 @njit(cache=True, error_model="numpy")
-def mix(mean: Floats, variance: Floats, weight: Floats) -> None:
-    """Some of every state passes to every other pace; means and variances are those of the mixtures."""
-    centre, spread = 0.0, 0.0
+def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
+    """Some of the state that is believed most passes to every other pace, as the mean and variance of the mixture.
+
+    Not some of every state: the fastest would blur what all others know, however little it is believed.
+    """
+    best = np.argmax(weight)
+    believed, spread = mean[best], variance[best]
     for model in range(PACES):
-        centre += weight[model] * mean[model]
-    for model in range(PACES):  # around the centre: squares of large means would cancel to noise
-        apart = mean[model] - centre
-        spread += weight[model] * (variance[model] + apart * apart)
-    for model in range(PACES):
-        own, other = STAYING * weight[model], (1 - STAYING) * PRIOR[model]
+        own, other = staying * weight[model], (1 - staying) * PRIOR[model]
         share = other / (own + other)
-        apart = mean[model] - centre
+        apart = mean[model] - believed
         mean[model] -= share * apart
         variance[model] = (1 - share) * variance[model] + share * spread + share * (1 - share) * apart * apart
         weight[model] = own + other
@@ -118,6 +136,14 @@ def laplace_update(look: float, variance: float, scale: float) -> tuple[float, f
     mean = mean_above + below * apart
     kept = variance * (below * left_low + (1 - below) * left_high) + below * (1 - below) * apart * apart
     return mean, kept, evidence
+
+
+@njit(cache=True, error_model="numpy")
+def begun_anew(look: float, mean: float, scale: float) -> tuple[float, float, float]:
+    """Move, variance and log evidence where only the look counts: counts may be anywhere, high ones less often."""
+    seen = max(look, 0.0)
+    evidence = math.log(QUIET_LEVEL) - 2 * math.log(seen + QUIET_LEVEL + scale) + min(look, 0.0) / scale
+    return seen - mean, 2 * scale * scale, evidence
 
 
 @njit(cache=True, error_model="numpy")

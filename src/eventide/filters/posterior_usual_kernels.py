@@ -19,15 +19,6 @@ FIRST_LESSON = math.sqrt(5.0)  # what the first look counts
 ROUNDS = 10
 
 
-@njit(cache=True, error_model="numpy")
-def lesson_of(steps: int, spread: float, scale: float) -> float:
-    """What a later look counts: more after a longer wait, nothing if its noise hides all that is usual.
-
-    Without the second factor a filter would learn its own guesses.
-    """
-    return math.sqrt(steps) * spread / (spread + scale)
-
-
 @njit(cache=True, fastmath=FAST, error_model="numpy")
 def usual_values(lesson: Array, learned: float, common: Array, given: float, usual: Array) -> None:
     """The distribution of a bin's usual values; `given` is the sum of `common`."""
@@ -59,6 +50,18 @@ def mean_and_spread(usual: Array, centre: Floats) -> tuple[float, float]:
         mean += usual[cell] * centre[cell]
         spread += usual[cell] * abs(centre[cell] - median)
     return mean, spread
+
+
+@njit(cache=True, error_model="numpy")
+def mean_lesson(lesson: Array, learned: Floats) -> Floats:
+    """The usual values of all bins that were looked at, each bin counting the same."""
+    total, bins = np.zeros(lesson.shape[1]), 0
+    for row in range(len(lesson)):
+        if learned[row] > 0:
+            bins += 1
+            for cell in range(lesson.shape[1]):
+                total[cell] += lesson[row, cell] / learned[row]
+    return total / bins
 
 
 @njit(cache=True, error_model="numpy")

@@ -1,4 +1,7 @@
-"""Counts are whole and not negative, and so may releases be. Imports numpy and `privacy`."""
+"""Counts are whole and not negative, and so may releases be.
+
+Promises releases that are both; an interval around them does not go below 0. Imports numpy, `arrays` and `privacy`.
+"""
 
 from __future__ import annotations
 

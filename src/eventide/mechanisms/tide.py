@@ -13,7 +13,10 @@ from eventide.privacy.amounts import share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
-FIRST_SHARE = 5  # the first look gets one part in so many of epsilon, the rest of the first window the others
+FIRST_SHARE = 3  # the first look gets one part in so many of epsilon, the rest of the first window the others
+FIRST_SHARE_OF_MANY = 2  # of several bins the first look tells more: how counts are spread over bins
+WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
+MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
 
 class Tide(Mechanism):
@@ -26,10 +29,11 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look gets a fifth, or epsilon / w if that is more; a look before a wait of x
-    steps gets x epsilon / w, four fifths of that in the first window, or whatever the ledger has left.
+    Epsilon: all of it to counts. The first look gets a third, of several bins a half, or epsilon / w if that is more;
+    a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
+    streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
 
-    Cost: some microseconds for each look at a bin and about one for each other step; 6 kB a bin, O(w) besides.
+    Cost: seven microseconds for each look at a bin and up to three for each other step; 6 kB a bin, O(w) besides.
 
     Use: where nothing is known of how the stream moves; also on sparse streams, and where an interval is wanted.
 
@@ -39,7 +43,7 @@ class Tide(Mechanism):
     Reference: eventide, docs/tide.md. The challenge it answers, that no mechanism beats both Uniform and Sample:
     Schaeler, Huetter, Schaeler: Benchmarking the utility of w-event differential privacy mechanisms. 2022.
 
-    `low` and `high` of a release are a posterior interval of 90 %, as true as the models behind it: 66 to 100 % of the
+    `low` and `high` of a release are a posterior interval of 90 %, as true as the models behind it: 64 to 100 % of the
     true counts lay inside, by stream and setting (docs/tide.md). Another `filter` takes the releases over;
     the waits are chosen as before.
 
@@ -59,41 +63,57 @@ class Tide(Mechanism):
     def begin(self) -> None:
         """The first look is due at once."""
         self._interval = Interval(self.replicas, self.window, self.sensitivity / self.epsilon)
+        self._watches = self.size <= MOST_WATCHED
+        self._first = FIRST_SHARE if self.size == 1 else FIRST_SHARE_OF_MANY
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
-        self._heard = inner if isinstance(inner, PosteriorMedian) else None
         self._aside: PosteriorMedian | None = None
-        if self._heard is None:  # another filter speaks; waits still follow from the posterior
-            self._aside = PosteriorMedian().started(
+        if isinstance(inner, PosteriorMedian):
+            self._posterior = inner
+        else:  # another filter speaks; waits still follow from the posterior
+            self._aside = self._posterior = PosteriorMedian().started(
                 self.replicas, self.size, sensitivity=self.sensitivity, epsilon=self.epsilon, window=self.window
             )
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
-        """Where the wait is over."""
-        return self._next <= step.index
+        """Where the wait is over, and in narrow streams also on the way."""
+        return (self._next <= step.index) | self._watches
 
     def budget_allocation(self) -> Ints:
-        """The budget of the steps until the next look, as far as the ledger has it; 0 is no look."""
+        """The budget of the steps until the next look but for watching, as far as the ledger has it; 0 is no look."""
+        a_step = share(self.total, 1, self.window)
         if self.step == 0:
-            return np.maximum(share(self.total, 1, FIRST_SHARE), share(self.total, 1, self.window)).reshape(1, 1)
-        planned = share(self.total, 1, self.window) * self._interval.length
+            return np.maximum(share(self.total, 1, self._first), a_step).reshape(1, 1)
         if self.step < self.window:
-            planned = planned - share(planned, 1, FIRST_SHARE)
+            a_step -= share(a_step, 1, self._first)
+        watching, wait = share(a_step, 1, WATCH_SHARE) * self._watches, self._interval.length
+        planned = np.where(self._next <= self.step, wait * a_step - (wait - 1) * watching, watching)
         return np.asarray(np.minimum(planned, self.ledger.left_nano()))
 
     def noise_range(self) -> tuple[float, float]:
-        """From all of epsilon to a step's part in the first window; a look that the ledger cuts is blurrier still."""
+        """From all of epsilon to watching in the first window; a look that the ledger cuts is blurrier still."""
         sharpest, blurriest = super().noise_range()
-        return sharpest, blurriest * FIRST_SHARE / (FIRST_SHARE - 1) if self.window > 1 else blurriest
+        if self.window > 1:
+            blurriest *= self._first / (self._first - 1) * (WATCH_SHARE if self._watches else 1)
+        return sharpest, blurriest
 
     def filtering(self, measured: Measured | None) -> Array:
-        """What the filter says. After a look the wait is what was paid for, or less if the look says so."""
-        values = super().filtering(measured)
-        posterior = self._aside or self._heard
-        assert posterior is not None, "one of the two was set at the beginning"
-        estimate = values if self._aside is None else self._aside.step(measured)
+        """What the filter says. The next look is after as many steps as were paid for, or less if this one says so."""
+        due = self._next <= self.step
+        if self._aside is None:
+            values = estimate = super().filtering(measured)
+        else:
+            values, estimate = super().filtering(_only(due, measured)), self._aside.step(measured)
         if measured is not None:
             paid, looks = self._interval.length, measured.fresh
-            self._interval.choose(self.step, looks, estimate, posterior)
-            self._next = np.where(looks, self.step + np.minimum(paid, self._interval.length), self._next)
+            self._interval.choose(self.step, looks, due, estimate, self._posterior)
+            again = self.step + np.minimum(paid, self._interval.length)
+            self._next = np.where(looks, np.where(due, again, np.minimum(again, self._next)), self._next)
         return values
+
+
+def _only(due: Bools, measured: Measured | None) -> Measured | None:
+    """Without the looks that only watch: blurred as they are, a filter that does not know it would repeat them."""
+    if measured is None or not (measured.fresh & due).any():
+        return None
+    return Measured(np.where(due, measured.values, 0), np.where(due, measured.scale, np.inf), measured.fresh & due)

@@ -16,13 +16,14 @@ from eventide.privacy.state import Stateful
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 PATIENCE = 10  # in the first window a wait is this part of the steps so far, so that the first burst is not missed
+NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it need not be watched for its first burst
 
 
 class Interval(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window."""
 
-    state = ("length", "_errors", "_seen", "_clear")
+    state = ("length", "_last", "_errors", "_clear")
 
     def __init__(self, replicas: int, window: int, least_scale: float) -> None:
         self.window, self.least_scale = window, least_scale
@@ -33,21 +34,23 @@ class Interval(Stateful):
         self._choices = Intervals(waited, 2 * (least_scale * window / waited) ** 2, missed)
         self.length: Ints = np.ones((replicas, 1), dtype=np.int64)
         self._errors: Floats = np.zeros((replicas, len(self.steps)))
-        self._seen: Bools = np.zeros((replicas, 1), dtype=np.bool_)
+        self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
 
-    def choose(self, step: int, looks: Bools, values: Array, posterior: PosteriorMedian) -> None:
-        """Set the wait of the replicas that looked, a column `(R, 1)`, at `step`; `values` is what was released."""
+    def choose(self, step: int, looks: Bools, due: Bools, values: Array, posterior: PosteriorMedian) -> None:
+        """Set the wait of the replicas that looked at `step`, if it was `due` to end or is too long by now.
+
+        `looks` and `due` are columns `(R, 1)`; `values` is what was released.
+        """
         errors = predicted_errors(
             self._choices, posterior.rows, values.ravel(), posterior.grid_share, self.least_scale, looks[:, 0]
         )
-        kept = np.where(self._seen, np.exp(-self.length / MEMORY), 0)
+        kept = np.exp(-(step - self._last) / MEMORY)
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
-        first = looks & ~self._seen
         level = values.mean(axis=1, keepdims=True)
-        self._clear = np.where(first, level > CLEAR_LEVEL * self.least_scale, self._clear)
-        self._seen = self._seen | looks
-        longest = GROWTH * self.length
+        self._clear = np.where(looks & (self._last == NEVER), level > CLEAR_LEVEL * self.least_scale, self._clear)
+        self._last = np.where(looks, step, self._last)
+        longest = np.where(due, GROWTH, 1) * self.length
         if step < self.window:
             longest = np.where(self._clear, longest, np.minimum(longest, max(1, step // PATIENCE)))
         best = self.steps[self._errors.argmin(axis=1)][:, None]

@@ -17,7 +17,7 @@ from eventide.filters.posterior_kernels import Rows
 from eventide.filters.posterior_scalar_kernels import PACES
 
 NEGLIGIBLE = 1e-4  # a weight
-ENOUGH_BINS = 2048  # of a wider stream, one bin in several speaks for all
+ENOUGH_BINS = 512  # of a wider stream, one bin in several speaks for all
 
 
 class Intervals(NamedTuple):
@@ -39,7 +39,7 @@ def predicted_errors(
     choices = len(intervals.steps)
     errors, logarithm, never = np.zeros((len(looks), choices)), np.empty(choices), np.zeros(choices)
     bins = len(median) // len(looks)
-    apart = max(1, bins // ENOUGH_BINS)
+    apart = -(-bins // ENOUGH_BINS)
     for row in range(len(median)):
         if not looks[row // bins] or row % bins % apart != 0:
             continue
