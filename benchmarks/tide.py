@@ -32,10 +32,8 @@ from tide_variants import VARIANTS
 
 import eventide as ev
 from eventide.arrays import Ints
-from eventide.streams.count_files import open_counts
 from eventide.streams.generators import bursts, constant, level_shifts, random_walk, seasonal, sparse_poisson
 from eventide.streams.real import read_real, why_missing
-from eventide.streams.tables import open_table
 
 SETTINGS = [(epsilon, window) for epsilon in (0.1, 0.3, 1.0) for window in (40, 120, 200)]
 SHORT_SETTINGS = [(0.1, 120), (1.0, 40), (1.0, 200)]
@@ -85,18 +83,9 @@ def artificial(options: argparse.Namespace) -> None:
             print(f"    {ratio:.3f}  {cell}")
 
 
-def read_stream(name: str, folder: Path) -> Ints:
-    """A real stream; that the names of its bins may be numbers, as those of counties are, is known here."""
-    path = folder / f"{name}.csv.gz"
-    columns = open_table(path).columns if path.exists() else ("bin",)
-    if "bin" in columns:
-        return read_real(name, folder).counts
-    return np.stack(list(open_counts(path, [column for column in columns if column != "t"]).steps()))
-
-
 def narrowed(name: str, folder: Path) -> Ints:
     """A real stream, cut to a size that all mechanisms can be run on: some of its bins, and its beginning."""
-    counts = read_stream(name, folder)
+    counts = read_real(name, folder).counts
     if counts.shape[1] > MOST_BINS:
         chosen = np.random.default_rng(2026).choice(counts.shape[1], MOST_BINS, replace=False)
         counts = counts[:, np.sort(chosen)]

@@ -121,3 +121,14 @@ def test_any_wide_file_is_a_matrix(tmp_path):
     matrix = read_matrix(tmp_path / "counts.csv")
     assert np.array_equal(matrix.counts, [[1, 2], [3, 4]])
     assert matrix.bins == ("a", "b")
+
+
+def test_bins_of_a_listed_stream_may_have_numbers_for_names(tmp_path):
+    """As counties have; of any other file nobody knows whether such a first row is a header."""
+    (tmp_path / "counties.csv.gz").write_bytes(gzip.compress(b"t,1001,1003\n0,7,8\n1,9,10\n"))
+    (tmp_path / "index.json").write_text('{"counties": {"file": "counties.csv.gz", "T": 2, "d": 2}}')
+    matrix = read_real("counties", tmp_path)
+    assert matrix.bins == ("1001", "1003")
+    assert matrix.counts.tolist() == [[7, 8], [9, 10]]
+    with pytest.raises(InputError, match="begins with a row of numbers"):
+        read_matrix(tmp_path / "counties.csv.gz")

@@ -141,9 +141,13 @@ class LongFile(CountFile):
             )
 
 
+def names_in_header(table: Table) -> tuple[str, ...]:
+    """The columns of a wide file that count: all but a leading one of steps or times."""
+    return table.columns[1:] if table.columns[0].lower() in STEP_NAMES + TIME_NAMES else table.columns
+
+
 def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
-    first = table.columns[0].lower()
-    header = table.columns[1:] if first in STEP_NAMES + TIME_NAMES else table.columns
+    header = names_in_header(table)
     if not header:
         raise InputError(f"{table.path.name} has no column of counts; give it one column for each bin")
     if bins is None and all(_is_number(name) for name in header):
@@ -160,7 +164,7 @@ def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
         if name in names:
             fault = "is missing; add it, or correct the list of --bins"
         raise InputError(f"{table.path.name}: column {name!r} {fault}")
-    return WideFile(table, names, table.columns[0] if first in STEP_NAMES else None)
+    return WideFile(table, names, table.columns[0] if table.columns[0].lower() in STEP_NAMES else None)
 
 
 def _is_number(name: str) -> bool:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Ints
-from eventide.streams.count_files import open_counts
+from eventide.streams.count_files import names_in_header, open_counts
 from eventide.streams.tables import open_table
 
 
@@ -25,9 +25,15 @@ class Matrix(NamedTuple):
     bins: tuple[str, ...]
 
 
-def read_matrix(path: str | Path, steps: int = 0) -> Matrix:
-    """Read a file of counts; empty steps are added at the end until there are `steps`."""
-    file = open_counts(path, bins_in_file(path))
+def read_matrix(path: str | Path, steps: int = 0, *, named: bool = False) -> Matrix:
+    """Read a file of counts; empty steps are added at the end until there are `steps`.
+
+    named: a wide file is known to begin with names, though they may be numbers, as those of counties are.
+    """
+    bins = bins_in_file(path)
+    if named and bins is None:
+        bins = names_in_header(open_table(path))
+    file = open_counts(path, bins)
     rows = list(file.steps())
     rows += [np.zeros(len(file.bins), dtype=np.int64)] * (steps - len(rows))
     return Matrix(np.stack(rows), file.bins)

@@ -126,7 +126,7 @@ def read_real(name: str, folder: Path) -> Matrix:
     if file is None:
         return count_raw(name, folder)
     entry = _index(folder)[name]
-    matrix = read_matrix(file, entry["T"])
+    matrix = read_matrix(file, entry["T"], named=True)
     if matrix.counts.shape != (entry["T"], entry["d"]):
         raise InputError(f"{entry['file']} is not as long and wide as index.json says; get the data folder anew")
     return matrix
