@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -41,6 +42,7 @@ def _fail_if_skipped(report):
 
 
 def pytest_configure(config):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # children of a run in the background would ignore it
     if os.environ.get("EVENTIDE_REQUIRE_ALL") == "1":
         config.pluginmanager.register(SkipsFail())
 

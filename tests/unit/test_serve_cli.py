@@ -24,12 +24,7 @@ from eventide.errors import InputError
 def started(*arguments, folder):
     """The command, once it has said where it listens."""
     command = [sys.executable, "-m", "eventide", *arguments]
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it, and a child
-    try:  # would inherit that
-        running = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    with running as process:
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             said = []
             for line in process.stderr:
