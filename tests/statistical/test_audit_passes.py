@@ -15,7 +15,7 @@ COSTLY = ("tide", "posterior-median")  # a hundred times what others cost; their
 
 
 def runs_for(name):
-    return 2_000 if name in COSTLY else 20_000
+    return 1_000 if name in COSTLY else 20_000
 
 
 @pytest.mark.parametrize("name", ev.mechanism_names())

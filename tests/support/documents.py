@@ -28,6 +28,8 @@ from typing import NamedTuple
 import pytest
 
 from eventide.cli import main
+from eventide.errors import EventideError
+from eventide.live.open_store import open_store
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
@@ -149,7 +151,7 @@ class Reader:
         assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
 
     def _start(self, line: str) -> None:
-        """Start what never ends, and wait until it has said something or has made its store."""
+        """Start what never ends, and wait until it has said something or has begun to use its store."""
         said = Path(f"said-{len(self.running)}.txt")
         store = Path(asked[1] if (asked := re.search(r"--store (\S+)", line)) else said)
         with said.open("w") as output:
@@ -160,7 +162,7 @@ class Reader:
             )
         self.running.append(process)
         until = time.monotonic() + PATIENCE
-        while process.poll() is None and not said.stat().st_size and not (store.exists() and store != said):
+        while process.poll() is None and not said.stat().st_size and not _begun(store):
             assert time.monotonic() < until, f"nothing is heard of: {line}"
             time.sleep(0.1)
         assert process.poll() is None, f"{line}\n{said.read_text()}"
@@ -173,6 +175,13 @@ class Reader:
             said = (self.folder / f"said-{number}.txt").read_text()
             assert process.returncode in (0, -signal.SIGTERM), said  # a shell with a pipe dies of the signal itself
             assert "Error" not in said, said
+
+
+def _begun(store: Path) -> bool:
+    """Whether a publisher has written into a store what it is going to publish."""
+    with contextlib.suppress(EventideError), contextlib.closing(open_store(store, read_only=True)) as opened:
+        return bool(opened.epochs())
+    return False
 
 
 def _installed(line: str) -> bool:
