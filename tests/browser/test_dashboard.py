@@ -81,9 +81,9 @@ def released_step(page):
 
 
 def reach(page, step):
-    """Wait until the page shows a step."""
-    shows = "step => document.getElementById('status-text').textContent.includes('step ' + step)"
-    page.wait_for_function(shows, arg=step)
+    """Wait until the page shows a step, or a later one: it may draw several at once."""
+    shown = r"/step ([\d,]+)/.exec(document.getElementById('status-text').textContent)?.[1].replaceAll(',', '')"
+    page.wait_for_function(f"step => Number({shown}) >= step", arg=step)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
