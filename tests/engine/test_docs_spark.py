@@ -21,6 +21,6 @@ def test_spark(spark, tmp_path, capsys):
         "publishing.await_termination()  # or publishing.stop()": "publishing.stop()  #",
     }
     try:
-        Reader(tmp_path, here, **environment()).follow(page)
+        assert Reader(tmp_path, here, **environment()).follow(page) >= 3
     finally:
         server.kill()

@@ -104,15 +104,18 @@ class Reader:
         (folder / ".venv").mkdir(exist_ok=True)
         (folder / ".venv" / "bin").symlink_to(programs)
 
-    def follow(self, text: str) -> None:
-        """Do everything a page says."""
+    def follow(self, text: str) -> int:
+        """Do everything a page says; give how many of its blocks were done."""
+        done = 0
         try:
             with contextlib.chdir(self.folder), _importing_from(self.folder):
                 for block in blocks(text):
                     if not block.code.startswith(tuple(NOT_RUN)):
                         self._do(block._replace(code=self._here(block.code)))
+                        done += 1
         finally:
             self._stop()
+        return done
 
     def _here(self, code: str) -> str:
         for written, here in self.replaced.items():

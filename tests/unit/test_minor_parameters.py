@@ -46,5 +46,9 @@ def test_a_filter_refuses_it_too(value):
 
 @pytest.mark.parametrize("kind", [int, float, np.float32, np.int64])
 def test_numbers_of_all_kinds_are_taken(kind):
-    ev.mechanism("fast", epsilon=1, window=5, bins=3, stretch=kind(2), gains=[kind(1)] * 3, set_point=kind(1))
-    Kalman(kind(3), kind(4))
+    given = {"stretch": kind(2), "gains": [kind(1)] * 3, "set_point": kind(1)}
+    plain = {"stretch": 2, "gains": [1] * 3, "set_point": 1}
+    a, b = (ev.mechanism("fast", epsilon=1, window=5, bins=3, seed=1, **each) for each in (given, plain))
+    c, d = (ev.Uniform(epsilon=1, window=5, bins=3, seed=1, filter=Kalman(each(3), each(4))) for each in (kind, int))
+    for one, other in ((a, b), (c, d)):
+        assert np.array_equal(one.release([1, 2, 3]).values, other.release([1, 2, 3]).values)
