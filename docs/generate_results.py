@@ -37,8 +37,8 @@ benchmark (Schaeler, Huetter, Schaeler 2022) and on real streams. The sentences 
 from the figures; where they are about "the others", [Tide](../tide.md), which is ours, is left out. Ratios are mean
 absolute errors divided by the best of the same cell, a stream under one setting of epsilon and w.
 
-Both are made again by one command, `python docs/generate_results.py --data DIR`, in about ten minutes on two quiet
-cores; DIR holds [the real streams](../how-to/studies.md#what-comes-with-eventide). What is run stands in
+Both are made again by one command, `python docs/generate_results.py --data DIR`, which goes on where it was stopped;
+DIR holds [the real streams](../how-to/studies.md#what-comes-with-eventide). What is run stands in
 [artificial.toml](artificial.toml) and [real.toml](real.toml), and `eventide report` makes an interactive page of the
 same results, with a curve for each stream.
 """
