@@ -143,7 +143,7 @@ def test_kafka_over_deaths_and_a_rebalance(lives, tmp_path, kafka):
     ends = []
     publishing = threading.Thread(target=lambda: ends.append(lives(life, until=90)))
     publishing.start()
-    intruder = Consumer({"bootstrap.servers": kafka, "group.id": "publisher"})
+    intruder = Consumer({"bootstrap.servers": kafka, "group.id": "publisher", "session.timeout.ms": 6_000})
     intruder.subscribe(["visits"])
     until = time.monotonic() + 60
     while not intruder.assignment():
@@ -151,6 +151,6 @@ def test_kafka_over_deaths_and_a_rebalance(lives, tmp_path, kafka):
         intruder.poll(0.2)
     assert publishing.is_alive()
     intruder.close()
-    publishing.join(120)
+    publishing.join(250)
     assert ends == [0]
     check_like_twin(lives, life, twin | {"until": 90, "source": topic + "twin", "feed": life["feed"]}, tmp_path, 90)
