@@ -40,4 +40,4 @@ class StateError(EventideError):
 
 
 class StoreError(EventideError):
-    """A store is busy, damaged, full or of another version; nothing was drawn."""
+    """A store, or a file that releases go to, is busy, damaged, full or of another version; no charge is lost."""

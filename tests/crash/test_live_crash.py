@@ -26,7 +26,7 @@ from eventide.live.tally import EventTally
 
 STEPS = 60
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
-OF_A_FILE = [point for point in POINTS if "keep" not in point]
+OF_A_FILE = [point for point in POINTS if "keep" not in point and "spark" not in point]
 
 
 def write_events(path, seed):

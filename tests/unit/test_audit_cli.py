@@ -12,8 +12,9 @@ BROKEN = """
 import numpy as np
 
 class NoNoise:
-    def __init__(self, epsilon, window, bins, seed=None):
-        pass
+    def __init__(self, epsilon, window, bins, seed):
+        if bins > 2:
+            raise ValueError("one or two bins only")
 
     def release(self, counts):
         return np.asarray(counts)
@@ -43,6 +44,9 @@ def test_a_broken_one_of_somebody_elses_ends_with_exit_code_4(tmp_path, monkeypa
     result = audit("theirs:NoNoise", *QUICK)
     assert result.exit_code == 4
     assert "BROKEN" in result.stdout
+    result = audit("theirs:NoNoise", *QUICK, "--bins", "3")
+    assert result.exit_code == 2
+    assert "cannot build what is to be attacked: one or two bins only" in result.stderr
 
 
 def test_parameters_reach_the_mechanism():

@@ -30,8 +30,9 @@ ORDER = [
 ]
 RANK = {package: rank for rank, packages in enumerate(ORDER) for package in packages}
 PICKLES = {"pickle", "cloudpickle", "dill", "shelve", "marshal", "joblib"}
-# Whether a docstring is true nobody can check here; that it says enough to be held to can be.
+# Whether a promise is true nobody can check here; that it is said, and which imports are named, can be.
 FEWEST_WORDS = 10
+UNSAID = {"errors", "arrays", "eventide", "numpy", *sys.stdlib_module_names}  # what any module may import
 SAYS_IMPORTS = re.compile(r"\bimport(s|ed)?\b|\bnumba\b|\bnumpy only\b", re.IGNORECASE)
 SAYING = '"""A module for tests that keeps every rule but perhaps one. Imports what its next line says."""'
 # Folders of the machine a file was written on.
@@ -75,6 +76,17 @@ def complaints(module: str, source: str) -> list[str]:
     return found
 
 
+def unsaid_imports(module: str, source: str) -> set[str]:
+    """Give the packages, ours and others', that a module imports and its docstring's words about imports leave out."""
+    tree = ast.parse(source)
+    sentences = re.split(r"(?<=\.)\s", ast.get_docstring(tree) or "")
+    said = " ".join(sentence for sentence in sentences if SAYS_IMPORTS.search(sentence)).lower()
+    ours = {package_of(name) for name in imports(tree) if name.startswith("eventide")} - {package_of(module)}
+    others = {name.split(".")[0] for name in imports(tree)} - {"eventide"}
+    unnamed = {name for name in ours if not re.search(rf"(`|\beventide\.){name}\b", said)}
+    return (unnamed | {name for name in others if name.replace("_", "-") not in said}) - UNSAID
+
+
 def wrong_import(module: str, name: str) -> list[str]:
     own, top = package_of(module), name.split(".")[0]
     if top in PICKLES:
@@ -92,6 +104,27 @@ def wrong_import(module: str, name: str) -> list[str]:
 @pytest.mark.parametrize("path", SOURCES, ids=module_name)
 def test_every_module_keeps_the_rules(path):
     assert complaints(module_name(path), path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=module_name)
+def test_every_docstring_names_what_its_module_imports(path):
+    assert unsaid_imports(module_name(path), path.read_text(encoding="utf-8")) == set()
+
+
+@pytest.mark.parametrize(
+    ("docstring", "unsaid"),
+    [
+        ("What it does with `privacy`. Imports `streams`.", {"privacy", "pyarrow"}),
+        ("What it does. Imports pyarrow and `streams`.", {"privacy"}),
+        ("What it does with privacy. Imports pyarrow, `streams` and privacy.", {"privacy"}),
+        ("What it does. Imports pyarrow and `streams`; `privacy` when it is asked for.", set()),
+        ("What it does. Imports pyarrow, eventide.privacy and eventide.streams.", set()),
+    ],
+)
+def test_an_import_that_no_sentence_names_is_found(docstring, unsaid):
+    body = "import math\nimport numpy\nimport pyarrow.csv\nfrom eventide.live import feed\nimport eventide.errors"
+    lazy = "from eventide.streams import bins\ndef f():\n    from eventide.privacy.ledger import Entry"
+    assert unsaid_imports("eventide.live.clock", f'"""{docstring}"""\n{body}\n{lazy}\n') == unsaid
 
 
 def test_every_package_has_its_place_in_the_order():

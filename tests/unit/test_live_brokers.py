@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import ExitStack, closing
 
 import pytest
 from confluent_kafka import Producer
@@ -11,6 +12,7 @@ from eventide.errors import InputError
 from eventide.live.event_reader import EventReader
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sources import nats_stream
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 
@@ -153,7 +155,7 @@ def test_a_stream_that_was_made_anew_or_has_forgotten_is_refused(nats, opened):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("nats://127.0.0.1:1/EVENTS", "no NATS server answers"),
+        ("nats://127.0.0.1:1/EVENTS", "no NATS server with JetStream answers"),
         ("nats://127.0.0.1:4222", "reads nats://"),
         ("nats://127.0.0.1:4222/A?queue=x", "reads nats://"),
     ],
@@ -166,6 +168,24 @@ def test_a_wrong_nats_address_is_refused(address, message):
 def test_a_missing_stream_is_refused(nats, opened):
     with pytest.raises(InputError, match="no stream NOWHERE"):
         opened(JetStream(f"{nats.address}/NOWHERE"))
+
+
+def test_a_nats_server_that_does_not_answer_in_time_is_refused(nats, opened, monkeypatch):
+    nats.make_stream("SLOW", "slow.>")
+    monkeypatch.setattr(nats_stream, "PATIENCE", 0.0)
+    with pytest.raises(InputError, match=r"no NATS server with JetStream answers at 127.0.0.1 \(TimeoutError\)"):
+        opened(JetStream(f"{nats.address}/SLOW"))
+
+
+def test_a_nats_server_without_jetstream_is_refused(tmp_path):
+    with ExitStack() as ended:
+        server = NatsServer(tmp_path, jetstream=False).start()
+        ended.callback(server.kill)
+        source = ended.enter_context(closing(JetStream(f"{server.address}/A")))
+        sink = ended.enter_context(closing(JetStreamSink(f"{server.address}/A?subject=a")))
+        for begin in (lambda: source.open(None, reader()), sink.open):
+            with pytest.raises(InputError, match=r"no NATS server with JetStream answers at 127.0.0.1"):
+                begin()
 
 
 def test_the_nats_sink_drops_repeats_and_knows_what_it_has(nats):

@@ -14,6 +14,7 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live import answering
 from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
+from eventide.live.sinks.base import Sink
 from eventide.live.verification import verify
 
 pytestmark = pytest.mark.database
@@ -189,62 +190,123 @@ def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, serv
     ]
 
 
-@pytest.mark.parametrize("arrived", [True, False], ids=["answer lost", "commit lost"])
-def test_a_commit_whose_answer_was_lost_is_settled_by_reading(opened, monkeypatch, arrived):
+@pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])
+def lose_next_commit(request, monkeypatch):
     """
-    commit sent ──▶ server has it ──✂── answer        the row is there: nothing is written again
-    commit sent ──✂── server                          it is not: the same row is written, nothing is drawn
+    commit sent ──▶ server has it ──✂── answer        the rows are there: nothing is written again
+    commit sent ──✂── server                          they are not: the same rows are written, nothing is drawn
     """
+
+    def lose(store):
+        connection = store._database._connection
+        real = connection.transaction
+
+        class CutOff:
+            def __enter__(self):
+                self.inner = real()
+                return self.inner.__enter__()
+
+            def __exit__(self, *problem):
+                if request.param:
+                    self.inner.__exit__(*problem)
+                connection.close()
+                raise psycopg.OperationalError("the connection was lost")
+
+        monkeypatch.setattr(connection, "transaction", CutOff)  # of this connection only
+        return lambda: store._database._connection is not connection
+
+    return lose
+
+
+def test_a_commit_whose_answer_was_lost_is_settled_by_reading(opened, lose_next_commit):
     store = opened()
     store.begin(SETTING)
     store.commit(a_commit(0))
-    connection = store._database._connection
-    real, cut = connection.transaction, []
-
-    class CutOff:
-        def __enter__(self):
-            self.inner = real()
-            return self.inner.__enter__()
-
-        def __exit__(self, *problem):
-            if cut:
-                return self.inner.__exit__(*problem)
-            cut.append(True)
-            if arrived:
-                self.inner.__exit__(None, None, None)
-            connection.close()
-            raise psycopg.OperationalError("the connection was lost")
-
-    monkeypatch.setattr(connection, "transaction", CutOff)
+    lost = lose_next_commit(store)
     store.commit(a_commit(1))
-    assert cut
+    assert lost()
     assert [step for step, _ in store.releases()] == [0, 1]
     store.commit(a_commit(2))
     store.verify()
 
 
-def test_kept_events_whose_answer_was_lost_are_not_doubled(opened, monkeypatch):
+def test_kept_events_whose_answer_was_lost_are_not_doubled(opened, lose_next_commit):
     store = opened()
     store.begin(SETTING)
-    connection = store._database._connection
-    real, cut = connection.transaction, []
-
-    class CutOff:
-        def __enter__(self):
-            self.inner = real()
-            return self.inner.__enter__()
-
-        def __exit__(self, *problem):
-            result = self.inner.__exit__(*problem)
-            if not cut:
-                cut.append(True)
-                connection.close()
-                raise psycopg.OperationalError("the connection was lost")
-            return result
-
-    monkeypatch.setattr(connection, "transaction", CutOff)
+    lost = lose_next_commit(store)
     assert store.keep([(0, b"one")], "batch")
+    assert lost()
     assert store.kept() == [(0, b"one")]
+
+
+def test_a_beginning_whose_answer_was_lost_begins_one_epoch(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    store.close()
+    store = opened()
+    lost = lose_next_commit(store)
+    standing = store.begin(SETTING._replace(window=5), new_epoch=True)
+    assert lost()
+    assert (standing.next_step, standing.measured_from, len(store.epochs())) == (1, 5, 2)
+    store.commit(a_commit(1, charge=0))
+    store.verify()
+
+
+def test_a_beginning_whose_place_was_lost_does_not_push_another_out(opened, lose_next_commit):
+    store, other = opened(), opened()
+    lose_next_commit(store)
+    come_back = store._database.come_back
+
+    def come_back_late():
+        other.begin(SETTING)
+        come_back()
+
+    store._database.come_back = come_back_late
+    with pytest.raises(StoreError, match="another process"):
+        store.begin(SETTING)
+    other.commit(a_commit(0))
+
+
+def test_a_restore_whose_answer_was_lost_counts_once(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    lost = lose_next_commit(store)
+    standing = store.after_restore(7)
+    assert lost()
+    assert (standing.next_step, standing.measured_from, len(store.epochs())) == (7, 9, 2)
+    store.commit(a_commit(7, charge=0))
+
+
+class Heard(Sink):
+    """Remembers all that it was sent, and how often it was opened and not closed."""
+
+    name = "a sink that listens"
+
+    def __init__(self):
+        self.steps, self.held = [], 0
+
+    def open(self):
+        self.held += 1
+
+    def send(self, step, release):
+        self.steps.append(step)
+
+    def close(self):
+        self.held -= 1
+
+
+def test_a_sink_gets_every_step_once_though_the_beginning_was_lost(opened, lose_next_commit):
+    store, sink = opened(), Heard()
+    lost = lose_next_commit(store)
+    mechanism = ev.Uniform(epsilon=1, window=2, bins=2)
+    with ev.Publisher(MemoryFeed([[1, 2], [3, 4]]), mechanism, store, iter([sink])) as publisher:
+        assert lost()
+        assert sink.held == 1
+        publisher.run()
+    assert sink.steps == [0, 1]
+    assert sink.held == 0
 
 
 def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(tmp_path):

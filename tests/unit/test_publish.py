@@ -181,6 +181,17 @@ def test_a_dry_run_checks_and_predicts_and_charges_and_writes_nothing(publish, c
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 
 
+@pytest.mark.parametrize("store", [(), ("--store", "city.db")])
+def test_a_dry_run_promises_what_the_run_itself_does(publish, tmp_path, store):
+    save(tmp_path / "counts.csv", wide_lines())
+    words = ("counts.csv", *PRIVACY, *store, "--out", "private.jsonl")
+    _, _, before = publish(*words, "--dry-run")
+    assert not (tmp_path / "city.db").exists()
+    _, _, after = publish(*words)
+    assert before.splitlines()[-1] == after.splitlines()[-1]
+    assert ("for this run only" in before) == (not store)
+
+
 BAD_CELLS = {"negative": "-770123", "NaN": "nan", "fractional": "770123.5", "empty": "", "word": "about 770123"}
 
 

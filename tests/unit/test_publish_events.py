@@ -182,18 +182,22 @@ def test_a_new_epoch_is_not_begun_where_its_output_cannot_go_on(publish, folder)
     assert read("private.csv")[0] == list(range(STEPS))
 
 
-def test_an_output_that_its_disk_does_not_take_is_a_failure_of_code_5(publish, monkeypatch):
-    def full(_):
+@pytest.mark.parametrize(
+    ("out", "place", "write"), [("private.jsonl", AppendingFile, "flush"), ("private.parquet", Path, "replace")]
+)
+def test_an_output_that_its_disk_does_not_take_is_a_failure_of_code_5(publish, folder, monkeypatch, out, place, write):
+    def full(*_):
         raise OSError(28, "No space left on device")
 
-    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.jsonl")
+    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", out)
     with monkeypatch.context() as broken:
-        broken.setattr(AppendingFile, "flush", full)
+        broken.setattr(place, write, full)
         code, _, err = publish(*words)
     assert code == 5
-    assert "cannot be made durable: No space left on device" in err
+    assert f"{out} cannot be made durable: No space left on device" in err
+    assert not list(folder.glob(".*.part"))
     assert publish(*words)[0] == 0
-    assert read("private.jsonl") == (list(range(STEPS)), expected(1))
+    assert read(out) == (list(range(STEPS)), expected(1))
 
 
 def test_the_document_names_what_is_for_operators(publish):

@@ -11,9 +11,11 @@ import pytest
 from documents import ROOT, generator, site_pages
 
 import eventide as ev
+from eventide.bench import builtin_studies
 from eventide.bench.metrics import METRICS
 from eventide.bench.plan_runs import PLAN_METRICS
 from eventide.cli import EXIT_CODES, main
+from eventide.live.store_tables import table_statements
 from eventide.service.config_reader import read_config
 from eventide.service.config_tables import TABLES
 from eventide.service.metrics import exposition
@@ -106,3 +108,19 @@ def test_every_metric_is_explained():
     assert named == {*METRICS, *PLAN_METRICS}
     given = re.findall(r"# HELP (\w+) .*\n# TYPE \w+ (\w+)", exposition([], with_raw=True).decode())
     assert re.findall(r"^\| `(\w+)` \| (\w+) \|", of_service, re.MULTILINE) == given
+
+
+def test_every_built_in_study_is_named_by_the_help_and_by_the_page_about_studies():
+    (told,) = re.findall(r"Built in: (.*?)\.", site_pages()["reference/command-line.md"], re.DOTALL)
+    assert set(re.sub(r"\(.*?\)| and|,", " ", told, flags=re.DOTALL).split()) == set(builtin_studies())
+    page = (ROOT / "docs" / "how-to" / "studies.md").read_text(encoding="utf-8")
+    table = page.split("## What comes with eventide")[1].split("## ")[0]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(builtin_studies())
+
+
+def test_every_table_of_a_store_is_explained():
+    page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page.split("## Stores")[1].split("## ")[0], re.MULTILINE)
+    statements = table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", nothing="x''")
+    tables = re.findall(r"CREATE TABLE (\w+)", "\n".join(statements))
+    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tables)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from eventide.errors import InputError
+from eventide.errors import InputError, StoreError
 from eventide.streams import release_formats
 from eventide.streams.count_files import open_counts
 from eventide.streams.release_files import open_releases
@@ -162,6 +162,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch, e
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match=f"cannot write .*private{ending}: No space left on device; choose a folder"):
+    with pytest.raises(StoreError, match=f"private{ending} cannot be made durable: No space left on device; look at"):
         write(tmp_path / f"private{ending}")
     assert list(tmp_path.iterdir()) == []

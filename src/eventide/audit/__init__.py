@@ -1,7 +1,7 @@
 """The auditor: neighbouring streams, distinguishers, and lower bounds on epsilon with confidence.
 
-Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. Imports `mechanisms`,
-`windows` and what stands left of them; `eventide.audit.plans`, which attacks plans of windows, is imported by name.
+Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. May import `windows`,
+`mechanisms`, `filters` and `privacy`; `eventide.audit.plans`, which attacks plans of windows, is imported by name.
 """
 
 from eventide.audit.auditor import Finding, Verdict, audit

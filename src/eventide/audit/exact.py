@@ -2,8 +2,9 @@
 
 A replaying meter answers every question with what the transcript shows, and adds up how probable that answer was on a
 given stream: a count through its noise, a decision through the chance that the noisy distance falls on that side of the
-threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may.
-It covers mechanisms that measure counts and compare distances, released without a filter. Imports `mechanisms`.
+threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may. It
+covers mechanisms that measure counts and compare distances, released without a filter. Imports numpy, `privacy`,
+`filters`, `mechanisms` and `audit`.
 """
 
 from __future__ import annotations

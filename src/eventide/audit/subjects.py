@@ -1,4 +1,8 @@
-"""What is attacked: anything that can be run many times on a stream. Imports numpy, the frame and `privacy`."""
+"""What is attacked: anything that can be run many times on a stream.
+
+A subject hands out what an attacker sees of its runs and nothing else. Whatever somebody's class raises becomes an
+`InputError`. Imports numpy, `arrays` and `errors`, so that it knows no mechanism.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Studies: mechanisms on streams under privacy settings, measured, repeatable from one file of results.
 
 Everything here runs on data one may look at, with seeded noise: results are figures about mechanisms, NOT private
-releases. Imports `windows`, `mechanisms` and what stands left of them.
+releases. May import `windows`, `mechanisms`, `filters`, `streams`, `privacy`, `display` and `toml_lines`.
 """
 
 from eventide.bench.choose import choose

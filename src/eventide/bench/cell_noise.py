@@ -1,8 +1,7 @@
 """Seeded noise for a run that joins several cells, each with a generator of its own.
 
 A cell draws what it would draw alone: its generator moves on only when one of its own repetitions is charged, whatever
-the cells beside it do. NOT PRIVATE, as every seeded noise. Imports numpy, the
-frame of mechanisms and `privacy`.
+the cells beside it do. NOT PRIVATE, as every seeded noise. Imports numpy, `privacy` and the frame of `mechanisms`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Every candidate publishes the history some times, with the noise of studies and rounded to counts as the command line
 does it; the one with the least error is recommended. Nothing is published and nothing is charged, which is why the
-history must be one that may be looked at. The same arguments give the same choice. Imports the study's parts and what
-stands left of them.
+history must be one that may be looked at. The same arguments give the same choice. Imports numpy, `privacy`,
+`mechanisms` and the study's parts.
 """
 
 from __future__ import annotations

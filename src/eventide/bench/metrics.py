@@ -2,7 +2,7 @@
 
 A `Tally` takes the releases of S streams with P repetitions each, block of steps by block, and gives one figure for
 each repetition. It keeps sums, and at most one number a step and repetition (the total over all bins); never the
-releases. Imports numpy and `errors`.
+releases. Imports numpy and `arrays`.
 
 | metric | of one repetition |
 |---|---|

@@ -6,7 +6,7 @@
 | mae, mse, mre | the error of an answer, averaged over the answers to a query and then over queries |
 | planning_seconds, answering_seconds | processor time of planning, and of answering the whole stream |
 
-Memory is bounded however long the stream is. Imports numpy, the metrics, `windows` and what stands left of it.
+Memory is bounded however long the stream is. Imports numpy, `privacy`, `windows`, the metrics and the workloads.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 True counts are shown of generated streams, and of others only if the user says that they are public. What is shown must
 be what was studied: a stream with another digest is left out, and so is a cell that now gives another mean. Imports
-numpy, `errors`, the results, the study and its runner.
+numpy, `errors`, `streams`, the results, the study and its runner.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Cells that differ only in their stream, if streams are equally long and have one
 what makes a study fast. A run never holds more than LARGEST_RUN values a step, and repetitions beyond that are run one
 lot after the other, so memory is bounded however large a study is. What is finished is kept in a journal beside the
 results: run again after whatever happened, a study goes on from there, and its results are the same to the last byte,
-also with another number of processes; only processor times, where a study asks for them, differ. Imports `windows`,
-`mechanisms` and what stands left of them.
+also with another number of processes; only processor times, where a study asks for them, differ. Imports numpy,
+`privacy`, `mechanisms` and the study's parts.
 """
 
 from __future__ import annotations

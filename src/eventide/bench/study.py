@@ -2,7 +2,7 @@
 
 A cell is one mechanism on one stream under one setting, repeated. Its noise follows from the study's seed and the cell
 alone, so that nothing else in the study changes its figures. A stream of which window queries are asked meets planners
-in the place of mechanisms. Imports `mechanisms`, `filters`, `streams`, the workloads and what stands left of them.
+in the place of mechanisms. Imports numpy, `privacy`, `streams`, `filters`, `mechanisms`, the metrics and the workloads.
 """
 
 from __future__ import annotations

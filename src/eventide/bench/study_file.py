@@ -16,7 +16,8 @@
     window = 120
     vary.epsilon = [0.1, 1.0]
 
-`vary` holds lists, and every combination of their values is run. Imports the study and what stands left of it.
+`vary` holds lists, and every combination of their values is run. Imports `toml_lines`, `privacy`, `streams`, `filters`,
+`mechanisms`, `windows` and the study's parts.
 """
 
 from __future__ import annotations

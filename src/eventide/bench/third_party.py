@@ -1,6 +1,6 @@
 """Mechanisms that are not ours: found as module:Class, and let into a study only if they keep the contract.
 
-Imports `mechanisms` and `errors`.
+What it refuses it refuses with a sentence that says why. Imports `mechanisms` and `errors`.
 """
 
 from __future__ import annotations

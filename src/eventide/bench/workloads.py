@@ -1,6 +1,6 @@
 """Workloads of window queries for studies: random ones as published, with longer windows or steps if asked for.
 
-Imports `windows`.
+The same seed gives the same queries. Imports `windows`.
 """
 
 from __future__ import annotations

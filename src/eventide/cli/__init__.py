@@ -1,7 +1,8 @@
 """The command `eventide`: one file a verb, each imported only when it is used, so that help answers at once.
 
 Every error ends here as one sentence on standard error and an exit code; what an unexpected one says could hold a true
-count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1. Imports click; the verbs import what they need.
+count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1. Imports click, `errors` and the version; the verbs
+import what they need.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`eventide bench`: run a study, from where it was left, and write one file of results.
 
-A study runs on data one may look at, with seeded noise; its results are not private. Imports click; everything heavy
-is imported when the verb runs.
+A study runs on data one may look at, with seeded noise; its results are not private. Imports click; `bench` when the
+verb runs.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 def command(study: str, out: Path, data: Path | None, processes: int | None, as_json: bool) -> None:
     """Run STUDY, a TOML file or the name of a built-in one, and write its results.
 
-    Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), kellaris (the experiments of
-    the paper that introduced w-event privacy), retroactive (histograms of sliding windows), sliding (planners of
-    window queries). A study that was interrupted goes on where it stopped when the same command is given again.
-    Results are figures about mechanisms, computed from true counts: they are not private.
+    Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism against
+    the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive (histograms of
+    sliding windows), sliding (planners of window queries). A study that was interrupted goes on where it stopped when
+    the same command is given again. Results are figures about mechanisms, computed from true counts: they are not
+    private.
 
     \b
     Example: eventide bench quick --out results.parquet

@@ -1,7 +1,7 @@
 """`eventide choose`: which mechanism for a stream like this one, and what to expect of it.
 
-It looks at true counts, or at a stream made up from a description, and says so. Imports click; everything heavy is
-imported when the verb runs.
+It looks at true counts, or at a stream made up from a description, and says so. Imports click; `streams` and `bench`
+when the verb runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A choice on one HTML page with everything inside, which loads nothing from anywhere.
 
-It shows true counts beside released ones, for data that may be looked at, and says so. Imports numpy, `display` and
-the choice.
+It shows true counts beside released ones, for data that may be looked at, and says so. Imports numpy, `display` and the
+choice of `bench`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`eventide config`: check a service's configuration, and make tokens for it.
 
-A token is shown once; the configuration holds its digest. Imports click; the service when a verb runs.
+A token is shown once; the file of tokens keeps its digest. Imports click; `service` when a verb runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`eventide demo --serve`: a synthetic city that is published live, in the browser, on a clock that runs fast.
 
 Everything is as in earnest (service, store, ledger, noise) but for the people, who are random numbers: so true counts
-may be shown. The store is in a folder that goes away at the end. Imports the service and the city.
+may be shown. The store is in a folder that goes away at the end. Imports numpy, pyarrow, `streams` for its city, `live`
+for its clock, and `service`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`eventide export`: the releases that a store holds, totals of groups of bins, or answers to window queries.
 
-Only reads, so a publisher may go on meanwhile. Imports click; everything heavy is imported when the verb runs.
+Only reads, so a publisher may go on meanwhile. Imports click; `streams` and `live` when the verb runs.
 """
 
 from __future__ import annotations

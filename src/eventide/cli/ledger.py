@@ -1,6 +1,6 @@
 """`eventide ledger`: what a store has spent, what is left, and proof from its entries that no window is over.
 
-Only reads, so a publisher may go on meanwhile. Imports click; everything heavy is imported when the verb runs.
+Only reads, so a publisher may go on meanwhile. Imports click; rich and `live` when the verb runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a terminal shows of work that takes a while; nothing is shown elsewhere. Imports rich when it is needed."""
+"""What a terminal shows of work that takes a while.
+
+Nothing is shown where standard error is no terminal, and nothing ever on standard output. Imports rich when there is
+something to show.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`eventide publish`: events or counts in, private releases out, or answers to window queries.
 
 With a store the same command goes on where it stopped. A file of counts is checked as a whole before the first release,
-so that a bad cell stops the work before anything is published or written. Imports click; everything heavy is imported
-when the verb runs.
+so that a bad cell stops the work before anything is published or written. Imports click; its neighbours when the verb
+runs.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     With --queries-epsilon both: the answers stand in the JSON lines and in the store, where `eventide export --answers`
     finds them.
 
-    SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of its columns, a file of events
-    (also .jsonl), or - for events on standard input, as JSON lines or CSV.
+    SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of columns, of events: a file
+    (also .jsonl), - for standard input (JSON lines or CSV), nats://host:port/STREAM or kafka://host:port/topic.
 
     Counts are wide: one column a bin, one row a step, perhaps a first column t; or long: columns t, bin and count,
     sorted by t; cells that are 0 may be left out, and --bins must list all bins.

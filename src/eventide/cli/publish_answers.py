@@ -1,7 +1,8 @@
 """The part of `eventide publish` that answers window queries instead of releasing every step.
 
 The whole file is checked and its steps counted before the first answer; the number of steps, which is taken to be no
-secret, is the plan's horizon where the steps of the queries have a longer cycle. Imports what the verb needs.
+secret, is the plan's horizon where the steps of the queries have a longer cycle. Imports numpy, `privacy`, `streams`,
+`windows`, `live` and its neighbours.
 """
 
 from __future__ import annotations

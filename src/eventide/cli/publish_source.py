@@ -1,6 +1,7 @@
 """The part of `eventide publish` that turns options into a mechanism and a feed.
 
-Options that do not fit together are refused here, before anything is published. Imports what the verb needs.
+Options that do not fit together are refused here, before anything is published. Imports `privacy`, `streams`,
+`filters`, `mechanisms`, `windows`, `live` and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The part of `eventide publish` that lets Spark count the events of a file. Imports what the verb needs.
+"""The part of `eventide publish` that lets Spark count the events of a file.
 
 Spark takes its settings, such as the cluster's address, from where it always does (spark-defaults.conf or
-PYSPARK_SUBMIT_ARGS); without any it uses the cores of this machine.
+PYSPARK_SUBMIT_ARGS); without any it uses the cores of this machine. Imports `live`, `engines` and the options; pyspark
+when a session is made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The part of `eventide publish` that releases every step: checks, runs the publisher, reports.
 
-SIGTERM ends the work after the step in hand, as if the source had ended. Imports what the verb needs.
+SIGTERM ends the work after the step in hand, as if the source had ended. Imports `live` and its neighbours.
 """
 
 from __future__ import annotations

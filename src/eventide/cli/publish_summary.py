@@ -1,6 +1,7 @@
 """The part of `eventide publish` that says what was done, as a document and in sentences.
 
-Imports what the verb needs.
+How many events were taken or refused is raw: it stands apart, and is named as for operators only. Imports `windows`,
+`live` and the options.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from eventide.cli.publish_options import Options
 from eventide.live.event_feed import EventFeed
 from eventide.live.feed import Feed
 from eventide.live.publisher import Publisher
+from eventide.live.publisher_setting import guarantee_of
 from eventide.windows.answers import Answers
 
 
@@ -27,7 +29,7 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
         "sensitivity": mechanism.sensitivity,
         "store": options.store,
         "next_step": publisher.next_step,
-        "guarantee": str(publisher.guarantee),
+        "guarantee": str(guarantee_of(mechanism, publisher.feed, publisher.questions, kept=options.store is not None)),
     }
 
 

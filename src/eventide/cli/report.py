@@ -1,4 +1,8 @@
-"""`eventide report`: draw the results of a study on one page, or compare two. Imports click; the rest when it runs."""
+"""`eventide report`: draw the results of a study on one page, or compare two.
+
+The page loads nothing from anywhere, and shows true counts of generated streams and of those named as public alone.
+Imports click; `display` and `bench` when the verb runs.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`eventide serve`: the service and its dashboard, from a configuration.
 
-Ends with the step in hand when it is told to stop. Imports click and `errors`; the service when the verb runs.
+Ends with the step in hand when it is told to stop. Imports click and `errors`; `service` when the verb runs.
 """
 
 from __future__ import annotations

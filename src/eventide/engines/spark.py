@@ -2,7 +2,7 @@
 
 Spark counts on its executors, bounded by the same keyed hash as on one machine; mechanism, ledger and release run on
 the driver, one transaction of the store a step. A step that Spark hands over again is never drawn again. Needs the
-extra `spark`, which is imported when a query starts; may import `live`, `mechanisms` and its neighbours.
+extra `spark`: pyspark is imported when a query starts. May import `streams`, `mechanisms`, `live` and its neighbours.
 """
 
 from __future__ import annotations

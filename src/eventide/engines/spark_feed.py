@@ -2,7 +2,7 @@
 
 An event counts by its arrival against the public clock, as on one machine; Spark's own watermark, which follows the
 times that events claim, is not used. After a crash Spark hands the last batch over again, which replaces its tallies;
-what was published stays as it was stored. Imports `live` and its neighbours.
+what was published stays as it was stored. Imports `live` and its neighbours, and pyspark for its types alone.
 """
 
 from __future__ import annotations

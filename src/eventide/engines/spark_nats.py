@@ -3,7 +3,8 @@
 Offsets are sequence numbers of the stream. Where a batch ends is told from where it starts, which Spark keeps in its
 checkpoint, and from what the server holds; nothing is remembered between calls, so a batch that Spark asks for again is
 the same batch. A server that does not answer fails the query rather than looking empty: while nobody knows what has
-arrived, the clock must not close steps. May import `live`; needs the extras `spark` and `nats`.
+arrived, the clock must not close steps. May import numpy, pyarrow, pyspark and `live`; needs the extras `spark` and
+`nats`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The open steps of a Spark publisher: tallies in a folder that driver and executors see, a part for each batch.
 
 A batch that Spark hands over again replaces its own part. Tallies are raw: users are pseudonyms by the store's key, the
-folder is closed to others, and what belongs to a step is deleted once it is published. Imports `live`; pyspark is used
-through the frames it is given.
+folder is closed to others, and what belongs to a step is deleted once it is published. Imports pyarrow, `live` and its
+neighbours; pyspark where its frames are worked with.
 """
 
 from __future__ import annotations

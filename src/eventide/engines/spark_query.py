@@ -2,7 +2,8 @@
 
 Spark hands batches over; a batch is finished, and Spark commits it, only after everything that fell due by it has been
 published. When there is nothing to hand over, the driver's clock goes on: Spark tells when it last looked and found
-nothing. Neither depends on the times that events claim for themselves. pyspark is imported when a query starts.
+nothing. Neither depends on the times that events claim for themselves. Imports `errors` and the faults of `live`;
+pyspark when a query starts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Filters: what is released, for free, from the measurements so far.
 
-What leaves the meter is private, so any function of it is too. Imports `privacy` and what stands left of it.
+What leaves the meter is private, so any function of it is too. Imports numpy, `privacy`, `errors` and `arrays`; numba
+in kernels.
 """
 
 from __future__ import annotations

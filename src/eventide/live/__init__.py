@@ -1,4 +1,5 @@
 """From events to releases that survive anything: clock, bounding, sources, stores, sinks, and the publisher.
 
-May import everything to its left (`mechanisms`, `windows`, `streams`, `privacy`), never `bench` or `audit`.
+A release leaves only after its charges are stored; raw events are kept only until their step closes. May import
+`windows`, `mechanisms`, `filters`, `streams` and `privacy`, never `bench` or `audit`.
 """

@@ -1,6 +1,7 @@
 """The plan of a publisher at work: counts of a step in; out come its answers, its charges and what a store must keep.
 
-Everything that is kept but the open slots is private. Imports `streams`, `windows`, `privacy` and its neighbours.
+Everything that is kept but the open slots is private. Imports numpy, `privacy`, `streams`, `mechanisms`, `windows` and
+its neighbours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A file of counts as a feed: its steps are its rows, and there is no clock. May import `streams` and `feed`."""
+"""A file of counts as a feed: its steps are its rows, and there is no clock.
+
+The file can be read again from its beginning, so nothing of it is kept in a store. May import `streams` and `feed`.
+"""
 
 from __future__ import annotations
 

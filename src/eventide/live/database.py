@@ -1,6 +1,7 @@
 """What a store asks of a database: rows, transactions, one writer's place, and to say in one sentence what is wrong.
 
-Queries are plain SQL with ? where a value goes. Imports the standard library.
+Queries are plain SQL with ? where a value goes. A transaction is all or nothing, and durable when it has ended. Imports
+the standard library.
 """
 
 from __future__ import annotations

@@ -56,21 +56,14 @@ class DatabaseStore(Store):
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
         refuse_noise(setting, for_tests=self.for_tests)
-        lock = self._database.writer_place(take_over=take_over)
-        try:
-            with self._transaction("inside-epoch") as head:
-                self._rows.check_before_writing()
-                if not after_restore:
-                    self._refuse_forgotten(lock)
-                epoch = self._epoch_for(setting, new_epoch=new_epoch)
-                self._database.change("UPDATE head SET fence = ?", head.fence + 1)
-                standing = self._standing(epoch)
-                approve(standing.next_step)
-            lock.settle(self.name, head.step)
-        except BaseException:
-            lock.release()
-            raise
-        self._writer = _Writer(lock, head.fence + 1, epoch)
+        with self._database.turn:
+            while True:
+                try:
+                    lock = self._database.writer_place(take_over=take_over)
+                    standing = self._begin(lock, setting, new_epoch, after_restore, approve)
+                    break
+                except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
+                    self._database.come_back()
         faults.passing("after-epoch")
         return standing
 
@@ -83,17 +76,15 @@ class DatabaseStore(Store):
 
         w is the longest window of the epochs that these steps may belong to.
         """
-        writer = self._writing()
-        with self._transaction("inside-epoch") as head:
-            first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
-            setting, epochs = writer.epoch.setting, self.epochs()
-            measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
-            epoch = Epoch(len(epochs), first, measured, setting, restored=True)
-            self._begin_epoch(epoch)
-            standing = self._standing(epoch)
+        writer, head = self._writing(), self._own_head()
+        first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
+        setting, epochs = writer.epoch.setting, self.epochs()
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
+        epoch = Epoch(len(epochs), first, measured, setting, restored=True)
+        self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
         self._writer = writer._replace(epoch=epoch)
         faults.passing("after-epoch")
-        return standing
+        return self._standing(epoch)
 
     def promise(self, guarantee: str) -> None:
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
@@ -218,6 +209,25 @@ class DatabaseStore(Store):
                     self._database.come_back()
                     if done():
                         return
+
+    def _begin(
+        self, lock: WriterPlace, setting: Setting, new_epoch: bool, after_restore: bool, approve: Approve
+    ) -> Standing:
+        try:
+            with self._transaction("inside-epoch") as head:
+                self._rows.check_before_writing()
+                if not after_restore:
+                    self._refuse_forgotten(lock)
+                epoch = self._epoch_for(setting, new_epoch=new_epoch)
+                self._database.change("UPDATE head SET fence = ?", head.fence + 1)
+                standing = self._standing(epoch)
+                approve(standing.next_step)
+            lock.settle(self.name, head.step)
+        except BaseException:
+            lock.release()
+            raise
+        self._writer = _Writer(lock, head.fence + 1, epoch)
+        return standing
 
     def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
         epoch = self._writing().epoch

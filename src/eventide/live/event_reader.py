@@ -2,7 +2,7 @@
 
 Rows are an Arrow table with the named columns, or a list of dicts. A row that cannot be read is left out and counted by
 reason; it never stops the others. What the counters say is raw, for operators only: it is never logged or published.
-May import `errors`, `arrays`, `streams` and its neighbours.
+May import numpy, pyarrow, `arrays`, `streams` and its neighbours.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Text is ISO 8601: a date, perhaps with a time of day after T or a blank, perhaps
 read in the zone. A number, also one written as text, counts since 1970 in seconds below 10^11, in milliseconds below
 10^14, in microseconds below 10^17, and else in nanoseconds: so seconds reach the year 5138, and milliseconds are
 understood from 1973 on. Dates and timestamps of Arrow or Python are taken as they are, in the zone where they name
-none. What lies outside the years 1 to 9999 is unreadable. Imports pyarrow, `errors`, `arrays` and its neighbours.
+none. What lies outside the years 1 to 9999 is unreadable. Imports numpy, pyarrow, `arrays` and its neighbours.
 """
 
 from __future__ import annotations

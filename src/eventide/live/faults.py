@@ -26,6 +26,8 @@ POINTS = (
     "after-keep",
     "inside-epoch",  # a new epoch is written, its transaction is open
     "after-epoch",
+    "spark-batch-begins",  # Spark hands a batch over
+    "spark-batch-tallied",  # the batch is counted into open steps, nothing is published of it
 )
 
 _point, _, _count = os.environ.get("EVENTIDE_FAULT", "none").partition(":")

@@ -1,6 +1,6 @@
 """Which mechanisms a publisher takes: those whose promise still holds when steps are made durable one by one.
 
-Imports `errors`, `mechanisms`, `privacy` and `feed`.
+Any other is refused before anything is charged. Imports `errors`, `privacy`, `mechanisms` and `feed`.
 """
 
 from __future__ import annotations

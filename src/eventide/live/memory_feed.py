@@ -1,4 +1,8 @@
-"""Counts that are in memory already, as a feed: for code that has them, and for trying things out. Imports `arrays`."""
+"""Counts that are in memory already, as a feed: for code that has them, and for trying things out.
+
+The rows are trusted and have no clock; those that a store has released already are passed over. Imports numpy and
+`feed`.
+"""
 
 from __future__ import annotations
 

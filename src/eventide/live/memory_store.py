@@ -1,7 +1,7 @@
 """The store of a run that leaves nothing behind: a ledger that ends with the process, as the guarantee then says.
 
 It keeps the last few releases only, so memory stays bounded however long the run is. Imports `errors`, `privacy` and
-its neighbours `feed` and `store`.
+its neighbour `store`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which feed a path means: with a length of steps it holds events, without one counts.
 
-Imports `errors`, `streams` and its neighbours.
+What was opened is let go of again if the feed cannot be made. Imports `errors`, `streams` and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Open a store by its name: a path is a SQLite file, made where nothing is; other databases have addresses.
 
-May import `errors` and its neighbours.
+A reader never makes a store, and what is there is never begun anew. May import `errors` and its neighbours.
 """
 
 from __future__ import annotations

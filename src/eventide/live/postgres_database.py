@@ -3,7 +3,7 @@
 The writer's place is a lock that the server lets go of when the writer's session ends; the fence inside the rows is
 what makes a second one harmless. When the server goes away we wait for it: a read is asked again, a transaction ends
 with `ConnectionLost`, and the store reads whether it was committed. Needs the extra `postgres`. May import `errors` and
-its neighbours.
+its neighbours; psycopg when it connects.
 """
 
 from __future__ import annotations

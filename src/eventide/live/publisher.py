@@ -2,12 +2,11 @@
 
 Charge, draw, commit, emit, in this order: a release leaves only after the store holds it together with its charges and
 with what rebuilds the mechanism. A draw that was not committed was seen by nobody; a committed one is never drawn
-again. What is emitted is read from the store. Imports everything of `live`, `mechanisms` and `privacy` that it needs.
+again. What is emitted is read from the store. Imports `privacy`, `streams`, `mechanisms` and its neighbours.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -26,7 +25,7 @@ from eventide.live.fitness import check_fit
 from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
 from eventide.live.open_store import open_store
-from eventide.live.publisher_setting import setting_of
+from eventide.live.publisher_setting import guarantee_of, setting_of
 from eventide.live.questions import Questions
 from eventide.live.rebuilding import rebuilt
 from eventide.live.repeating import repeated
@@ -83,6 +82,7 @@ class Publisher:
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
         self._deliveries: list[Delivery] = []
+        places = list(sinks)
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
@@ -95,7 +95,7 @@ class Publisher:
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
-                approve=lambda next_step: self._open_sinks(sinks, mechanism, next_step, after_restore),
+                approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
                 standing = self.store.after_restore(self._behind_all_sinks(standing))
@@ -142,8 +142,7 @@ class Publisher:
 
     def close(self) -> None:
         """Give up the store and let go of everything."""
-        for sink in self._sinks:
-            sink.close()
+        self._close_sinks()
         self.feed.close()
         self.store.close()
 
@@ -180,16 +179,7 @@ class Publisher:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
-        promise = self.feed.promise()
-        assumptions = promise.assumptions
-        if promise.most is None:
-            assumptions = (*self.mechanism.assumptions(), *assumptions)
-        if not self.store.durable:
-            assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
-        if self.questions is not None:
-            assumptions = (self.questions.assumption(self.mechanism.window), *assumptions)
-        own = self.mechanism.guarantee
-        return dataclasses.replace(own, epsilon=self.epsilon, unit=promise.unit, assumptions=assumptions)
+        return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
         if step > self.next_step:
@@ -209,7 +199,8 @@ class Publisher:
     def _open_sinks(
         self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
     ) -> None:
-        """Open all sinks and refuse those that do not follow this store."""
+        """Open all sinks, once more where the store asks again, and refuse those that do not follow it."""
+        self._close_sinks()
         starts = self.feed.start_of(0) is not None
         for sink in sinks:
             if not isinstance(sink, Sink):
@@ -217,6 +208,11 @@ class Publisher:
             sink.open()
             self._sinks.append(sink)
             self._deliveries.append(Delivery(self.store, sink, next_step, may_be_ahead=may_be_ahead))
+
+    def _close_sinks(self) -> None:
+        for sink in self._sinks:
+            sink.close()
+        self._sinks, self._deliveries = [], []
 
     def _behind_all_sinks(self, standing: Standing) -> int:
         known = [last for sink in self._sinks if (last := sink.last_step()) is not None]

@@ -1,12 +1,19 @@
-"""What a store is made for, told from a mechanism, a feed and window queries. Imports `mechanisms` and `privacy`."""
+"""What a store is made for and what is promised, told from a mechanism, a feed and window queries.
+
+Imports `mechanisms` and `privacy`.
+"""
 
 from __future__ import annotations
+
+import dataclasses
 
 from eventide.live.feed import Feed
 from eventide.live.questions import Questions
 from eventide.live.store import Setting
 from eventide.mechanisms.base import Mechanism
+from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
+from eventide.privacy.guarantees import Guarantee
 
 _SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}
 
@@ -18,7 +25,7 @@ def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questio
     return Setting(
         people=people,
         mechanism={"name": document["mechanism"], "parameters": given},
-        epsilon=mechanism.total + (questions.budget if questions else 0),
+        epsilon=_budget(mechanism, questions),
         window=mechanism.window,
         sensitivity=mechanism.sensitivity,
         bins=mechanism.bins,
@@ -26,3 +33,21 @@ def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questio
         noise=mechanism.source.name,
         queries=questions.described() if questions else None,
     )
+
+
+def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool) -> Guarantee:
+    """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
+    promise = feed.promise()
+    assumptions = promise.assumptions
+    if promise.most is None:
+        assumptions = (*mechanism.assumptions(), *assumptions)
+    if not kept:
+        assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
+    if questions is not None:
+        assumptions = (questions.assumption(mechanism.window), *assumptions)
+    epsilon = _budget(mechanism, questions) / NANO
+    return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
+
+
+def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
+    return mechanism.total + (questions.budget if questions else 0)

@@ -1,6 +1,6 @@
 """From which step on a new epoch may measure: when no window, old or new, can hold a charge of before and one of after.
 
-Imports `privacy` and its neighbour `store`.
+In doubt the answer is later, never earlier. Imports `privacy` and its neighbour `store`.
 """
 
 from __future__ import annotations

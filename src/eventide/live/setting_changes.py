@@ -1,6 +1,6 @@
 """A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
 
-May import `errors`, `privacy` and its neighbour `store`.
+A refusal names every difference and a way out. May import `errors`, `privacy` and its neighbour `store`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A SQLite file as the database of a store: each transaction is on disk when it returns.
 
 What was erased (kept events, an old snapshot) is overwritten in the file, and the log that may still show it is cut by
-the first commit, of a step or of events, that comes a second after the last cut, or at the end. May import `errors`
-and its neighbours.
+the first commit, of a step or of events, that comes a second after the last cut, or at the end. May import its
+neighbours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The SQLite file of a store: made whole or not at all, opened only if it is what it should be, its schema versioned.
 
 A file that is empty, cut, of a newer version or something else is refused; nothing is ever begun over it. All that
-SQLite may complain about becomes one sentence. May import `errors` and its neighbours.
+SQLite may complain about becomes one sentence. May import sqlite3, `errors` and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What a store promises, whatever database it is made of.
 
 One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism
-and the plan of window queries.
-A step is committed once and never again; whoever asks for it later gets the stored bytes. Only one writer holds a
-store: each commit checks the fence that the writer was given, so one that was paused and taken over can commit nothing.
+and the plan of window queries. A step is committed once and never again; whoever asks for it later gets the stored
+bytes. Only one writer holds a store: each commit checks the fence that the writer was given, so one that was paused and
+taken over can commit nothing.
 
 When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
-before: `measured_from` is the first step at which the mechanism may look again. Imports `errors` and `feed`.
+before: `measured_from` is the first step at which the mechanism may look again. Imports `privacy` and `feed`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ class Epoch(NamedTuple):
 
 
 Approve = Callable[[int], None]
-"""Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was."""
+"""Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was.
+
+Asked again where the store's server went away meanwhile."""
 
 
 class Store(abc.ABC):

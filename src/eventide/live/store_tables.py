@@ -1,4 +1,7 @@
-"""The tables of a store, the same in every database but for the words it has for types. Imports nothing."""
+"""The tables of a store, the same in every database but for the words it has for types.
+
+One text makes them all, so that stores differ in nothing else. Imports nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The answers to window queries that a store holds, also where epochs asked different ones or about other bins.
 
-They stand in the releases of the steps at whose ends they were due. Imports `streams` and its neighbour `store`.
+They stand in the releases of the steps at whose ends they were due. Imports its neighbour `store`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The releases of a store as arrays over one list of bins, also where epochs had different ones.
 
-Imports numpy, `streams` and its neighbour `store`.
+A bin that an epoch did not have has no value there. Imports numpy, `streams` and its neighbour `store`.
 """
 
 from __future__ import annotations

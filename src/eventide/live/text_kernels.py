@@ -1,4 +1,7 @@
-"""What kernels that read texts in Arrow's buffers share: numba only."""
+"""What kernels that read texts in Arrow's buffers share: which bytes are blanks.
+
+One rule for all of them, so that a text means the same as a name and as a time. Imports numba only.
+"""
 
 from __future__ import annotations
 

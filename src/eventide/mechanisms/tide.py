@@ -1,4 +1,8 @@
-"""Tide: look rarely and sharply, and release the posterior median at every step. Imports the frame and `privacy`."""
+"""Tide: look rarely and sharply, and release the posterior median at every step.
+
+When it looks depends on earlier looks, which are private, and on public facts alone. Imports numpy, the frame,
+`filters` and `privacy`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How long Tide waits between looks: as long as the predicted error is smallest. Imports numpy and `filters`.
+"""How long Tide waits between looks: as long as the predicted error is smallest.
 
-Reads nothing but releases and public facts, so choosing is free.
+Reads nothing but releases and public facts, so choosing is free. Imports numpy, `filters` and `privacy`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The error that each interval between looks would have, predicted from what is known of every bin.
 
-numba and numpy only.
+It sees what the filter knows, which is private, and never a count. Imports numba, numpy and the grid and the rows of
+`filters`.
 """
 
 from __future__ import annotations

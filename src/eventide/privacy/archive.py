@@ -19,6 +19,7 @@ import numpy as np
 from eventide.errors import StateError
 
 _DOCUMENT = "state.json"
+_LEVEL = 1  # of deflate: a snapshot is written while a step waits, so speed counts for more than the last bytes
 _DAMAGE = (zipfile.BadZipFile, zlib.error, KeyError, ValueError, TypeError, EOFError, RuntimeError, OSError)
 
 
@@ -31,12 +32,12 @@ def pack(document: dict[str, Any]) -> bytes:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_without_arrays(document, arrays), default=_plain)
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo(_DOCUMENT), text)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_DOCUMENT), text, zipfile.ZIP_DEFLATED, _LEVEL)
         for name, array in arrays.items():
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(name), member.getvalue(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name), member.getvalue(), zipfile.ZIP_DEFLATED, _LEVEL)
     return buffer.getvalue()
 
 

@@ -1,4 +1,8 @@
-"""The locks on the doors: who sent a request, and whether they may. Imports FastAPI and the tokens."""
+"""The locks on the doors: who sent a request, and whether they may.
+
+A request without a token that is good for it is refused before anything is done, and counts towards the rate of its
+sender like any other. Imports FastAPI and its neighbours.
+"""
 
 from __future__ import annotations
 

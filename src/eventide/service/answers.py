@@ -1,6 +1,6 @@
 """Stored answers to window queries in the form somebody asks for: JSON, CSV or an Arrow stream, of all or of some.
 
-Imports `live`, `streams` and its neighbours.
+Numbers are those that were stored. Imports orjson, `streams`, `windows`, `live` and its neighbours.
 """
 
 from __future__ import annotations

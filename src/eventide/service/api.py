@@ -1,4 +1,8 @@
-"""The operations under /v1, as the OpenAPI description lists them. Imports FastAPI and the service."""
+"""The operations under /v1, as the OpenAPI description lists them; those to read stand in `reading_routes`.
+
+A batch of events is answered when it is durable, or refused with a sentence that says what to do; sent again with its
+key, it counts once. Raw figures are for operators alone. Imports FastAPI, Starlette, `errors` and its neighbours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The application: operations, page, figures and health behind one guard. Imports FastAPI and its neighbours."""
+"""The application: operations, page, figures and health behind one guard.
+
+It starts and stops the service with itself. Nothing it serves loads a script from elsewhere, and every refusal is a
+problem document. Imports FastAPI, Starlette and its neighbours.
+"""
 
 from __future__ import annotations
 

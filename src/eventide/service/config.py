@@ -1,6 +1,7 @@
 """What a service is told: where to listen, whom to answer, and its streams.
 
-Imports `live`, `mechanisms` and `windows`.
+These are records, which check nothing: `config_reader` does. Defaults are the careful ones: it listens on this machine
+only, and nobody reads without a token. Imports `mechanisms`, `windows` and `live`.
 """
 
 from __future__ import annotations

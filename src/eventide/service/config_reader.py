@@ -2,7 +2,8 @@
 
 `read_config` gives the configuration or one error; `mistakes_in` names every mistake with its line and a way out.
 Streams that name the same population are about the same people: their steps and windows are the same, and their
-epsilons add up to at most the population's. Imports what stands left of `service`.
+epsilons add up to at most the population's. Imports `toml_lines`, `privacy`, `streams`, `filters`, `mechanisms`,
+`windows`, `live` and its neighbours.
 """
 
 from __future__ import annotations

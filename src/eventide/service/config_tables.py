@@ -1,6 +1,6 @@
 """The keys of a configuration: for each table how its values are read, and what holds where they are left out.
 
-Imports `live`, `privacy` and its neighbours.
+A key that stands in no table here is not known. Imports `privacy`, `live` and its neighbours.
 """
 
 from __future__ import annotations

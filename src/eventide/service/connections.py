@@ -1,6 +1,7 @@
 """Connections that dawdle are closed: a request must arrive with all its headers within some seconds.
 
-The server's own limit is on silence between two requests; this one is on headers that never end. Imports uvicorn.
+The server's own limit is on silence between two requests; this one is on headers that never end. Imports uvicorn and
+h11.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Releases as server-sent events: from the step asked for, in order, each as it is stored, for as long as one listens.
 
-The id of an event is its step, so a browser that lost its connection goes on where it was. Imports the board's stream.
+The id of an event is its step, so a browser that lost its connection goes on where it was. Imports Starlette and its
+neighbours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The outermost layer: what every answer carries, and what becomes of a fault.
 
-An unexpected error could hold somebody's data in its message, so only its kind and place are logged. Imports
-Starlette's types.
+An unexpected error could hold somebody's data in its message, so only its kind and place are logged. Imports Starlette.
 """
 
 from __future__ import annotations

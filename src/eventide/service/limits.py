@@ -1,6 +1,6 @@
 """What one client may ask: so many requests a second, so large a body, arriving in so long a time.
 
-Imports `problems` and Starlette's request.
+Beyond them nothing is read and nobody remembered, so memory is bounded. Imports Starlette and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Figures for Prometheus: about publishing, which is public, and for operators about events, which is not.
 
-No label names a person or a bin, and without the right to operate nothing counts events. Imports prometheus-client.
+No label names a person or a bin, and without the right to operate nothing counts events. Imports prometheus-client,
+`privacy` and its neighbours.
 """
 
 from __future__ import annotations

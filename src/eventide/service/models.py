@@ -1,4 +1,9 @@
-"""What the service answers, as the OpenAPI description shows it. Imports pydantic."""
+"""What the service answers, as the OpenAPI description shows it.
+
+What stands here was released or is public, with three exceptions that are raw: operations, for operators; the receipt
+of a batch, for whoever sent it; and the counts of synthetic streams, which are nobody's. Stored releases are sent as
+they are, and only described here. Imports pydantic.
+"""
 
 from __future__ import annotations
 

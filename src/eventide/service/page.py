@@ -1,6 +1,7 @@
 """The dashboard's files: a fixed list, served from memory, so no path can lead anywhere else.
 
-plotly's script is the one that comes with the Python package: nothing is asked of any other server. Imports FastAPI.
+plotly's script is the one that comes with the Python package: nothing is asked of any other server. Imports FastAPI and
+its neighbours; plotly for its script.
 """
 
 from __future__ import annotations

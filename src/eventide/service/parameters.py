@@ -1,6 +1,6 @@
 """What operations are asked with: names, steps and sizes of pages, as the OpenAPI description shows them.
 
-Imports FastAPI.
+A page has an end: so many steps, and fewer where each has many numbers. Imports FastAPI and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the service answers when it refuses: a document with a stable code, a sentence and nothing of the request.
 
-The form is that of RFC 9457. Imports FastAPI and `errors`.
+The form is that of RFC 9457. Imports FastAPI, Starlette and pydantic.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What whoever may read can ask: about streams, their budget and promise, and for releases and answers.
 
-Imports FastAPI and the service.
+All of it was released or is public, and only read; true counts are given of synthetic streams alone. Imports FastAPI
+and its neighbours.
 """
 
 from __future__ import annotations

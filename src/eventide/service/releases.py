@@ -1,6 +1,7 @@
 """Stored releases in the form somebody asks for: JSON, CSV or an Arrow stream, of all bins or of some.
 
-Imports `streams` and pyarrow.
+Numbers are those that were stored, and whole releases in JSON the stored bytes. Imports numpy, orjson, pyarrow,
+`streams` and its neighbours.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Runs the service until it is told to stop. Imports uvicorn."""
+"""Runs the service until it is told to stop, by SIGTERM or SIGINT; the steps in hand are finished.
+
+No request is logged, since even how many there are says something about people. Where others can reach the service and
+nothing is encrypted, it warns. Imports uvicorn, `errors` and its neighbours.
+"""
 
 from __future__ import annotations
 

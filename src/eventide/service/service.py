@@ -1,6 +1,7 @@
 """Everything that runs: the streams of a configuration, their doorkeeper, and the answers to questions about them.
 
-Imports its neighbours.
+All streams are open or none: one that cannot be opened closes the others. What is promised counts all streams of the
+same people. Imports `privacy`, `live` and its neighbours.
 """
 
 from __future__ import annotations

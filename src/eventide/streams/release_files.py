@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from eventide.errors import InputError
+from eventide.errors import InputError, StoreError
 from eventide.streams.release_formats import FORMATS, Format, Formats
 
 
@@ -28,12 +28,12 @@ class ReleaseFile:
 
     def write(self, release: Any) -> None:
         """Take a release."""
-        with _refusals(self.path):
+        with _failures(self.path):
             self._content.add(release)
 
     def commit(self) -> None:
         """Write what is still held back and give the file its name; nothing may be written after."""
-        with _refusals(self.path):
+        with _failures(self.path):
             self._content.close()
             self._content.stream.flush()
             if self.path and self._unfinished:
@@ -87,14 +87,25 @@ def _close(stream: BinaryIO) -> None:
 
 
 @contextmanager
-def _refusals(path: Path | None) -> Iterator[None]:
-    """Say in one sentence that a file cannot be written."""
+def _refusals(path: Path) -> Iterator[None]:
+    """Say in one sentence that a file cannot be begun."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror}; choose a folder that exists, may be written to and has room"
+        ) from None
+
+
+@contextmanager
+def _failures(path: Path | None) -> Iterator[None]:
+    """Say in one sentence that what was begun cannot be ended: nothing that was handed in is to blame."""
     try:
         yield
     except BrokenPipeError:  # whoever read standard output has enough
         raise
     except OSError as error:
-        place = path or "standard output"
-        raise InputError(
-            f"cannot write {place}: {error.strerror}; choose a folder that exists, may be written to and has room"
+        place = f"file {path}" if path else "standard output"
+        raise StoreError(
+            f"{place} cannot be made durable: {error.strerror}; look at its disk, then give the same command again"
         ) from None

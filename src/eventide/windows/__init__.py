@@ -1,7 +1,7 @@
 """Sliding-window count queries: plan which slots of time to release, know the errors before anything is spent, answer.
 
-Names are resolved on first use, so importing this package loads no numpy. It may import what stands to its left in
-errors, arrays, display, privacy, streams, filters, mechanisms, windows.
+Names are resolved on first use, so importing this package loads no numpy. May import `mechanisms`, `filters`, `streams`
+and `privacy`; `display` only to show plans.
 
 >>> import eventide.windows as windows
 >>> plan = windows.plan([windows.Query(15, 5), windows.Query(20, 10), windows.Query(350, 350)], epsilon=1.0)

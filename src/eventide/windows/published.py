@@ -1,6 +1,6 @@
 """The random workloads of Cao et al. (EDBT 2013), as seeded generators: what planners are compared on.
 
-Imports nothing but the workload.
+The same seed draws the same queries. Imports nothing but the workload.
 """
 
 from __future__ import annotations

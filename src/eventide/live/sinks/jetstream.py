@@ -31,7 +31,7 @@ class JetStreamSink(Sink):
         self._connection = NatsConnection(self._address)
         try:
             asked = self._connection.stream.get_last_msg(self._address.stream, self._address.subject)
-            self._last = self._connection.wait(asked).data
+            self._last = self._connection.ask(asked).data
         except NotFoundError as missing:
             if missing.err_code == _NO_MESSAGE:
                 return

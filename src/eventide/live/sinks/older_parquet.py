@@ -1,6 +1,6 @@
 """The Parquet file that a run is about to replace: which steps it has, and what it says of them.
 
-Imports `errors`, `arrays` and `streams`.
+It is only read; one that holds something else is refused. Imports numpy, pyarrow, `errors` and `streams`.
 """
 
 from __future__ import annotations

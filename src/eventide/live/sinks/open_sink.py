@@ -1,4 +1,8 @@
-"""Which sink a path or an address means. Imports `errors` and its neighbours."""
+"""Which sink a path or an address means.
+
+What cannot be one is refused with a sentence before anything is published. Imports `errors`, `streams` and its
+neighbours.
+"""
 
 from __future__ import annotations
 

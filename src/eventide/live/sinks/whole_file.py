@@ -2,7 +2,7 @@
 
 Each run writes it anew from the stored releases and takes its name at the end; until then an older file stays as it
 was. What a Parquet file has and its store has lost (a backup was restored) was published: it is taken over into the new
-one. Imports `errors`, `streams` and its neighbours.
+one. Imports numpy, `streams` and its neighbours.
 """
 
 from __future__ import annotations

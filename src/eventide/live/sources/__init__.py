@@ -1,4 +1,4 @@
 """Where events come from: one way in per file, all with the same few methods.
 
-May import what `live` may.
+A source may import `errors`, pyarrow and its neighbours in `live`; a client library when it connects.
 """

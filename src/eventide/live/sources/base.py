@@ -1,7 +1,8 @@
-"""What a source of events promises, whatever it reads from. Imports `feed` and `event_reader`.
+"""What a source of events promises, whatever it reads from.
 
 A source hands over batches in the order it reads, and says with each how far it has seen: everything that arrived
-before `seen_until` has been handed over. Only that closes steps, so no event decides over another.
+before `seen_until` has been handed over. Only that closes steps, so no event decides over another. Imports `feed`,
+`event_reader` and `zones`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each event arrives when it happens. A first pass over the times finds the earliest one of everything still to come at
 each block; a step closes when that lies behind its end. So the rows may be in any order, and memory stays bounded where
-they are more or less sorted. Two threads read ahead. May import `errors` and its neighbours.
+they are more or less sorted. Two threads read ahead. May import numpy, pyarrow, `errors` and its neighbours.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class JetStream:
         """Go behind a message, if the stream still is the one it was read from and holds what comes next."""
         self._reader = reader
         self._sequence = 0 if position is None else int(position["sequence"])
-        found = self._connection.wait(look(self._connection))
+        found = self._connection.ask(look(self._connection))
         self._created = found.created
         if position is not None:
             check_place(found, position["created"], self._sequence)

@@ -1,4 +1,8 @@
-"""Addresses of Kafka topics, shared by source and sink. Needs the extra `kafka`. May import `errors`."""
+"""Addresses of Kafka topics, shared by source and sink.
+
+An option that is not known is refused. May import `errors`; confluent-kafka, from the extra `kafka`, when it is asked
+for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A complete file of lines, plain or compressed (.gz), in blocks that end at a line's end. Imports its neighbours."""
+"""A complete file of lines, plain or compressed (.gz), in blocks that end at a line's end.
+
+Memory is bounded however long the file or a line of it is. Imports `errors` and its neighbours.
+"""
 
 from __future__ import annotations
 

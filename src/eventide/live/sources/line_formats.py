@@ -1,7 +1,7 @@
 """Lines of text as rows: CSV with a header, or one JSON object a line; a line is a row, so no cell may break over two.
 
 A line that is no row is counted and left out, and never changes what is read from another: lines come from different
-people. Imports `errors` and the kernel.
+people. Imports numpy, pyarrow, `errors` and the kernel.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Addresses of NATS and the one connection behind each: what source and sink share. Needs the extra `nats`.
+"""Addresses of NATS and the one connection behind each: what source and sink share.
 
 nats-py speaks asyncio, publishing does not: a connection has an event loop of its own, which runs while something is
-asked of it. Lost connections are made again by the client for as long as it takes. May import `errors`.
+asked of it. Lost connections are made again by the client for as long as it takes. May import `errors`; nats, from the
+extra `nats`, when it connects.
 """
 
 from __future__ import annotations
@@ -48,22 +49,33 @@ class NatsConnection:
             raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'") from None
         self.address = address
         self._runner = asyncio.Runner()
+        connecting = nats.connect(
+            address.server,
+            connect_timeout=CONNECT_SECONDS,
+            max_reconnect_attempts=-1,
+            reconnect_time_wait=0.5,
+            error_cb=_quiet,
+        )
         try:
-            connecting = nats.connect(
-                address.server,
-                connect_timeout=CONNECT_SECONDS,
-                max_reconnect_attempts=-1,
-                reconnect_time_wait=0.5,
-                error_cb=_quiet,
-            )
-            self.client = self.wait(asyncio.wait_for(connecting, CONNECT_SECONDS))
-        except (OSError, TimeoutError, nats.errors.Error) as problem:
+            self.client = self.ask(asyncio.wait_for(connecting, CONNECT_SECONDS))
+        except BaseException:
             self._runner.close()
-            raise InputError(
-                f"no NATS server answers at {urlsplit(address.server).hostname} ({type(problem).__name__}); "
-                "start it, or correct the address"
-            ) from None
+            raise
         self.stream = self.client.jetstream()
+
+    def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """The result of something that a beginning depends on; refused where no answer comes."""
+        import nats
+
+        try:
+            return self.wait(work)
+        except nats.js.errors.NotFoundError:
+            raise
+        except (OSError, TimeoutError, nats.errors.Error) as problem:
+            raise InputError(
+                f"no NATS server with JetStream answers at {urlsplit(self.address.server).hostname} "
+                f"({type(problem).__name__}); start it, or correct the address"
+            ) from None
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of something asynchronous."""

@@ -1,4 +1,7 @@
-"""Which source a word means: a path, - for standard input, or a broker's address. May import `errors`, neighbours."""
+"""Which source a word means: a path, - for standard input, or a broker's address.
+
+Anything else is refused, with the endings that are known. May import `errors` and its neighbours.
+"""
 
 from __future__ import annotations
 

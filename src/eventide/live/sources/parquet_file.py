@@ -1,4 +1,7 @@
-"""A complete Parquet file, a row group at a time. Imports its neighbours."""
+"""A complete Parquet file, a row group at a time.
+
+Only the wanted columns of one row group are in memory. Imports pyarrow, `errors` and its neighbours.
+"""
 
 from __future__ import annotations
 
