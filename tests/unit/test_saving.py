@@ -39,6 +39,16 @@ def test_a_private_mechanism_stays_private():
     assert not str(ev.load(saved()).guarantee).startswith("NOT PRIVATE")
 
 
+@pytest.mark.parametrize("level", [None, 6, 9])
+def test_a_state_is_read_however_it_was_compressed(level):
+    older, kind = io.BytesIO(), zipfile.ZIP_STORED if level is None else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(io.BytesIO(saved(seed=3))) as archive, zipfile.ZipFile(older, "w") as copy:
+        for name in archive.namelist():
+            copy.writestr(zipfile.ZipInfo(name), archive.read(name), kind, level)
+    one, other = ev.load(saved(seed=3)), ev.load(older.getvalue())
+    assert np.array_equal(one.release([5, 6]).values, other.release([5, 6]).values)
+
+
 @pytest.mark.parametrize("cut", [0, 10, 200, -30])
 def test_a_cut_state_is_refused(cut):
     with pytest.raises(ev.StateError):

@@ -1,11 +1,11 @@
 """Who is protected: people who move between bins, or only those who stay in one.
 
-Anything but the two known words is refused. Imports `errors`.
+Anything but the two known words is refused. Imports its neighbour `parameters`.
 """
 
 from __future__ import annotations
 
-from eventide.errors import InputError
+from eventide.mechanisms.parameters import check_choice
 
 
 def per_bin(accounting: str) -> bool:
@@ -14,6 +14,5 @@ def per_bin(accounting: str) -> bool:
     >>> per_bin("moving"), per_bin("fixed-bin")
     (False, True)
     """
-    if accounting not in ("moving", "fixed-bin"):
-        raise InputError(f"accounting is 'moving' or 'fixed-bin', not {accounting!r}")
+    check_choice(accounting, "accounting", "moving", "fixed-bin")
     return accounting == "fixed-bin"

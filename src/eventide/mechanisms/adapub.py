@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.group_median import Grouped
+from eventide.mechanisms.parameters import check_choice
 from eventide.mechanisms.pegasus import LARGEST_THRESHOLD, Grouping, PeGaSus
 from eventide.mechanisms.pid import PID
 from eventide.privacy.amounts import Amount, number
@@ -87,6 +88,7 @@ class AdaPub(PeGaSus):
         self.pivots = positive_integer(pivots, "pivots")
         self.gains = gains
         self.least_value = least_value
+        check_choice(as_published, "as_published", True, False)
         self.as_published = as_published
         super().__init__(epsilon, window, bins, **grouping)
 

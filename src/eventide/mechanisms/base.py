@@ -280,7 +280,8 @@ def spread(array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _names(bins: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(bins, str | bytes) or not isinstance(bins, Sequence | np.ndarray) or len(bins) == 0:
+    listed = isinstance(bins, Sequence | np.ndarray) and getattr(bins, "ndim", 1) == 1
+    if isinstance(bins, str | bytes) or not listed or len(bins) == 0:
         raise InputError("bins is the number of bins, or a list of their names")
     names = tuple(str(name) for name in bins)
     if len(set(names)) < len(names):

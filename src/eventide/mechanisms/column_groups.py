@@ -21,10 +21,10 @@ def group_count(groups: int | str | None, size: int) -> int:
     """How many groups `size` bins are divided into: none asked for is one of all bins, "auto" one for 500 bins."""
     if groups is None:
         return 1
-    if groups == "auto":
-        return max(1, size // BINS_PER_GROUP)
     if isinstance(groups, str):
-        raise InputError(f"groups is a number or 'auto', not {groups!r}")
+        if groups != "auto":
+            raise InputError(f"groups is a number or 'auto', not {groups!r}")
+        return max(1, size // BINS_PER_GROUP)
     if positive_integer(groups, "groups") > size:
         raise InputError(f"{groups} groups are more than the {size} bins; ask for fewer, or for 'auto'")
     return int(groups)

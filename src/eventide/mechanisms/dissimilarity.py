@@ -18,6 +18,7 @@ from eventide.mechanisms.accounting import per_bin
 from eventide.mechanisms.base import Common
 from eventide.mechanisms.column_groups import ColumnGroups, group_count
 from eventide.mechanisms.pan_private import SINGLE, PanPrivateMechanism
+from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, share
 from eventide.privacy.pan_private import NoisyCells, without_memory
 from eventide.privacy.sealed import SealedStep
@@ -69,6 +70,7 @@ class DissimilarityMechanism(PanPrivateMechanism):
             if groups is not None:
                 raise InputError("pan_private and groups do not go together; leave one of them out")
             common["noise"] = without_memory(common.get("noise", "secure"), common.pop("seed", None))
+        check_choice(shift_budget, "shift_budget", True, False)
         self.shift_budget, self.pan_private = shift_budget, pan_private
         self.groups, self.accounting = groups, accounting
         super().__init__(epsilon, window, bins, **common)

@@ -88,8 +88,8 @@ class FAST(Mechanism):
     ) -> None:
         if not 0 < exact(sampling_rate) <= 1:
             raise InputError(f"sampling_rate is {sampling_rate!r}; it is a part of the steps, above 0 and at most 1")
-        if not (number(set_point) > 0 and number(least_value) > 0):
-            raise InputError("set_point and least_value must be above 0: errors are divided by them")
+        if not (0 < number(set_point) < math.inf and 0 < number(least_value) < math.inf):
+            raise InputError("set_point and least_value must be finite and above 0: errors are divided by them")
         self.accounting = accounting
         self.accounts_per_bin = per_bin(accounting)
         self.sampling_rate = sampling_rate

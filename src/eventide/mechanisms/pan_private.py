@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.errors import InputError, StateError
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.parameters import check_choice
 from eventide.mechanisms.release import Release
 from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
@@ -44,8 +45,7 @@ class PanPrivateMechanism(Mechanism):
 
     def begin(self) -> None:
         """No cells unless asked for."""
-        if self.pan_private not in (None, SINGLE, ANNOUNCED):
-            raise InputError(f"pan_private is None, 'single' or 'announced', not {self.pan_private!r}")
+        check_choice(self.pan_private, "pan_private", None, SINGLE, ANNOUNCED)
         self._cells = None if self.pan_private is None else NoisyCells(self.meter.shape)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:

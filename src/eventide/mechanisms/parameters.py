@@ -1,13 +1,15 @@
 """The parameters of a constructor, its base classes' included.
 
-What a mechanism was made with can be read back from its attributes, for saved states and registries. Imports the
-standard library only.
+What a mechanism was made with can be read back from its attributes, for saved states and registries; what is none of a
+few choices is refused. Imports `errors` and the standard library.
 """
 
 from __future__ import annotations
 
 import inspect
 from typing import Any
+
+from eventide.errors import InputError
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -27,3 +29,12 @@ def parameter_names(cls: type) -> dict[str, bool]:
 def parameters(thing: object, but: set[str] | None = None) -> dict[str, Any]:
     """The parameters of `thing` as they are now, read from attributes of the same name; those in `but` left out."""
     return {name: getattr(thing, name) for name in parameter_names(type(thing)) if name not in (but or ())}
+
+
+def check_choice(value: object, name: str, *choices: object) -> None:
+    """Refuse a value that is none of the choices, which are words, True, False or None.
+
+    >>> check_choice("moving", "accounting", "moving", "fixed-bin")
+    """
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise InputError(f"{name} is {value!r}; it must be {' or '.join(map(repr, choices))}")

@@ -17,6 +17,7 @@ from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.group_median import SMOOTHERS, Grouped
 from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, exact, number
 from eventide.privacy.group_test import LARGEST_GROUP, GroupTest
 from eventide.privacy.ledger import positive_integer
@@ -90,8 +91,7 @@ class PeGaSus(Mechanism):
             raise InputError(f"group_share is {group_share!r}; it is a part of epsilon, between 0 and 1")
         if not 0 <= number(theta) < math.inf:
             raise InputError(f"theta is {theta!r}; it must be a number of at least 0")
-        if smoother not in tuple(SMOOTHERS):
-            raise InputError(f"there is no smoother {smoother!r}; choose one of {', '.join(SMOOTHERS)}")
+        check_choice(smoother, "smoother", *SMOOTHERS)
         self.max_group = positive_integer(max_group, "max_group")
         if not 2 <= self.max_group <= LARGEST_GROUP:
             raise InputError(f"max_group is {max_group!r}; it must be a whole number from 2 to {LARGEST_GROUP}")

@@ -40,7 +40,8 @@ class PID(Stateful):
     state = ("_recent", "_count", "_last", "_step")
 
     def __init__(self, shape: tuple[int, int], gains: Sequence[float], memory: int | None) -> None:
-        given = gains if isinstance(gains, Sequence | np.ndarray) else ()
+        listed = isinstance(gains, Sequence | np.ndarray) and getattr(gains, "ndim", 1) == 1
+        given = gains if listed else ()
         if [math.isfinite(number(gain)) for gain in given] != [True] * 3:
             raise InputError("gains are three numbers: proportional, integral and derivative")
         self.gains = tuple(gains)

@@ -16,6 +16,7 @@ import numpy as np
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, exact
 from eventide.privacy.disputed_threshold import DisputedMeter
 from eventide.privacy.sealed import SealedStep
@@ -48,6 +49,7 @@ class RoundsMechanism(Mechanism):
         if not 0 < exact(test_share) < 1:
             raise InputError(f"test_share is {test_share!r}; it is the part of epsilon for tests, between 0 and 1")
         self.test_share = test_share
+        check_choice(as_published, "as_published", True, False)
         self.as_published = as_published
         super().__init__(epsilon, window, bins, **common)
 

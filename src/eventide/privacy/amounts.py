@@ -42,13 +42,17 @@ def exact(value: Amount) -> Fraction:
 
 
 def number(value: object) -> float:
-    """`value` if it is a real number; else NaN, which is neither above nor below anything.
+    """`value` as a float if it is a real number that one can hold; else NaN, which is neither above nor below anything.
 
     >>> 0 <= number("abc"), 0 <= number(3)
     (False, True)
     """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return value if real else math.nan  # type: ignore[return-value]
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def nano(epsilon: Amount) -> int:

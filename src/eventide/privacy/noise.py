@@ -204,15 +204,13 @@ class Unit(Zero):
 def source(noise: str | Source, seed: int | None) -> Source:
     """The source a user asked for: `noise` by name or as an object, or a seeded one where a `seed` is given."""
     if seed is not None:
-        if noise != "secure":
+        if not (isinstance(noise, str) and noise == "secure"):
             raise InputError(f"give either a seed or noise={noise!r}, not both: a seed makes its own noise")
         return Seeded(seed)
     if isinstance(noise, Source):
         return noise
-    if noise == "secure":
-        return Secure()
-    if noise == "opendp":
-        return OpenDP()
+    if isinstance(noise, str) and noise in ("secure", "opendp"):
+        return Secure() if noise == "secure" else OpenDP()
     raise InputError(f"noise is 'secure', 'opendp' or a source such as eventide.noise.Zero(), not {noise!r}")
 
 

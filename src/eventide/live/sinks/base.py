@@ -24,7 +24,10 @@ class Sink(abc.ABC):
     bins: tuple[str, ...] | None = None
 
     def open(self) -> None:  # noqa: B027 - most have nothing to do
-        """Get ready; asked when the store is held, so that nobody else writes to the same place."""
+        """Get ready; asked when the store is held, so that nobody else writes to the same place.
+
+        Asked once more, after a `close`, where the store's server went away meanwhile.
+        """
 
     def last_step(self) -> int | None:
         """The last step it surely has, -1 before the first; None where it cannot say and the store must know."""
