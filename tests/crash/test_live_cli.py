@@ -151,7 +151,7 @@ def test_an_output_without_room_stops_nothing_and_is_told_of(publish, monkeypatc
         patched.setattr(delivery, "LAST_PATIENCE", 0.0)
         patched.setattr(AppendingFile, "_write", full)
         code, err = publish(*COUNTS)
-    assert code == 2
+    assert code == 5
     assert "No space left" in err
     assert published() == []
     assert publish(*COUNTS)[0] == 0

@@ -106,6 +106,24 @@ def test_a_cell_is_what_the_public_functions_give_with_its_seed(study, name, bin
     assert np.allclose(figures["unused_budget"], (0.5 - windows).mean(axis=1) / 0.5)
 
 
+@pytest.mark.parametrize("repetitions", [1, 6])
+@pytest.mark.parametrize("bins", [1, 3])
+def test_coverage_is_how_often_intervals_hold_the_truth(study, bins, repetitions):
+    study = dataclasses.replace(with_mechanism(study, "tide"), metrics=("coverage",), repetitions=repetitions)
+    cell = cell_of(study, "tide", bins)
+    truth = cell.stream.read()
+    run = ev.run(ev.Tide(epsilon=0.5, window=8, bins=bins, replicas=repetitions, seed=study.seed_of(cell)), truth)
+    inside = ((run.low <= truth) & (truth <= run.high)).reshape(repetitions, -1).mean(axis=1)
+    assert np.allclose(repeat_cell(study, cell)["coverage"], inside)
+
+
+def test_what_gives_no_interval_covers_nothing_that_could_be_counted(study):
+    study = dataclasses.replace(study, metrics=("mae", "coverage"))
+    figures = repeat_cell(study, cell_of(study, "uniform", 3))
+    assert np.isnan(figures["coverage"]).all()
+    assert np.isfinite(figures["mae"]).all()
+
+
 @pytest.mark.parametrize("name", ev.mechanism_names())
 def test_unused_budget_is_what_the_ledger_has_left_at_the_end_of_a_step(study, monkeypatch, name):
     study = with_mechanism(study, name)

@@ -15,6 +15,7 @@ from eventide.live import answering
 from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
 from eventide.live.sinks.base import Sink
+from eventide.live.store import PlanStep
 from eventide.live.verification import verify
 
 pytestmark = pytest.mark.database
@@ -75,6 +76,22 @@ def test_events_are_kept_once_and_erased_with_their_step(opened):
     assert store.keep([(1, b"three")])
     store.commit(a_commit(0))
     assert store.kept() == [(1, b"two"), (1, b"three")]
+
+
+@pytest.mark.parametrize("table", ["kept", "plan", "snapshot"])
+def test_what_was_erased_is_written_over(opened, address, server, table):
+    """Rows that a step leaves behind take the places of erased ones, of which there are no more than a few."""
+    store, steps = opened(), 30
+    store.begin(SETTING)
+    for step in range(steps):
+        if table == "kept":
+            store.keep([(step + 1, b"event")])
+        plan = PlanStep(b"snapshot", b"open slots", whole=True) if table == "plan" else None
+        store.commit(a_commit(step, snapshot=b"state" if table == "snapshot" else None)._replace(plan=plan))
+    with psycopg.connect(server.address) as connection:
+        query = f"SELECT max((ctid::text::point)[1]) FROM {address.partition('#')[2]}.{table}"
+        (furthest,) = connection.execute(query).fetchone()
+    assert furthest < steps / 2
 
 
 def test_a_second_writer_is_refused_and_a_taken_over_one_commits_nothing(opened):
@@ -191,7 +208,7 @@ def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, serv
 
 
 @pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])
-def lose_next_commit(request, monkeypatch):
+def lose_next_commit(request, monkeypatch, server):
     """
     commit sent ──▶ server has it ──✂── answer        the rows are there: nothing is written again
     commit sent ──✂── server                          they are not: the same rows are written, nothing is drawn
@@ -209,7 +226,11 @@ def lose_next_commit(request, monkeypatch):
             def __exit__(self, *problem):
                 if request.param:
                     self.inner.__exit__(*problem)
+                session = connection.info.backend_pid
                 connection.close()
+                with psycopg.connect(server.address, autocommit=True) as other:  # the server needs a moment to notice
+                    while other.execute("SELECT 1 FROM pg_locks WHERE pid = %s", (session,)).fetchone():
+                        time.sleep(0.01)
                 raise psycopg.OperationalError("the connection was lost")
 
         monkeypatch.setattr(connection, "transaction", CutOff)  # of this connection only

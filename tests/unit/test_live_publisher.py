@@ -133,7 +133,7 @@ def open_reading(path):
 def test_a_sink_that_fails_is_told_of_and_gets_the_rest_in_the_next_run(tmp_path, monkeypatch):
     monkeypatch.setattr(delivery, "LAST_PATIENCE", 0.0)
     sink = Collecting(failures=[False] * 4 + [True] * 1000)
-    with pytest.raises(InputError, match="up to step 3 only"), publisher(tmp_path / "store.db", sinks=[sink]) as live:
+    with pytest.raises(StoreError, match="up to step 3 only"), publisher(tmp_path / "store.db", sinks=[sink]) as live:
         assert live.run() == len(COUNTS)  # publishing goes on
     sink.failures.clear()
     with publisher(tmp_path / "store.db", sinks=[sink]):
@@ -406,7 +406,7 @@ def test_a_run_without_a_store_keeps_little(tmp_path):
 
 def test_a_run_without_a_store_stops_at_once_when_its_sink_fails():
     with (
-        pytest.raises(InputError, match="nothing keeps"),
+        pytest.raises(StoreError, match="nothing keeps"),
         publisher(None, sinks=[Collecting(failures=[False, True])]) as live,
     ):
         live.run()

@@ -9,6 +9,7 @@ from live_stores import SETTING, a_commit, changes, filled
 
 from eventide.errors import StateError, StoreError
 from eventide.live.open_store import open_store
+from eventide.live.store import PlanStep
 from eventide.privacy.ledger import Entry
 
 
@@ -175,15 +176,16 @@ def test_a_batch_is_kept_once_and_its_name_forgotten_a_window_later(tmp_path):
 def test_what_was_erased_is_nowhere_in_the_files(tmp_path, monkeypatch):
     monkeypatch.setattr("eventide.live.sqlite_database.CUT_LOG_EVERY", 0)
     store = filled(tmp_path / "city.db", 1)
-    secret, state = os.urandom(64), os.urandom(64)
+    secret, state, open_slots = os.urandom(64), os.urandom(64), os.urandom(64)
     store.keep([(1, secret)])
-    store.commit(a_commit(1, snapshot=state))
-    store.commit(a_commit(2, snapshot=b"harmless"))
+    store.commit(a_commit(1, snapshot=state)._replace(plan=PlanStep(b"released", open_slots, whole=False)))
+    store.commit(a_commit(2, snapshot=b"harmless")._replace(plan=PlanStep(b"more", b"nothing open", whole=False)))
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     store.close()
     assert b"harmless" in content
     assert secret not in content
     assert state not in content
+    assert open_slots not in content
 
 
 # One writer.

@@ -20,7 +20,7 @@ OPTIONS = MetricOptions()
 
 @pytest.fixture
 def run():
-    """Truth `(S, T, d)`, and released, fresh and unused of a made-up run, with the repetitions as second axis."""
+    """Truth `(S, T, d)`, and released, fresh, unused of a made-up run, with the repetitions as second axis."""
     random = np.random.default_rng(5)
     truth = random.poisson(20, (STREAMS, STEPS, BINS))
     truth[1, :, 0] = 0
@@ -30,6 +30,7 @@ def run():
 
 
 def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
+    """The figures of a run, in which as many bins are covered as budget is unused."""
     truth, released, fresh, unused = run
     tally = Tally(tuple(metrics), truth, released.shape[1], epsilon, window, options)
     for begin in range(0, truth.shape[1], block):
@@ -40,6 +41,7 @@ def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
                 np.moveaxis(truth[:, None, steps], 2, 0),
                 np.moveaxis(released[:, :, steps], 2, 0),
                 np.moveaxis(fresh[:, :, steps], 2, 0),
+                np.moveaxis(unused[:, :, steps], 2, 0),
                 np.moveaxis(unused[:, :, steps], 2, 0),
             )
         )
@@ -83,9 +85,10 @@ def test_the_sanity_bound_is_a_part_of_the_columns_total():
 @pytest.mark.parametrize("block", [1, 7, 50])
 def test_spending_is_averaged_over_windows(run, block):
     _, _, fresh, unused = run
-    figures = tallied(run, ["publications", "unused_budget"], block, window=10, epsilon=2.0)
+    figures = tallied(run, ["publications", "unused_budget", "coverage"], block, window=10, epsilon=2.0)
     assert np.allclose(figures["publications"], fresh.mean(axis=2) * 10)
     assert np.allclose(figures["unused_budget"], unused[:, :, 9:].mean(axis=2) / 2)
+    assert np.allclose(figures["coverage"], unused.mean(axis=2))
 
 
 def test_a_window_longer_than_the_stream_is_the_whole_stream(run):

@@ -17,6 +17,8 @@ PARAMETERS = [
     (name, parameter) for name in ev.mechanism_names() for parameter in parameter_names(mechanism_class(name))
 ]
 MAY_BE_NONE = {"filter", "groups", "k", "looks", "measurement_noise", "memory", "pan_private", "seed"}
+WHOLE = {"bins", "first_interval", "groups", "history", "k", "looks", "max_group", "memory", "pivots", "replicas"}
+WHOLE |= {"sensitivity", "span", "window"}
 MAY_BE_ANY_SIZE = {  # of the numbers that are no count of anything
     "fast": ("gains", "least_value", "process_noise", "set_point", "stretch"),
     "rescuedp": ("eagerness", "gains", "largest_gap", "largest_sum", "least_correlation", "process_noise", "stretch"),
@@ -43,6 +45,13 @@ def test_a_parameter_of_the_wrong_kind_is_refused(name, parameter):
 def test_a_number_that_no_float_holds_is_refused(name, parameter):
     with pytest.raises(InputError):
         built(name, **{parameter: [10**400] * 3 if parameter == "gains" else 10**400})
+
+
+@pytest.mark.parametrize(("name", "parameter"), [each for each in PARAMETERS if each[1] in WHOLE])
+@pytest.mark.parametrize("value", [10**9 + 1, 10**19, 10**400], ids=["9", "19", "400"])
+def test_a_number_of_more_than_any_machine_holds_is_refused(name, parameter, value):
+    with pytest.raises(InputError, match="at most"):
+        built(name, **{parameter: value})
 
 
 @pytest.mark.parametrize(

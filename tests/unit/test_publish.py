@@ -192,6 +192,30 @@ def test_a_dry_run_promises_what_the_run_itself_does(publish, tmp_path, store):
     assert ("for this run only" in before) == (not store)
 
 
+def test_a_dry_run_says_where_the_store_stands_and_changes_nothing(publish, tmp_path):
+    save(tmp_path / "counts.csv", wide_lines(COUNTS[:20]))
+    words = ("counts.csv", *PRIVACY, "--store", "city.db", "--json")
+    assert publish(*words, "--out", "private.jsonl")[0] == 0
+    held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, _ = publish(*words, "--dry-run")
+    assert code == 0
+    assert json.loads(out)["next_step"] == 20
+    changed = (*words, "--dry-run", "--mechanism", "uniform")
+    code, _, err = publish(*changed)
+    assert code == 2
+    assert "another setting" in err
+    assert publish(*changed, "--new-epoch")[0] == 0
+    assert {name: (tmp_path / name).read_bytes() for name in held} == held
+
+
+def test_a_dry_run_refuses_a_store_that_cannot_be_one(publish, tmp_path):
+    save(tmp_path / "counts.csv", wide_lines())
+    (tmp_path / "folder").mkdir()
+    code, _, err = publish("counts.csv", *PRIVACY, "--store", "folder", "--dry-run")
+    assert code == 2
+    assert "is a folder" in err
+
+
 BAD_CELLS = {"negative": "-770123", "NaN": "nan", "fractional": "770123.5", "empty": "", "word": "about 770123"}
 
 

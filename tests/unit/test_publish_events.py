@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import signal
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.cli import main
+from eventide.cli.live_log import logging_to_stderr
 from eventide.live.open_store import open_store
 from eventide.live.sinks.appending_file import AppendingFile
 
@@ -215,6 +217,14 @@ def test_the_log_is_one_object_a_line_and_holds_no_count(publish):
     lines = [json.loads(line) for line in err.splitlines()[:STEPS]]
     assert [line["step"] for line in lines] == list(range(STEPS))
     assert all(set(line) == {"time", "level", "event", "step", "fresh", "spent", "left", "lag"} for line in lines)
+
+
+def test_warnings_are_sentences(capsys):
+    with logging_to_stderr(None):
+        log = logging.getLogger("eventide.live")
+        log.warning("sink failed", extra={"fields": {"sink": "out.jsonl", "has": 3}})
+        log.warning("the clock went back")
+    assert capsys.readouterr().err == "Warning: sink failed (sink out.jsonl, has 3)\nWarning: the clock went back\n"
 
 
 @pytest.mark.parametrize(

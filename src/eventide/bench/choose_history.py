@@ -20,9 +20,7 @@ from eventide.mechanisms.base import whole_counts
 from eventide.streams.count_files import open_counts
 from eventide.streams.matrices import bins_in_file
 
-MOST_BINS = (
-    200  # enough that distances over all bins, which decide in many mechanisms, are hardly noisier than over more
-)
+MOST_BINS = 200  # distances over all bins, which decide in many mechanisms, are hardly noisier than over more
 MOST_STEPS = 2000
 MOST_WINDOWS = 4  # of steps, where that is more
 MOST_DESCRIBED = 100_000  # steps

@@ -2,7 +2,7 @@
 
 All errors are mean absolute errors of one bin at one step, in the counts' own unit. The level is the mean count, which
 is the error of a release that is all zeros: an error near it is worth nothing. Figures come from true counts and are
-NOT PRIVATE. Imports the history.
+NOT PRIVATE. Imports `display`, the history and the study.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from eventide.arrays import Floats
 from eventide.bench.choose_history import History
 from eventide.bench.study import labelled
+from eventide.display.drawings import percent, shown
 
 USELESS = 0.5  # of the level: an error above it is not clearly better than zeros
 NEARLY_EVERY_STEP = 0.9  # of a window's steps measured anew
@@ -57,7 +58,7 @@ class Remedy:
 
     def __str__(self) -> str:
         verdict = "" if self.share <= USELESS else ", which is not enough"
-        return f"{self.change}: {self.trial.label} is off by {about(self.trial.error)} ({percent(self.share)}){verdict}"
+        return f"{self.change}: {self.trial.label} is off by {shown(self.trial.error)} ({percent(self.share)}){verdict}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Choice:
 
     def said(self, error: float) -> str:
         """An error in words."""
-        return f"{about(error)} ({percent(error / self.level)} of its usual level)"
+        return f"{shown(error)} ({percent(error / self.level)} of its usual level)"
 
     @property
     def verdict(self) -> str:
@@ -112,11 +113,11 @@ class Choice:
         if not self.useful:
             return (
                 f"Nothing here is worth publishing: with {best.label}, the best candidate, a released count is off by "
-                f"{self.said(best.error)}; a release that is all zeros is off by {about(self.level)}."
+                f"{self.said(best.error)}; a release that is all zeros is off by {shown(self.level)}."
             )
         return (
-            f"Take {best.label}: expect the released count of a bin to be off by about {about(best.error)} "
-            f"({percent(best.error / self.level)} of its usual level, {about(self.level)})."
+            f"Take {best.label}: expect the released count of a bin to be off by about {shown(best.error)} "
+            f"({percent(best.error / self.level)} of its usual level, {shown(self.level)})."
         )
 
     @property
@@ -126,13 +127,13 @@ class Choice:
         lines = []
         if self.useful and best.error > self.movement:
             lines.append(
-                f"The counts move about their level by {about(self.movement)} on average, which is less than the "
+                f"The counts move about their level by {shown(self.movement)} on average, which is less than the "
                 "error: releases will show the level, and little of what moves."
             )
         if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
             every_step = next(trial for trial in self.candidates if trial.mechanism == "uniform")
             lines.append(
-                f"It measures anew {about(best.looks)} times in {self.window} steps and repeats itself in between. If "
+                f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between. If "
                 f"every change must show at once, take uniform: off by {self.said(every_step.error)}."
             )
         if self.rivals:
@@ -188,23 +189,3 @@ class Choice:
 def least(trials: Sequence[Trial]) -> Trial:
     """The trial with the least error."""
     return min(trials, key=lambda trial: trial.error)
-
-
-def about(number: float) -> str:
-    """A number as one says it.
-
-    >>> about(1234.5), about(12.345), about(0.01234)
-    ('1,234', '12.3', '0.0123')
-    """
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
-def percent(part: float) -> str:
-    """A part in percent.
-
-    >>> percent(0.031), percent(0.0042), percent(0.0001)
-    ('3 %', '0.4 %', 'below 0.1 %')
-    """
-    if part < 0.001:
-        return "below 0.1 %"
-    return f"{100 * part:.0f} %" if part >= 0.01 else f"{100 * part:.1f} %"

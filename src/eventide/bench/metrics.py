@@ -16,6 +16,7 @@ releases. Imports numpy and `arrays`.
 | crossing_recall | of the moments at which the true total does, the part that the released one shows |
 | publications | steps with a fresh measurement, per window |
 | unused_budget | the part of epsilon that windows leave unspent, on average over all whole windows |
+| coverage | the part of true counts between the ends of their interval, where a mechanism gives one |
 | release_seconds | processor time of one release; repetitions run side by side, and each has its part |
 
 A figure that does not exist (a season of a stream without one, the precision of no alarms) is NaN.
@@ -51,9 +52,10 @@ class MetricOptions:
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; fresh and unused `(B, S, P)`.
+    """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`.
 
-    seconds: what all these releases took.
+    covered: the part of the bins whose interval holds the truth, NaN without intervals. seconds: what all these
+    releases took.
     """
 
     begin: int
@@ -61,6 +63,7 @@ class Block:
     released: Floats
     fresh: Bools
     unused: Floats
+    covered: Floats
     seconds: float = 0.0
 
     @cached_property
@@ -138,6 +141,11 @@ def unused_budget(tally: Tally, block: Block) -> Floats:
     return np.asarray(block.unused[whole].sum(axis=0) / (windows * tally.epsilon))
 
 
+def coverage(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the part of true counts that intervals hold."""
+    return np.asarray(block.covered.sum(axis=0) / tally.steps)
+
+
 def release_seconds(tally: Tally, block: Block) -> Floats:
     """What a block adds to the mean time of a release."""
     _, streams, repetitions, _ = block.released.shape
@@ -180,6 +188,7 @@ SUMMED: dict[str, Callable[[Tally, Block], Floats]] = {
     "mre": relative,
     "publications": publications,
     "unused_budget": unused_budget,
+    "coverage": coverage,
     "release_seconds": release_seconds,
 }
 OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
@@ -209,9 +218,7 @@ def season_length(series: Array) -> Ints:
     """
     steps = series.shape[-1]
     lags = steps // FEWEST_SEASONS + 1
-    padded = (
-        1 << (steps + lags - 1).bit_length()
-    )  # by the lags, so that the end does not meet the start, and a fast one
+    padded = 1 << (steps + lags - 1).bit_length()  # so that the end does not meet the start, and a fast length
     spectrum = np.fft.rfft(_without_trend(series), padded)
     correlation = np.fft.irfft(np.abs(spectrum) ** 2, padded)[..., :lags]
     turned = np.where(np.logical_or.accumulate(correlation < 0, axis=-1), correlation, 0)

@@ -17,7 +17,7 @@ from pathlib import Path
 from eventide.bench import report_figures as figures
 from eventide.bench import report_tables as tables
 from eventide.bench.report_compare import Change, compare, shifts
-from eventide.bench.report_field import BASELINES, Contest, Field, read_field
+from eventide.bench.report_field import Contest, Field, read_field
 from eventide.bench.report_findings import findings
 from eventide.bench.report_html import Page, sentences, table
 from eventide.bench.report_influence import influences
@@ -25,6 +25,7 @@ from eventide.bench.report_ranking import FEWEST_STREAMS, Rank, ranking
 from eventide.bench.report_reference import differences, read_reference
 from eventide.bench.report_streams import ShownStreams, read_shown
 from eventide.bench.report_verdict import about_changes, about_requirements, about_zeros, effect, verdict
+from eventide.bench.requirements import BASELINES
 from eventide.bench.results import NOT_PRIVATE, Results
 from eventide.display.drawings import Figure
 from eventide.display.pages import embedded, filled

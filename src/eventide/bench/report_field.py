@@ -17,8 +17,6 @@ from eventide.arrays import Floats, Ints
 from eventide.bench.results import Results
 from eventide.errors import InputError
 
-BASELINES = ("uniform", "sample")
-
 
 class Setting(NamedTuple):
     """A privacy setting of an experiment."""

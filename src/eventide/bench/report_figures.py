@@ -11,10 +11,11 @@ import numpy as np
 
 from eventide.arrays import Floats
 from eventide.bench.report_compare import Change, geometric_mean
-from eventide.bench.report_field import BASELINES, Contest, Field, Setting
+from eventide.bench.report_field import Contest, Field, Setting
 from eventide.bench.report_ranking import CONFIDENCE, Rank, student_quantile
 from eventide.bench.report_streams import Shown
 from eventide.bench.report_verdict import METRIC_NAMES, against_others
+from eventide.bench.requirements import BASELINES
 from eventide.display.drawings import (
     CHANGE,
     DISTANCE,

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Bools, Floats
-from eventide.bench.report_field import BASELINES, Field
+from eventide.bench.report_field import Field
 from eventide.bench.report_influence import Weight, influences
 from eventide.bench.report_reference import WHY
+from eventide.bench.requirements import BASELINES
 
 ADAPTIVE = ("bd", "ba", "fast", "dsat", "rescuedp")
 NEARBY = 1.1  # a mechanism within a tenth of the best is among the best

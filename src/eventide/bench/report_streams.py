@@ -75,7 +75,7 @@ class ShownStreams:
     def _error_of_zeros(self, counts: Ints) -> float:
         zeros = np.zeros((len(counts), 1, 1))
         tally = self._tally(counts, 1, 1.0, 1)
-        tally.add(Block(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros))
+        tally.add(Block(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros, zeros))
         return float(tally.figures()[self.metric][0, 0])
 
     def _tally(self, counts: Ints, repetitions: int, epsilon: float, window: int) -> Tally:

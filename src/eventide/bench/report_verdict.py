@@ -12,9 +12,10 @@ import numpy as np
 
 from eventide.arrays import Floats
 from eventide.bench.report_compare import Shift, geometric_mean
-from eventide.bench.report_field import BASELINES, Field
+from eventide.bench.report_field import Field
 from eventide.bench.report_influence import Influence, Weight, best_by, influences
 from eventide.bench.report_ranking import FEWEST_REPETITIONS, Rank, as_good_as_best, ranking
+from eventide.bench.requirements import BASELINES
 
 METRIC_NAMES = {
     "mae": "mean absolute error",

@@ -17,7 +17,7 @@ from eventide import __version__
 from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
 
 EXIT_CODES = {InputError: 2, BudgetExceeded: 3, StateError: 5, StoreError: 5}
-INTERRUPTED = 130
+GUARANTEE_VIOLATED, INTERRUPTED = 4, 130
 
 
 class Verb(NamedTuple):
@@ -120,5 +120,5 @@ def main() -> None:
     """Publish statistics of live event streams with w-event differential privacy.
 
     `eventide VERB --help` says more. Exit codes: 0 done, 1 unexpected, 2 bad input or usage, 3 refused for budget,
-    4 guarantee violated, 5 store unusable, 130 interrupted.
+    4 guarantee violated, 5 store or output unusable, 130 interrupted.
     """

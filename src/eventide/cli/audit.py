@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import naming
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.audit import Verdict
 
-GUARANTEE_VIOLATED = 4
 FEWEST_RUNS = 100
 
 

@@ -1,6 +1,7 @@
 """A choice on the terminal: the recommendation, the candidates, what privacy costs, what to do next.
 
-The rows and sentences are those of the page as well. Imports click, rich and the choice of `bench`.
+The rows and sentences are those of the page as well. Imports click, rich, `display` and the choice
+of `bench`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from eventide.bench import Choice
-from eventide.bench.choose_result import UNPAID, Trial, about, percent
+from eventide.bench.choose_result import UNPAID, Trial
+from eventide.display.drawings import percent, shown
 
 HEADINGS = ("mechanism", "error", "nine of ten runs", "of the level", "looks per w")
 
@@ -41,19 +43,19 @@ def print_choice(choice: Choice, repeat: str) -> None:
 def rows(choice: Choice) -> list[list[str]]:
     """The candidates, and in brackets what they are measured against, the best first; below `HEADINGS`."""
     found = [
-        (trial.error, trial.label, f"{about(trial.low)} to {about(trial.high)}", about(trial.looks))
+        (trial.error, trial.label, f"{shown(trial.low)} to {shown(trial.high)}", shown(trial.looks))
         for trial in choice.candidates
     ]
     found += [(choice.level, "(all zeros)", "", ""), (choice.movement, "(bin medians)", "", "")]
     return [
-        [label, about(error), spread, percent(error / choice.level), looks]
+        [label, shown(error), spread, percent(error / choice.level), looks]
         for error, label, spread, looks in sorted(found)
     ]
 
 
 def cost_rows(setting: str, trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows: a row for each mechanism, a column for each value of `setting`, window or epsilon."""
-    errors = {(trial.label, getattr(trial, setting)): about(trial.error) for trial in trials}
+    errors = {(trial.label, getattr(trial, setting)): shown(trial.error) for trial in trials}
     values = sorted({value for _, value in errors})
     labels = dict.fromkeys(label for label, _ in errors)
     return [setting, *(f"{value:g}" for value in values)], [

@@ -1,22 +1,23 @@
 """`eventide ledger`: what a store has spent, what is left, and proof from its entries that no window is over.
 
-Only reads, so a publisher may go on meanwhile. Imports click; rich and `live` when the verb runs.
+Only reads, so a publisher may go on meanwhile. Imports click; `privacy` and `live` when the verb runs.
 """
 
 from __future__ import annotations
 
 import json
-import sys
-from contextlib import AbstractContextManager, closing, nullcontext
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
+
+from eventide.cli import GUARANTEE_VIOLATED
+from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
     from eventide.live.account import Account
     from eventide.live.store import Setting
 
-GUARANTEE_VIOLATED = 4
 WIDTH, HEIGHT = 72, 6  # of the plot, in characters
 
 
@@ -37,7 +38,7 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
     from eventide.live.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
-        with _waiting("reading every row"):
+        with naming("reading every row"):
             opened.verify()
         found = account(opened)
     if as_json:
@@ -48,19 +49,17 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
         ctx.exit(GUARANTEE_VIOLATED)
 
 
-def _waiting(doing: str) -> AbstractContextManager[Any]:
-    if not sys.stderr.isatty():
-        return nullcontext()
-    from rich.console import Console
+def _epsilon(nano: int) -> float:
+    from eventide.privacy.amounts import NANO
 
-    return Console(stderr=True).status(doing)
+    return nano / NANO
 
 
 def _print(found: Account) -> None:
     from eventide.cli.bars import bars
 
     setting = found.epochs[-1].setting
-    epsilon = max(epoch.setting.epsilon for epoch in found.epochs) / 1e9
+    epsilon = _epsilon(max(epoch.setting.epsilon for epoch in found.epochs))
     click.echo(found.guarantee)
     if found.next_step:
         click.echo(f"\nspent in the window of {setting.window} steps that ends at each step")
@@ -90,7 +89,7 @@ def _print_epochs(found: Account) -> None:
         waited = f", measured from {epoch.measured_from}" if epoch.measured_from > epoch.first_step else ""
         click.echo(
             f"  from step {epoch.first_step}: {setting.mechanism.get('name', 'a mechanism')}, epsilon "
-            f"{setting.epsilon / 1e9:g}, window {setting.window}, {len(setting.bins):,} bins, people "
+            f"{_epsilon(setting.epsilon):g}, window {setting.window}, {len(setting.bins):,} bins, people "
             f"{setting.people!r}{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
         )
     click.echo("")
@@ -99,13 +98,13 @@ def _print_epochs(found: Account) -> None:
 def _asked(setting: Setting) -> str:
     if setting.queries is None:
         return ""
-    return f", of it {setting.queries['epsilon'] / 1e9:g} for {len(setting.queries['queries'])} window queries"
+    return f", of it {_epsilon(setting.queries['epsilon']):g} for {len(setting.queries['queries'])} window queries"
 
 
 def _verdict(found: Account) -> list[str]:
     verification = found.verification
     if verification.holds:
-        fullest = f"; the fullest, {verification.worst / 1e9:g}, ends at step {verification.worst_end}"
+        fullest = f"; the fullest, {_epsilon(verification.worst):g}, ends at step {verification.worst_end}"
         return [
             f"Verified from the stored charges of {found.next_step} steps: no window was over epsilon"
             + (fullest if verification.worst else "")

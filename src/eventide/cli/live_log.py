@@ -37,5 +37,6 @@ class _Json(logging.Formatter):
 
 class _Sentence(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
+        sentence = f"{record.levelname.capitalize()}: {record.getMessage()}"
         said = ", ".join(f"{name} {value}" for name, value in getattr(record, "fields", {}).items())
-        return f"{record.levelname.capitalize()}: {record.getMessage()} ({said})"
+        return f"{sentence} ({said})" if said else sentence

@@ -1,6 +1,7 @@
 """`eventide plan`: which slots of time answer window queries best, and how precisely, before anything is spent.
 
-Reads a file of queries and no data. Imports click; `windows` when the verb runs.
+Reads a file of queries and no data. Imports click and `errors`; `privacy` and `windows` when the verb
+runs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.windows.plans import Plan
@@ -50,6 +53,8 @@ def command(
 
 def document(plan: Plan) -> dict[str, Any]:
     """All that is known about a plan."""
+    from eventide.privacy.amounts import NANO
+
     queries = [
         {
             "name": query.name,
@@ -67,8 +72,8 @@ def document(plan: Plan) -> dict[str, Any]:
         "workload_error": plan.workload_error,
         "queries": queries,
         "levels": [
-            {"slots": int((budget > 0).sum()), "smallest": int(budget.min()) / 1e9, "largest": int(budget.max()) / 1e9}
-            for _, budget in plan.scheme.partitions
+            {"slots": int((slots > 0).sum()), "smallest": int(slots.min()) / NANO, "largest": int(slots.max()) / NANO}
+            for _, slots in plan.scheme.partitions
         ],
         "workload_error_of_planners": plan.compare(),
         "guarantee": str(plan.guarantee),
@@ -76,8 +81,6 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def _draw(plan: Plan, out: Path) -> None:
-    from eventide.errors import InputError
-
     try:
         plan.plot().savefig(out)
     except (OSError, ValueError) as problem:

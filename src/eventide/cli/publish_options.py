@@ -76,8 +76,8 @@ _OPTIONS = [
         help="How many consecutive steps are protected together, or a duration such as 24h.  [1 with --queries]",
     ),
     click.option("--step", metavar="DURATION", help="How long a step is, such as 10min, 1h or 1d."),
-    click.option("--start", metavar="ISO", help="When the first step begins.  [default: taken from the data]"),
-    click.option("--until", metavar="ISO", help="When the last step ends.  [default: taken from the data]"),
+    click.option("--start", metavar="ISO", help="When the first step begins.  [default: from the data; live: today]"),
+    click.option("--until", metavar="ISO", help="When the last step ends.  [default: from the data; live: never]"),
     click.option("--zone", default="UTC", show_default=True, metavar="NAME", help="Time zone of days and plain times."),
     click.option(
         "--bins", metavar="FILE_OR_N", help="All bins: a file with one name a line, a number, or a range such as 1..24."
@@ -106,15 +106,20 @@ _OPTIONS = [
         default="truncate",
         show_default=True,
         metavar="NAME",
-        help="What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, or none (the mechanism's "
-        "own).",
+        help="What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat "
+        "(as measured), or none (the mechanism's own).",
     ),
     click.option("--people", default="everybody", show_default=True, metavar="NAME", help="Whose events these are."),
     click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there."),
     click.option("--new-epoch", is_flag=True, help="Accept another setting; nothing is measured for a window."),
     click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds."),
     click.option("--after-restore", is_flag=True, help="The store is a backup: count the last window as spent."),
-    click.option("--out", metavar="PATH", help="A .jsonl, .csv or .parquet file.  [default: standard output]"),
+    click.option(
+        "--out",
+        metavar="PATH",
+        help="A .jsonl, .csv or .parquet file, - for standard output, nats://host:port/STREAM?subject=NAME or "
+        "kafka://host:port/topic.  [default: -]",
+    ),
     click.option(
         "--layout",
         type=click.Choice(["wide", "long"]),

@@ -7,6 +7,7 @@ Options that do not fit together are refused here, before anything is published.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from fractions import Fraction
 
 from eventide.cli.publish_options import Options
@@ -17,6 +18,7 @@ from eventide.live.feed import Feed
 from eventide.live.open_feed import open_feed
 from eventide.live.open_store import open_store
 from eventide.live.questions import Questions
+from eventide.live.store import Store, StoreMissing
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import NANO, nano
@@ -141,12 +143,19 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
 
 def _start_in_store(options: Options) -> str | None:
     """Where a live source that names no start began when its store was made."""
-    if not options.live or options.store is None:
+    if not options.live:
         return None
-    try:
-        store = open_store(options.store, read_only=True)
-    except InputError:  # there is none yet, and whatever else is wrong shows when it is to be written
-        return None
-    with contextlib.closing(store):
-        epochs = store.epochs()
+    with stored(options) as store:
+        epochs = [] if store is None else store.epochs()
     return epochs[-1].setting.steps.get("start") if epochs else None
+
+
+@contextlib.contextmanager
+def stored(options: Options) -> Iterator[Store | None]:
+    """The store as a reader sees it; None where there is none yet."""
+    try:
+        store = None if options.store is None else open_store(options.store, read_only=True)
+    except StoreMissing:
+        store = None
+    with contextlib.closing(store) if store else contextlib.nullcontext():
+        yield store

@@ -15,14 +15,17 @@ from typing import Any
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import build, build_questions
+from eventide.cli.publish_source import build, build_questions, stored
 from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
 from eventide.live.fitness import check_fit
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
+from eventide.live.publisher_setting import setting_of
+from eventide.live.setting_changes import epoch_for
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.whole_file import WholeFile
+from eventide.live.store import Setting
 
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
@@ -36,7 +39,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     if options.dry_run:
         with Publisher(feed, mechanism, questions=questions) as publisher:
             report = described(options, publisher) | predicted(publisher) | {"steps": steps}
-        return report, [summary(report)]
+            setting = setting_of(mechanism, feed, options.people, questions)
+        return report | {"next_step": _next_step(options, setting)}, [summary(report)]
     with (
         _terminated() as terminated,
         logging_to_stderr(options.log),
@@ -63,6 +67,15 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     }
     report |= {} if counters is None else {"operators_only": counters}
     return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
+
+
+def _next_step(options: Options, setting: Setting) -> int:
+    """Where the store of a dry run stands; a setting that it would refuse is refused now."""
+    with stored(options) as store:
+        if store is None:
+            return 0
+        epoch_for(store, setting, new_epoch=options.new_epoch)
+        return store.next_step()
 
 
 def _try_out(options: Options, bins: tuple[str, ...]) -> None:

@@ -193,7 +193,9 @@ def shortened(name: str) -> str:
 def percent(part: float) -> str:
     """A part of a whole.
 
-    >>> percent(0.375)
-    '38 %'
+    >>> percent(0.375), percent(0.0042), percent(0.0001), percent(0)
+    ('38 %', '0.4 %', 'below 0.1 %', '0 %')
     """
-    return f"{100 * part:.0f} %"
+    if 0 < part < 0.001:
+        return "below 0.1 %"
+    return f"{100 * part:.1f} %" if 0 < part < 0.01 else f"{100 * part:.0f} %"

@@ -105,7 +105,7 @@ class SequenceReader:
 
     def _look(self) -> Look:
         with closing(NatsConnection(parse_address(self._address))) as connection:
-            found: Look = connection.wait(look(connection))
+            found: Look = connection.ask(look(connection))
             return found
 
     def _batch(self, messages: list[Message]) -> Any:

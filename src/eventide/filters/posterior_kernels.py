@@ -58,6 +58,7 @@ class Rows(NamedTuple):
     cells: Ints  # how many hold all but a negligible part of the posterior; it is 0 in the others
     looks: Ints
     since: Ints  # steps since the last look
+    untaught: Floats  # steps that the usual values have not learned from yet
 
 
 class Common(NamedTuple):
@@ -80,7 +81,7 @@ class Looks(NamedTuple):
     table: Ints
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def take_looks(
     grid: Grid,
     rows: Rows,
@@ -125,7 +126,8 @@ def take_looks(
                 *(look, scale, steps, telling),
                 *(rows.mean[row], rows.variance[row], rows.bank_own[row], rows.pace[row]),
             )
-            counts = math.sqrt(steps) * telling
+            waiting = rows.untaught[row] + steps
+            counts, rows.untaught[row] = math.sqrt(waiting) * telling, waiting * (1 - telling)
         reweigh(rows.log_weight[row], FORGETTING * telling, total)
         believe(rows.log_weight[row], common.belief[row // bins], rows.weight[row])
         believe(np.log(rows.bank_own[row]), common.bank_belief[row // bins], rows.bank_weight[row])
@@ -139,19 +141,27 @@ def take_looks(
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def read_rows(
-    grid: Grid, rows: Rows, common: Common, tail: float, target: float, quantiles: Floats, grid_share: Floats
+    grid: Grid,
+    rows: Rows,
+    common: Common,
+    tail: float,
+    target: float,
+    quantiles: Floats,
+    grid_share: Floats,
+    begin: int,
+    end: int,
 ) -> None:
-    """Low end, median and high end of every row, `(3, rows)`, with `tail` outside of each end; 0 before a look.
+    """Low end, median and high end of the rows from `begin` to `end`, into `(3, rows)`; 0 before a look.
 
-    `target` is the standard normal's high end. `grid_share` is how much say the grid has against the scalar bank: less
-    where its cells are coarse next to what is known.
+    So much as `tail` is outside of each end, where a standard normal has `target`. `grid_share` is how much say the
+    grid has against the scalar bank: less where its cells are coarse next to what is known.
     """
     bins = len(rows.looks) // len(common.usual)
     faithful, kept, deviation = np.empty(MODELS), np.empty(MODELS, np.float32), np.empty(PACES)
     steps = -1
-    for row in range(len(rows.looks)):
+    for row in range(begin, end):
         if rows.looks[row] == 0:
             continue
         if rows.since[row] != steps:
@@ -165,10 +175,10 @@ def read_rows(
         if share > GRID_ALONE:
             quantiles[0, row], quantiles[1, row], quantiles[2, row] = ends
             continue
-        for end in range(3):
-            place = (end - 1) * target
+        for which in range(3):
+            place = (which - 1) * target
             scalar = bank_quantile(mean, deviation, weight, centre + place * typical, place)
-            quantiles[end, row] = max(0.0, share * ends[end] + (1 - share) * scalar)
+            quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
 
 
 @njit(cache=True, error_model="numpy")

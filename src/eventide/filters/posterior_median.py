@@ -20,10 +20,11 @@ from eventide.filters.posterior_kernels import Common, Looks, Rows, read_rows, t
 from eventide.filters.posterior_look_kernels import drift_over
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
 from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
+from eventide.filters.side_by_side import in_slices
 from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
-PRIOR_LOOKS = 2.0  # what the prior counts for among the usual values of a bin, and among bins
+PRIOR_LOOKS = 2.0  # what the prior counts for among bins: that some bin is far up is as likely for many as for one
 SHARED_LOOKS = 30.0  # what the usual values of all bins together count for
 EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
@@ -77,6 +78,7 @@ class PosteriorMedian(Filter):
             cells=np.zeros(rows, np.int64),
             looks=np.zeros(rows, np.int64),
             since=np.zeros(rows, np.int64),
+            untaught=np.zeros(rows),
         )._asdict()
         self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
         self._belief: Floats = np.zeros((replicas, MODELS))
@@ -102,7 +104,11 @@ class PosteriorMedian(Filter):
             self._take(measured)
         quantiles, tail = np.zeros((3, len(self.grid_share))), (1 - self.coverage) / 2
         target = NormalDist().inv_cdf(1 - tail)
-        read_rows(self.grid, self.rows, self._common, tail, target, quantiles, self.grid_share)
+        rows, grid_share = self.rows, self.grid_share
+        in_slices(
+            len(grid_share),
+            lambda *part: read_rows(self.grid, rows, self._common, tail, target, quantiles, grid_share, *part),
+        )
         self.low, values, self.high = quantiles.reshape(3, *self.shape)
         return values
 
@@ -115,8 +121,14 @@ class PosteriorMedian(Filter):
             self._begin_sharing(values, scale, fresh)
         row = np.flatnonzero(fresh)
         passing, staying, table = self._drift(self._rows["since"][row])
-        looks = Looks(row, values.ravel()[row].astype(np.float64), scale.ravel()[row], table)
-        take_looks(self.grid, self.rows, self._common, looks, passing, staying, self.least_scale, self.most_scale)
+        look, noise = values.ravel()[row].astype(np.float64), scale.ravel()[row]
+
+        def take(begin: int, end: int) -> None:
+            part = slice(begin, end)
+            looks = Looks(row[part], look[part], noise[part], table[part])
+            take_looks(self.grid, self.rows, self._common, looks, passing, staying, self.least_scale, self.most_scale)
+
+        in_slices(len(row), take)
         if several:
             self._share(np.flatnonzero(fresh.any(axis=1)))
 
@@ -152,9 +164,9 @@ class PosteriorMedian(Filter):
         self._common = self._in_common()
 
     def _in_common(self) -> Common:
-        prior = PRIOR_LOOKS * self.grid.prior
-        usual, given = np.tile(prior, (self.shape[0], 1)), PRIOR_LOOKS
-        if self.shape[1] > 1:
+        prior, (replicas, bins) = PRIOR_LOOKS * self.grid.prior, self.shape
+        usual, given = np.tile(prior / bins, (replicas, 1)), PRIOR_LOOKS / bins
+        if bins > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
         return Common(
             usual.astype(np.float32), given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS

@@ -68,18 +68,22 @@ def mean_lesson(lesson: Array, learned: Floats) -> Floats:
 def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> Floats:
     """How counts are spread over cells, as first looks at many bins say: some rounds of expectation maximisation.
 
-    A row of `looks` is a value and a scale, seen in so many `bins`. The prior counts for `weight` bins.
+    A row of `looks` is a value and a scale, seen in so many `bins`. The prior counts for `weight` bins. A bin is judged
+    by what all others say: one far look among many would else be its own witness.
     """
     chance = np.empty((len(looks), len(grid.first)))
     ratio, average = np.empty(len(grid.first)), np.empty(len(grid.first))
     for row in range(len(looks)):
         cell_factors(grid.width, looks[row, 1], ratio, average)
         chance_of_look(grid.first, grid.width, ratio, average, looks[row, 0], looks[row, 1], chance[row])
-    spread = grid.prior.copy()
+    posterior = np.zeros_like(chance)
+    spread: Floats = weight * grid.prior
     for _ in range(ROUNDS):
-        found = weight * grid.prior
+        found: Floats = weight * grid.prior
         for row in range(len(looks)):
-            posterior = spread * chance[row]
-            found += bins[row] * posterior / posterior.sum()
-        spread = found / found.sum()
+            joint = (spread - posterior[row]) * chance[row]
+            posterior[row] = joint / joint.sum()
+            found += bins[row] * posterior[row]
+        spread = found
+    spread /= spread.sum()
     return spread

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -69,8 +69,8 @@ class Database(abc.ABC):
     def come_back(self) -> None:  # noqa: B027 - a file does not go away
         """Connect again after the connection was lost, or refuse after a while."""
 
-    def forget(self, *, erased: bool) -> None:  # noqa: B027
-        """Called after each commit of a step or of events: what was erased must not be read from a log for long."""
+    def forget(self, erased: Collection[str]) -> None:  # noqa: B027
+        """Called after each commit of a step or of events: what these tables have erased must not be found for long."""
 
     @abc.abstractmethod
     def close(self) -> None:

@@ -16,8 +16,8 @@ from eventide.errors import StateError, StoreError
 from eventide.live import faults
 from eventide.live.checked_rows import CheckedRows, Head, StoredStep, sealed
 from eventide.live.database import ConnectionLost, Database, WriterPlace
-from eventide.live.quarantine import first_measured, first_measured_after_loss
-from eventide.live.setting_changes import refuse_noise, refuse_other_setting, refuse_other_steps, setting_text
+from eventide.live.quarantine import first_measured_after_loss
+from eventide.live.setting_changes import epoch_for, refuse_noise
 from eventide.live.store import Approve, Commit, Epoch, Setting, Standing, Store
 from eventide.live.written_rows import WrittenRows
 from eventide.privacy.ledger import Entry
@@ -108,7 +108,7 @@ class DatabaseStore(Store):
             done=lambda: self._rows.head()[1:] == (row.step, row.chain),
         )
         writer.lock.note(self.name, commit.step)
-        self._database.forget(erased=self._erased)
+        self._database.forget(self._erased)
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
@@ -155,7 +155,7 @@ class DatabaseStore(Store):
             lambda _: self._write_kept(held, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
         )
         faults.passing("after-keep")
-        self._database.forget(erased=False)
+        self._database.forget(())
         return True
 
     def kept(self) -> list[tuple[int, bytes]]:
@@ -218,7 +218,9 @@ class DatabaseStore(Store):
                 self._rows.check_before_writing()
                 if not after_restore:
                     self._refuse_forgotten(lock)
-                epoch = self._epoch_for(setting, new_epoch=new_epoch)
+                epoch = epoch_for(self, setting, new_epoch=new_epoch)
+                if epoch.number == len(self.epochs()):
+                    self._written.new_epoch(epoch)
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
                 approve(standing.next_step)
@@ -248,24 +250,6 @@ class DatabaseStore(Store):
                 f"{self._database.place} ends at step {last} but had come to step {reached}: it was restored from a "
                 "backup, or its log is damaged; --after-restore goes on behind what was published"
             )
-
-    def _epoch_for(self, setting: Setting, *, new_epoch: bool) -> Epoch:
-        """The epoch to go on with: the last one, or a new one where that is wanted and needed."""
-        epochs = self.epochs()
-        if not epochs:
-            return self._begin_epoch(Epoch(0, 0, 0, setting))
-        refuse_other_steps(epochs[-1].setting, setting)
-        if setting_text(epochs[-1].setting) == setting_text(setting):
-            return epochs[-1]
-        next_step = self.next_step()
-        first = first_measured(epochs, self.entries(), next_step, setting.window)
-        if not new_epoch:
-            refuse_other_setting(epochs[-1].setting, setting, first)
-        return self._begin_epoch(Epoch(len(epochs), next_step, first, setting))
-
-    def _begin_epoch(self, epoch: Epoch) -> Epoch:
-        self._written.new_epoch(epoch)
-        return epoch
 
     def _standing(self, epoch: Epoch) -> Standing:
         """Where the epoch stands, from rows that were checked: the last window, and all since the last snapshot."""

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from eventide.errors import InputError, StoreError
+from eventide.errors import StoreError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink
 from eventide.live.store import Store
@@ -70,7 +70,7 @@ class Delivery:
             now = time.monotonic()
             give_up = now + LAST_PATIENCE if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
-                raise InputError(
+                raise StoreError(
                     f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
                     "others are in the store, and the same command delivers them when it works again"
                 )
@@ -106,7 +106,7 @@ class Delivery:
 
     def _failed(self, failure: OSError) -> None:
         if not self._store.durable:
-            raise InputError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
+            raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
         self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
         fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause}
         log.warning("sink failed", extra={"fields": fields})

@@ -14,7 +14,7 @@ from eventide.live.database_store import DatabaseStore
 from eventide.live.postgres_database import PostgresDatabase
 from eventide.live.sqlite_database import SqliteDatabase
 from eventide.live.sqlite_file import create, is_created, refusals, refuse_remains
-from eventide.live.store import Store
+from eventide.live.store import Store, StoreMissing
 
 
 def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = False) -> Store:
@@ -42,7 +42,7 @@ def _database(place: str | Path, *, for_tests: bool, read_only: bool) -> Databas
         path = Path(os.path.realpath(path))  # one lock for all names of a store
         if not path.exists():
             if read_only:
-                raise InputError(f"there is no store at {place}; `eventide publish --store {place}` makes one")
+                raise StoreMissing(f"there is no store at {place}; `eventide publish --store {place}` makes one")
             refuse_remains(path)
         if not read_only and not is_created(path):
             create(path, for_tests=for_tests)

@@ -9,7 +9,7 @@ its neighbours; psycopg when it connects.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +32,7 @@ class PostgresDatabase(Database):
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only = read_only
         self._in_transaction = self._writes = False
+        self._erased = {"kept", "plan", "snapshot"}  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
             self._connection = self._connected()
         try:
@@ -106,11 +107,13 @@ class PostgresDatabase(Database):
                 )
             time.sleep(PAUSE)
 
-    def forget(self, *, erased: bool) -> None:
-        """Let the server overwrite erased events."""
-        if erased:
-            with suppress(self._psycopg.Error):  # the next commit tries again
-                self._connection.execute("VACUUM kept")
+    def forget(self, erased: Collection[str]) -> None:
+        """Let the server overwrite what was erased."""
+        self._erased.update(erased)
+        with self.turn, suppress(self._psycopg.Error):  # the next commit tries again
+            if self._erased:
+                self._connection.execute(f"VACUUM {', '.join(sorted(self._erased))}")
+                self._erased.clear()
 
     def close(self) -> None:
         """End the session, which gives up the lock."""

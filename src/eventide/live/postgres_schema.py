@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
 from eventide.live.digests import digest
+from eventide.live.store import StoreMissing
 from eventide.live.store_tables import table_statements
 
 VERSION = 1
@@ -60,7 +61,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
     exists, migrations = found.fetchone()
     if exists is None:
         if read_only:
-            raise InputError(f"there is no store {schema} in this database; `eventide publish --store` makes one")
+            raise StoreMissing(f"there is no store {schema} in this database; `eventide publish --store` makes one")
         _make(connection, schema, for_tests=for_tests)
     elif migrations is None:
         raise StoreError(f"the schema {schema} is there but no store of eventide; choose another name behind the #")

@@ -13,7 +13,7 @@ from typing import Any
 from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
-from eventide.privacy.amounts import Amount, nano
+from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.noise import named
 from eventide.windows import plan
 from eventide.windows.answers import Answers
@@ -75,5 +75,5 @@ class Questions:
 
     def assumption(self, window: int) -> str:
         """What the guarantee says about their share."""
-        share, part = self.budget / 10**9, "" if window == 1 else f", one part in {window} of it at each step"
+        share, part = self.budget / NANO, "" if window == 1 else f", one part in {window} of it at each step"
         return f"epsilon {share:g} of that is for answers to window queries{part}"

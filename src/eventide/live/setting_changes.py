@@ -1,6 +1,6 @@
 """A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
 
-A refusal names every difference and a way out. May import `errors`, `privacy` and its neighbour `store`.
+A refusal names every difference and a way out. May import `errors`, `privacy` and its neighbours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.live.store import Setting
+from eventide.live.quarantine import first_measured
+from eventide.live.store import Epoch, Setting, Store
 from eventide.privacy.amounts import NANO
 
 LONGEST_SHOWN = 60  # characters of a value in a message
@@ -35,6 +36,21 @@ def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
             f"a store takes private noise only ({' or '.join(PRIVATE_NOISE)}), not {setting.noise!r}; "
             "a store made for tests takes any, and says NOT PRIVATE for ever"
         )
+
+
+def epoch_for(store: Store, setting: Setting, *, new_epoch: bool) -> Epoch:
+    """The epoch to go on with: the last one, or one to be begun where the store is empty or a new one is wanted."""
+    epochs = store.epochs()
+    if not epochs:
+        return Epoch(0, 0, 0, setting)
+    refuse_other_steps(epochs[-1].setting, setting)
+    if setting_text(epochs[-1].setting) == setting_text(setting):
+        return epochs[-1]
+    next_step = store.next_step()
+    first = first_measured(epochs, store.entries(), next_step, setting.window)
+    if not new_epoch:
+        refuse_other_setting(epochs[-1].setting, setting, first)
+    return Epoch(len(epochs), next_step, first, setting)
 
 
 def refuse_other_steps(stored: Setting, wanted: Setting) -> None:

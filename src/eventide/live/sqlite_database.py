@@ -8,7 +8,7 @@ neighbours.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,9 +65,9 @@ class SqliteDatabase(Database):
         found = [text for (text,) in self.all("PRAGMA integrity_check") if text != "ok"]
         return found[0] if found else None
 
-    def forget(self, *, erased: bool) -> None:
+    def forget(self, erased: Collection[str]) -> None:
         """Empty the log of what was erased, unless a reader is in it; then the next commit does."""
-        self._erased = self._erased or erased
+        self._erased = self._erased or bool(erased)
         if self._erased and time.monotonic() - self._log_cut_at >= CUT_LOG_EVERY:
             with self.turn, refusals(self._path):
                 self._connection.execute("PRAGMA busy_timeout = 0")

@@ -6,7 +6,7 @@ bytes. Only one writer holds a store: each commit checks the fence that the writ
 taken over can commit nothing.
 
 When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
-before: `measured_from` is the first step at which the mechanism may look again. Imports `privacy` and `feed`.
+before: `measured_from` is the first step at which the mechanism may look again. Imports `errors`, `privacy` and `feed`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import abc
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from eventide.errors import InputError
 from eventide.live.feed import Position
 from eventide.privacy.ledger import Entry
 
 
+class StoreMissing(InputError):
+    """There is no store where one was to be read."""
+
+
 class Setting(NamedTuple):
-    """What a store was made for. A change of epsilon, window, bins, mechanism, queries or people is a new
-    epoch."""
+    """What a store was made for. A change of epsilon, window, bins, mechanism, queries or people is a new epoch."""
 
     people: str
     mechanism: dict[str, Any]  # registry name and parameters, as a saved state describes them
@@ -99,7 +103,8 @@ class Epoch(NamedTuple):
 Approve = Callable[[int], None]
 """Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was.
 
-Asked again where the store's server went away meanwhile."""
+Asked again where the store's server went away meanwhile.
+"""
 
 
 class Store(abc.ABC):

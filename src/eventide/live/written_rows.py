@@ -18,8 +18,8 @@ class WrittenRows:
     def __init__(self, database: Database) -> None:
         self._change, self._change_each = database.change, database.change_each
 
-    def step(self, row: StoredStep, commit: Commit, window: int) -> bool:
-        """Write a step and move the head to it; whether anything raw was erased."""
+    def step(self, row: StoredStep, commit: Commit, window: int) -> list[str]:
+        """Write a step and move the head to it; the tables in which anything raw was erased."""
         self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
         self._change("UPDATE head SET step = ?, chain = ?", row.step, row.chain)
         if commit.snapshot is not None:
@@ -30,9 +30,10 @@ class WrittenRows:
             )
         if commit.plan is not None:
             self._plan(row.step, commit.plan)
-        erased = self._change("DELETE FROM kept WHERE step <= ?", row.step)
+        kept = self._change("DELETE FROM kept WHERE step <= ?", row.step)
         self._change("DELETE FROM batch WHERE step < ?", row.step - window)
-        return erased > 0 or commit.snapshot is not None or commit.plan is not None
+        erased = {"kept": kept > 0, "plan": commit.plan is not None, "snapshot": commit.snapshot is not None}
+        return [table for table, changed in erased.items() if changed]
 
     def _plan(self, step: int, plan: PlanStep) -> None:
         """Keep what a step left of the plan; open slots of before are erased, and behind a snapshot all the rest."""

@@ -36,10 +36,7 @@ from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 
 LARGEST_SENSITIVITY = 10**6
-LONGEST_WINDOW = 10**9
-
-
-_DOOR = ("release", "checked", "_step", "_report")
+_DOOR = ("release", "checked", "_step", "_report")  # the way of true counts to a release: no mechanism replaces it
 
 
 class Common(TypedDict, total=False):
@@ -78,13 +75,9 @@ class Mechanism(Stateful, abc.ABC):
     ) -> None:
         self.total = nano(epsilon)
         self.window = positive_integer(window, "window")
-        if self.window > LONGEST_WINDOW:
-            raise InputError(f"window is {window}; it can be {LONGEST_WINDOW} steps at most")
         self._names = None if isinstance(bins, int | np.integer) else _names(bins)
         self.size = positive_integer(bins, "bins") if self._names is None else len(self._names)  # type: ignore[arg-type]
-        self.sensitivity = positive_integer(sensitivity, "sensitivity")
-        if self.sensitivity > LARGEST_SENSITIVITY:
-            raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
+        self.sensitivity = positive_integer(sensitivity, "sensitivity", LARGEST_SENSITIVITY)
         self.replicas = positive_integer(replicas, "replicas")
         self.filter = by_name(filter) if isinstance(filter, str) else filter
         if not isinstance(self.filter, Filter | None):

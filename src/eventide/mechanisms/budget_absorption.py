@@ -33,11 +33,10 @@ class BudgetAbsorption(DissimilarityMechanism):
     Departures: amounts are whole nano-epsilon, rounded down. The distance is the integer L1 sum instead of the mean,
     which is the same test. The first step always looks; its distance (to zeros) is charged like any other. Silent
     steps draw nothing, and what their distances do not use is never given to looks. Behind a filter the distance is
-    taken to the last release, rounded. With
-    groups and accounting="moving" one clock serves all groups, since budgets of their own overspend on people who move
-    between them; a change in a few bins is then still not averaged away by many calm ones, and calm groups are still
-    spared the new noise. Pan-privacy as published gives away the exact number of events after an intrusion;
-    `DissimilarityMechanism` has the repair.
+    taken to the last release, rounded. With groups and accounting="moving" one clock serves all groups, since budgets
+    of their own overspend on people who move between them; a change in a few bins is then still not averaged away by
+    many calm ones, and calm groups are still spared the new noise. Pan-privacy as published gives away the exact number
+    of events after an intrusion; `DissimilarityMechanism` has the repair.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.

@@ -22,8 +22,8 @@ class BudgetDistribution(DissimilarityMechanism):
     only for those who stay in one. With pan_private also against those who see the memory between two events: once and
     unannounced ("single"), or whenever it is announced ("announced").
 
-    Epsilon: epsilon / (2w) to the distance of each step; epsilon / 2 to looks, each half of what is left of it.
-    With pan_private="single", epsilon / 3 to looks and epsilon / 6 kept free for the intrusion.
+    Epsilon: epsilon / (2w) to the distance of each step; epsilon / 2 to looks, each half of what is left of it. With
+    pan_private="single", epsilon / 3 to looks and epsilon / 6 kept free for the intrusion.
 
     Cost: O(d) a step, O(w + d) memory.
 
@@ -31,11 +31,11 @@ class BudgetDistribution(DissimilarityMechanism):
 
     Departures: amounts are whole nano-epsilon, rounded down, and a look that would get none repeats. The distance is
     the integer L1 sum instead of the mean, which is the same test. The first step always looks; its distance (to zeros)
-    is charged like any other. Behind a filter the distance is taken to the last release, rounded. With
-    groups and accounting="moving" one clock serves all groups, since budgets of their own overspend on people who move
-    between them; a change in a few bins is then still not averaged away by many calm ones, and calm groups are still
-    spared the new noise. Pan-privacy as published comes to 7/6 of epsilon and gives away the exact number of events
-    after an intrusion; `DissimilarityMechanism` has both repairs.
+    is charged like any other. Behind a filter the distance is taken to the last release, rounded. With groups and
+    accounting="moving" one clock serves all groups, since budgets of their own overspend on people who move between
+    them; a change in a few bins is then still not averaged away by many calm ones, and calm groups are still spared the
+    new noise. Pan-privacy as published comes to 7/6 of epsilon and gives away the exact number of events after an
+    intrusion; `DissimilarityMechanism` has both repairs.
 
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.

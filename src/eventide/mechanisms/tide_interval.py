@@ -14,19 +14,22 @@ from eventide.mechanisms.tide_kernels import Intervals, predicted_errors
 from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
-GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
+GROWTH, GROWTH_ALONE = 4, 16  # the most that a wait grows from one look to the next, of several bins and of one
 PATIENCE = 10  # in the first window a wait is this part of the steps so far, so that the first burst is not missed
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it need not be watched for its first burst
 
 
 class Interval(Stateful):
-    """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window."""
+    """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
+
+    If `watchful`, waits are short in the first window of a stream that does not begin clearly above the noise.
+    """
 
     state = ("length", "_last", "_errors", "_clear")
 
-    def __init__(self, replicas: int, window: int, least_scale: float) -> None:
-        self.window, self.least_scale = window, least_scale
+    def __init__(self, replicas: int, window: int, least_scale: float, watchful: bool = True) -> None:
+        self.window, self.least_scale, self.watchful = window, least_scale, watchful
         self.steps: Ints = np.array([*(2**power for power in range((window - 1).bit_length())), window])
         waited: Floats = self.steps.astype(np.float64)
         rate = JUMP[:, None]
@@ -50,8 +53,8 @@ class Interval(Stateful):
         level = values.mean(axis=1, keepdims=True)
         self._clear = np.where(looks & (self._last == NEVER), level > CLEAR_LEVEL * self.least_scale, self._clear)
         self._last = np.where(looks, step, self._last)
-        longest = np.where(due, GROWTH, 1) * self.length
-        if step < self.window:
+        longest = np.where(due, GROWTH_ALONE if values.shape[1] == 1 else GROWTH, 1) * self.length
+        if step < self.window and self.watchful:
             longest = np.where(self._clear, longest, np.minimum(longest, max(1, step // PATIENCE)))
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)

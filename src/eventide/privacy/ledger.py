@@ -17,6 +17,8 @@ from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.state import Stateful
 
+MOST = 10**9  # steps, bins or replicas: no machine holds arrays of more
+
 
 class Entry(NamedTuple):
     """One line of a ledger's record: a point of a step, or a span of a lane that opens or closes at it."""
@@ -284,8 +286,10 @@ class WindowLedger(Stateful):
         return shown if self.replicas > 1 else shown[0] if shown.ndim > 1 else float(shown[0])
 
 
-def positive_integer(value: int, name: str) -> int:
-    """`value` as a plain int of at least 1, or a refusal that names it."""
+def positive_integer(value: int, name: str, most: int = MOST) -> int:
+    """`value` as a plain int from 1 to `most`, or a refusal that names it."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 1:
         raise InputError(f"{name} is {value!r}; it must be a whole number of at least 1")
+    if value > most:
+        raise InputError(f"{name} can be {most:,} at most; choose a smaller number")
     return int(value)

@@ -74,7 +74,9 @@ class LiveStream:
         self.publisher = Publisher(self.feed, settings.build(), store, people=people, questions=questions, **told)
         self.board.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
-        self._spending = self._spent_so_far()
+        self._find_epoch()
+        self._spending = Spending(settings.window)
+        self._count(self._spending, self._epoch.first_step, self.board.last)
         self._spending_lock = threading.Lock()
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
 
@@ -137,14 +139,12 @@ class LiveStream:
             self.feed.begun.set()
             self.feed.end()
 
-    def _spent_so_far(self) -> Spending:
+    def _find_epoch(self) -> None:
+        """Learn from the store in which epoch it is, and since when releases and answers are as they are now."""
         epochs = self._stored.epochs()
         self._epoch = epochs[-1]
         self._first_step = _first_like_the_last(epochs, lambda setting: setting.bins)
         self.answered_from = _first_like_the_last(epochs, lambda setting: (setting.bins, setting.queries))
-        spending = Spending(self.settings.window)
-        self._count(spending, self._epoch.first_step, self.board.last)
-        return spending
 
     def _count(self, spending: Spending, first: int, last: int) -> None:
         entries = itertools.groupby(self._stored.entries(first), lambda entry: entry.step)

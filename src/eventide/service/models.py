@@ -200,4 +200,4 @@ class ReceiptAnswer(BaseModel):
 class HealthAnswer(BaseModel):
     """Whether the service is there."""
 
-    status: Literal["ok", "failed"]
+    status: Literal["ok"]

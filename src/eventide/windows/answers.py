@@ -23,7 +23,7 @@ from eventide.privacy.noise import Source, source
 from eventide.windows.due import Answer, Due
 from eventide.windows.plans import Plan, guarantee
 from eventide.windows.stream import Bins, Stream, push
-from eventide.windows.workload import Query
+from eventide.windows.workload import LONGEST, Query
 
 AT_ONCE = 1 << 16  # ticks that a ledger passes over together
 
@@ -63,13 +63,11 @@ class Run:
         refine: bool = False,
         tick: int = 0,
     ) -> None:
-        self.sensitivity = positive_integer(sensitivity, "sensitivity")
-        if self.sensitivity > LARGEST_SENSITIVITY:
-            raise InputError(f"sensitivity is {sensitivity}; it can be {LARGEST_SENSITIVITY} at most")
+        self.sensitivity = positive_integer(sensitivity, "sensitivity", LARGEST_SENSITIVITY)
         total = sum(plan.budget for plan in plans.values())
         self.ledger = WindowLedger(Fraction(total, NANO), window, replicas)
         if tick:
-            plans = {name: plan.at(positive_integer(tick, "tick")) for name, plan in plans.items()}
+            plans = {name: plan.at(positive_integer(tick, "tick", LONGEST)) for name, plan in plans.items()}
         for first in range(0, tick, AT_ONCE):
             self.ledger.charge_each(np.zeros(min(AT_ONCE, tick - first), dtype=np.int64))
         self._streams = {

@@ -17,6 +17,7 @@ from eventide.display.images import new_picture, paint, plain
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
 from eventide.windows.composition import composition
+from eventide.windows.explain import value_range
 from eventide.windows.plans import Plan
 from eventide.windows.workload import Query
 
@@ -72,7 +73,7 @@ def _draw_slots(axes: Any, plan: Plan, query: Query, begin: int) -> None:
         bars = list(zip(starts.tolist(), (stops - starts).tolist(), strict=True))
         axes.broken_barh(bars, (level - 0.4, 0.8), facecolors=faces, edgecolors="white", linewidth=0.5)
         if len(budgets):
-            share = f"epsilon {_range(budgets / NANO)}"
+            share = f"epsilon {value_range(budgets / NANO, '.3g')}"
             axes.annotate(share, (1.01, level), xycoords=("axes fraction", "data"), va="center", fontsize=8)
     axes.axvspan(begin, end, color=WINDOW, alpha=0.12, zorder=0)
     axes.set_yticks(range(len(plan.scheme.partitions)))
@@ -132,8 +133,3 @@ def _visible(plan: Plan, low: int, high: int) -> list[tuple[Any, Any, Any]]:
             f"more than {MOST_BARS:,} slots lie around this window; draw one of a query with shorter windows"
         )
     return levels
-
-
-def _range(values: Any) -> str:
-    low, high = f"{values.min():.3g}", f"{values.max():.3g}"
-    return low if low == high else f"{low} to {high}"

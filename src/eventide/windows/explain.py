@@ -41,7 +41,7 @@ def _levels(plan: Plan) -> list[str]:
     for level in np.unique(slots.level)[::-1].tolist():
         of_level = slots[np.flatnonzero(slots.level == level)]
         ticks, budget = of_level.end - of_level.begin, of_level.budget / NANO
-        rows.append((str(level), f"{len(of_level):,}", _range(ticks, ",.0f"), _range(budget, ".4g")))
+        rows.append((str(level), f"{len(of_level):,}", value_range(ticks, ",.0f"), value_range(budget, ".4g")))
     return _table(rows)
 
 
@@ -62,7 +62,8 @@ def _comparison(plan: Plan) -> list[str]:
     return _table(rows)
 
 
-def _range(values: Array, form: str) -> str:
+def value_range(values: Array, form: str) -> str:
+    """The least and the largest value in words; one of them where they look the same."""
     low, high = f"{values.min():{form}}", f"{values.max():{form}}"
     return low if low == high else f"{low} to {high}"
 

@@ -1,7 +1,7 @@
 """One stream of counts under one plan: the door through which its ticks go in and answers come out.
 
 True counts are checked, handed to the meter and forgotten; what comes back are the noisy sums of slots that ended.
-Imports numpy, eventide.errors, eventide.arrays, eventide.privacy, eventide.streams.bins, plans and epochs.
+Imports numpy, `arrays`, `errors`, `privacy`, `streams`, `mechanisms` and its neighbours.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eventide.arrays import LARGEST_COUNT, Array, Ints
+from eventide.arrays import Array, Ints
 from eventide.errors import InputError, StateError
+from eventide.mechanisms.base import whole_counts
 from eventide.privacy.amounts import NANO, SMALLEST
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter, SlotSteps, sum_slots
@@ -97,23 +98,12 @@ class Stream(Stateful):
 
     def checked(self, counts: Any) -> Ints:
         """Counts of several ticks as an array `(ticks, d)`, or a refusal that shows none of them."""
-        try:
-            array = np.asarray(counts)
-        except ValueError:
-            array = np.asarray(None)
-        size = self.meter.shape[1]
-        if self.bins is None and array.ndim == 1:
-            array = array[:, None]
-        if array.ndim != 2 or array.shape[1] != size:
+        whole, size = whole_counts(counts), self.meter.shape[1]
+        if self.bins is None and whole.ndim == 1:
+            whole = whole[:, None]
+        if whole.ndim != 2 or whole.shape[1] != size:
             what = "one number for each tick" if self.bins is None else f"a row of {size} numbers for each tick"
             raise InputError(f"counts do not have the shape of this stream; give {what}, 0 included")
-        if array.dtype.kind not in "iuf" and array.size:
-            raise InputError("counts must be numbers")
-        if array.size and not (array.min() >= 0 and array.max() <= LARGEST_COUNT):
-            raise InputError("counts must lie between 0 and 2^53")
-        whole = array.astype(np.int64)
-        if (whole != array).any():
-            raise InputError("counts must be whole numbers; round them before publishing")
         if len(whole) > self._epoch.ticks_left:
             raise StateError(
                 f"the plan ends after {self._epoch.ticks_left:,} more ticks; push those, then replan, or plan without "
