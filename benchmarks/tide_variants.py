@@ -65,11 +65,9 @@ def forgetting() -> AbstractContextManager[None]:
     return changed(posterior_median, "take_looks", take)
 
 
-@contextmanager
-def every_step() -> Iterator[None]:
+def every_step() -> AbstractContextManager[None]:
     """A look at every step."""
-    with changed(tide_interval, "GROWTH", 1), changed(tide_interval, "GROWTH_ALONE", 1):
-        yield
+    return changed(tide_interval, "GROWTH", 1)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -82,6 +80,6 @@ VARIANTS: dict[str, Variant] = {
     "a look at every step": every_step,
     "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
     "no patience in the first window": constants(tide_interval, "PATIENCE", 1),
-    "first look gets a third": constants(tide, "FIRST_SHARE", 3),
+    "first look gets half": constants(tide, "FIRST_SHARE", 2),
     "nothing watched between looks": constants(tide, "MOST_WATCHED", 0),
 }

@@ -17,7 +17,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     town = build_city(people=2000, days=2, steps_per_day=48)
-    published = [publish_city(town, name, epsilon=1.0, window=48) for name in ("ba", "uniform", "sample")]
+    published = [publish_city(town, name, epsilon=1.0, window=48) for name in ("tide", "uniform", "sample")]
     file = tmp_path_factory.mktemp("page") / "city.html"
     file.write_text(build_page(town, published, epsilon=1.0, window=48), encoding="utf-8")
     return file.as_uri()
@@ -36,7 +36,8 @@ def background(page):
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_every_chart_is_drawn_and_fits_the_screen(opened, screen, scheme, tmp_path):
     page = opened(color_scheme=scheme, **screen)
-    assert page.locator("#series .scatterlayer path.js-line").count() == 2
+    assert page.locator("#series .scatterlayer path.js-fill").count() == 1  # the band
+    assert page.locator("#series .scatterlayer path.js-line").count() == 4
     assert page.locator("#heat-true .heatmaplayer image").count() == 1
     assert page.locator("#heat-private .heatmaplayer image").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= screen["viewport"]["width"]
@@ -46,9 +47,10 @@ def test_every_chart_is_drawn_and_fits_the_screen(opened, screen, scheme, tmp_pa
 
 def test_choosing_a_place_or_a_mechanism_draws_other_lines(opened):
     page = opened(**DESKTOP)
-    private_line = page.locator("#series .scatterlayer path.js-line").nth(1)
+    private_line = page.locator("#series .scatterlayer path.js-line").last
     first = private_line.get_attribute("d")
     page.get_by_role("button", name="Uniform").click()
+    assert page.locator("#series .scatterlayer path.js-fill").count() == 0
     second = private_line.get_attribute("d")
     page.get_by_label("Place").select_option("The whole city")
     third = private_line.get_attribute("d")

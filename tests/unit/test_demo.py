@@ -84,13 +84,22 @@ def test_the_page_holds_true_and_private_numbers(town, published, page):
     data = data_of(page)
     assert data["counts"] == town.counts.tolist()
     assert [mechanism["values"] for mechanism in data["mechanisms"]] == [one.values.tolist() for one in published]
+    assert all(mechanism["low"] is None for mechanism in data["mechanisms"])
     assert "{{" not in own_part(page)
+
+
+def test_the_page_holds_the_interval_where_there_is_one(town):
+    tide = publish_city(town, "tide", epsilon=1.0, window=24)
+    (drawn,) = data_of(build_page(town, [tide], epsilon=1.0, window=24))["mechanisms"]
+    assert np.array_equal(drawn["low"], np.rint(tide.low))
+    assert np.array_equal(drawn["high"], np.rint(tide.high))
+    assert (np.array(drawn["low"]) <= drawn["values"]).all()
 
 
 def test_the_command_prints_a_table_and_writes_the_page(tmp_path):
     result = CliRunner().invoke(command, ["--out", str(tmp_path / "city.html")], catch_exceptions=False)
     assert "differential privacy with epsilon 1" in " ".join(result.output.split())
-    assert {"Budget absorption", "Uniform", "Sample"} <= set(re.findall(r"│ (\w[\w ]*?) +│", result.output))
+    assert {"Tide", "Budget absorption", "Uniform", "Sample"} <= set(re.findall(r"│ (\w[\w ]*?) +│", result.output))
     assert (tmp_path / "city.html").stat().st_size > 10**6
 
 
@@ -98,7 +107,7 @@ def test_json_is_one_document(tmp_path):
     result = CliRunner().invoke(command, ["--json", "--out", str(tmp_path / "city.html")], catch_exceptions=False)
     document = json.loads(result.stdout)
     assert document["synthetic"] is True
-    assert [one["mechanism"] for one in document["mechanisms"]] == ["ba", "uniform", "sample"]
+    assert [one["mechanism"] for one in document["mechanisms"]] == ["tide", "ba", "uniform", "sample"]
     assert all(one["worst_window"] <= document["epsilon"] for one in document["mechanisms"])
 
 

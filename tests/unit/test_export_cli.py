@@ -6,12 +6,15 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from eventide.cli import main
 from eventide.live.open_store import open_store
 from eventide.live.store import Commit, Setting
+from eventide.streams.release_lines import ReleaseLine
+from eventide.streams.total_formats import totals
 
 BINS = ("north", "south", "west")
 SETTING = Setting("riders", {"name": "ba"}, 10**9, 4, 1, BINS, {"step": "10min"}, "secure")
@@ -96,6 +99,15 @@ def test_totals_add_up_and_so_do_their_errors(run):
     assert [row[2:4] for row in lines[2:]] == [["all", "13"], ["the north", "5"], ["all", "13.5"], ["the north", "5"]]
     errors = [math.sqrt(2 * (4 + 4 + 0.25)), math.sqrt(8)]
     assert [float(row[4]) for row in lines[2:]] == pytest.approx(errors * 2)
+
+
+def test_errors_of_totals_come_from_the_intervals_where_there_are_any():
+    """Nine tenths of a normal distribution lie within 1.645 deviations."""
+    random = np.random.default_rng(1)
+    known = np.array([3.0, 0.0, 40.0])
+    low, high = np.quantile(random.normal(100, known, (200_000, 3)), [0.05, 0.95], axis=0)
+    release = ReleaseLine(0, True, np.full(3, 100.0), np.full(3, 9000.0), low, high)
+    assert totals(release, [np.array([0, 2]), np.array([1])]).scale == pytest.approx([np.hypot(3, 40), 0], rel=0.01)
 
 
 def test_totals_from_a_csv_of_groups_as_json_lines(run):

@@ -30,7 +30,7 @@ def run():
 
 
 def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
-    """The figures of a run, in which as many bins are covered as budget is unused."""
+    """The figures of a run, whose intervals reach 5 to both sides of what is released."""
     truth, released, fresh, unused = run
     tally = Tally(tuple(metrics), truth, released.shape[1], epsilon, window, options)
     for begin in range(0, truth.shape[1], block):
@@ -42,7 +42,7 @@ def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
                 np.moveaxis(released[:, :, steps], 2, 0),
                 np.moveaxis(fresh[:, :, steps], 2, 0),
                 np.moveaxis(unused[:, :, steps], 2, 0),
-                np.moveaxis(unused[:, :, steps], 2, 0),
+                np.moveaxis([released[:, :, steps] - 5, released[:, :, steps] + 5], 3, 0),
             )
         )
     return tally.figures()
@@ -85,10 +85,16 @@ def test_the_sanity_bound_is_a_part_of_the_columns_total():
 @pytest.mark.parametrize("block", [1, 7, 50])
 def test_spending_is_averaged_over_windows(run, block):
     _, _, fresh, unused = run
-    figures = tallied(run, ["publications", "unused_budget", "coverage"], block, window=10, epsilon=2.0)
+    figures = tallied(run, ["publications", "unused_budget"], block, window=10, epsilon=2.0)
     assert np.allclose(figures["publications"], fresh.mean(axis=2) * 10)
     assert np.allclose(figures["unused_budget"], unused[:, :, 9:].mean(axis=2) / 2)
-    assert np.allclose(figures["coverage"], unused.mean(axis=2))
+
+
+@pytest.mark.parametrize("block", [1, 7, 50])
+def test_coverage_counts_the_bins_whose_intervals_hold_the_truth(run, block):
+    truth, released, _, _ = run
+    held = np.abs(released - truth[:, None]) <= 5
+    assert np.allclose(tallied(run, ["coverage"], block)["coverage"], held.mean(axis=(2, 3)))
 
 
 def test_a_window_longer_than_the_stream_is_the_whole_stream(run):
@@ -113,7 +119,7 @@ def test_releasing_the_truth_is_perfect():
     truth = (100 + 50 * np.sin(np.arange(300) * 2 * np.pi / 30)).astype(np.int64).reshape(1, 300, 1)
     nothing = np.zeros((1, 1, 300))
     figures = tallied((truth, truth[:, None].astype(float), nothing > 0, nothing), METRICS, 64)
-    perfect = {"season_kept": 1, "amplitude_kept": 1, "crossing_precision": 1, "crossing_recall": 1}
+    perfect = dict.fromkeys(["season_kept", "amplitude_kept", "crossing_precision", "crossing_recall", "coverage"], 1)
     assert {name: values[0, 0] for name, values in figures.items()} == dict.fromkeys(METRICS, 0) | perfect
 
 

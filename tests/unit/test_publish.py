@@ -141,7 +141,7 @@ def test_json_is_one_document_that_agrees_with_the_run(publish, released, charge
     code, out, err = publish("counts.csv", *PRIVACY, "--out", "private.jsonl", "--json", "--sensitivity", "3")
     document = json.loads(out)
     assert code == 0
-    assert (document["steps"], document["bins"], document["mechanism"]) == (STEPS, 2, "ba")
+    assert (document["steps"], document["bins"], document["mechanism"]) == (STEPS, 2, "tide")
     assert (document["epsilon"], document["window"], document["sensitivity"]) == (1.0, 10, 3)
     assert document["fresh_looks"] == sum(release.fresh for release in released)
     spent = np.array([release.spent for release in released])

@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import eventide as ev
 from eventide.bench import build_report, load_study, read_results, run_study
 from eventide.bench.report_field import read_field
+from eventide.bench.report_figures import BAND
 from eventide.bench.report_plotly import paint
 from eventide.bench.report_streams import read_shown
 from eventide.cli import main
@@ -45,6 +47,22 @@ vary.epsilon = [0.5, 1.0]
 [[privacy]]
 epsilon = 1.0
 vary.window = [2, 4]
+"""
+TIDE_STUDY = """\
+repetitions = 3
+metrics = ["mae"]
+
+[[mechanisms]]
+vary.name = ["uniform", "tide"]
+
+[[streams]]
+generator = "random-walk"
+length = 30
+vary.bins = [1, 3]
+
+[[privacy]]
+epsilon = 1.0
+window = 4
 """
 
 
@@ -183,6 +201,52 @@ def test_a_cell_is_shown_as_it_was_run_or_not_at_all(results):
     assert cell.error == pytest.approx(np.abs(cell.released - cell.truth).mean())
     off = with_rows(results, lambda row: row | {"mean": row["mean"] * 1.001})
     assert read_shown(off, "mae", (), None).released(contest, "ba") is None
+
+
+@pytest.fixture(scope="module")
+def tide_study(tmp_path_factory):
+    """A mechanism that gives intervals and one that does not, on one bin and on three."""
+    place = tmp_path_factory.mktemp("tide") / "study.toml"
+    place.write_text(TIDE_STUDY)
+    return load_study(place)
+
+
+@pytest.fixture(scope="module")
+def tide_results(tide_study, tmp_path_factory):
+    out = tmp_path_factory.mktemp("tide") / "results.parquet"
+    run_study(tide_study, out)
+    return read_results(out)
+
+
+def test_a_cell_of_one_bin_is_shown_with_the_intervals_of_its_mechanism(tide_study, tide_results):
+    field, shown = read_field(tide_results), read_shown(tide_results, "mae", (), None)
+    one, three = field.contests
+    cell = next(each for each in tide_study.cells if (each.mechanism.label, each.stream.label) == ("tide", one.stream))
+    truth, seed = cell.stream.read(), tide_study.seed_of(cell)
+    run = ev.run(ev.Tide(epsilon=1.0, window=4, bins=1, replicas=3, seed=seed), truth)
+    interval = shown.released(one, "tide").interval
+    assert interval.tolist() == np.stack([run.low[0, :, 0], run.high[0, :, 0]], axis=1).tolist()
+    assert shown.released(one, "uniform").interval is None
+    assert shown.released(three, "tide").interval is None
+
+
+def test_intervals_are_a_band_around_the_released_line_and_the_caption_says_so(tide_results):
+    report = build_report(tide_results)
+    three, one = (figure for figure in report.figures if figure.name.startswith("streams"))
+    assert [BAND in figure.caption for figure in (one, three)] == [True, False]
+    traces = {
+        (figure.name, panel.title): charts_of(report.page)[f"{figure.name}-chart-{number}"]["data"]
+        for figure in (one, three)
+        for number, panel in enumerate(figure.charts, start=1)
+    }
+    low, high, released, true = traces.pop((one.name, "tide"))
+    assert (low.get("fill"), high["fill"]) == (None, "tonexty")
+    assert (np.array(low["y"]) <= released["y"]).all()
+    assert (np.array(high["y"]) >= released["y"]).all()
+    assert [len(others) for others in traces.values()] == [2, 2, 2]
+    assert not any("error_y" in trace for trace in (released, true))
+    bands = [len(axes.collections) for axes in draw(one.title, one.charts).axes]
+    assert bands == [int(panel.title == "tide") for panel in one.charts]
 
 
 def test_zeros_cost_the_mean_of_the_counts(results):

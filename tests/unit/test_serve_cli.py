@@ -70,7 +70,7 @@ def test_a_port_that_is_taken_is_said_to_be(config, tmp_path):
 
 
 def test_a_bad_configuration_starts_nothing(config, tmp_path):
-    config.write_text(config.read_text().replace('mechanism = "ba"', 'mechanism = "bb"'))
+    config.write_text(config.read_text().replace('mechanism = "tide"', 'mechanism = "bb"'))
     result = CliRunner().invoke(main, ["serve", str(config)])
     assert result.exit_code == 2
     assert "line" in result.stderr

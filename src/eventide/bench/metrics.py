@@ -54,7 +54,7 @@ class MetricOptions:
 class Block:
     """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`.
 
-    covered: the part of the bins whose interval holds the truth, NaN without intervals. seconds: what all these
+    interval: the ends of the mechanism's own intervals `(B, 2, S, P, d)`, if it gives any. seconds: what all these
     releases took.
     """
 
@@ -63,7 +63,7 @@ class Block:
     released: Floats
     fresh: Bools
     unused: Floats
-    covered: Floats
+    interval: Floats | None = None
     seconds: float = 0.0
 
     @cached_property
@@ -143,7 +143,11 @@ def unused_budget(tally: Tally, block: Block) -> Floats:
 
 def coverage(tally: Tally, block: Block) -> Floats:
     """What a block adds to the part of true counts that intervals hold."""
-    return np.asarray(block.covered.sum(axis=0) / tally.steps)
+    if block.interval is None:
+        return np.full(block.fresh.shape[1:], np.nan)
+    low, high = block.interval[:, 0], block.interval[:, 1]
+    held = (low <= block.truth) & (block.truth <= high)
+    return np.asarray(held.mean(axis=3).sum(axis=0) / tally.steps)
 
 
 def release_seconds(tally: Tally, block: Block) -> Floats:

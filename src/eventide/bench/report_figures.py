@@ -32,6 +32,7 @@ from eventide.display.drawings import (
 )
 
 BEST = "•"
+BAND = "The band around a release is the mechanism's own interval for the true count."
 
 Writer = Callable[[float], str]
 
@@ -157,13 +158,17 @@ def stream_figure(field: Field, contest: Contest, number: int, cells: Sequence[S
     for cell in cells:
         steps = list(map(float, range(len(cell.truth))))
         released = Curve(cell.mechanism, looks[cell.mechanism]._replace(marker=None), steps, cell.released.tolist())
+        if cell.interval is not None:
+            low, high = cell.interval.T.tolist()
+            released = released._replace(low=low, high=high)
         true = Curve("true", Style(GREY), steps, cell.truth.astype(np.float64).tolist())
         panels.append(Panel(cell.mechanism, "step", "count", [released, true], y_log=False))
     rows = [[cell.mechanism, shown(cell.error)] for cell in cells]
     return Figure(
         f"streams-{number}",
         field.streams[contest.stream].short,
-        f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}.",
+        f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
+        + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
         Table(["mechanism", f"{field.metric} of this release"], rows),
     )

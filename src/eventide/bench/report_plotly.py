@@ -18,6 +18,7 @@ LINE_HEIGHT = 12  # of every further line of a row's label
 LABEL_WIDTH = 32  # letters; longer labels are broken, to leave room for cells on a phone
 LEAST_HEIGHT = 110  # of all its rows
 PANEL_HEIGHT = 320
+SEE_THROUGH = "33"  # a fifth, behind a colour
 
 
 def paint(chart: Chart) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def paint(chart: Chart) -> dict[str, Any]:
 
 def _panel(panel: Panel) -> dict[str, Any]:
     return {
-        "data": [_curve(curve) for curve in panel.curves],
+        "data": [trace for curve in panel.curves for trace in (*_band(curve), _curve(curve))],
         "layout": {
             "title": {"text": html.escape(panel.title), "font": {"size": 13}},
             "xaxis": {"title": {"text": panel.x_title, "standoff": 6}, "automargin": True},
@@ -43,6 +44,15 @@ def _panel(panel: Panel) -> dict[str, Any]:
         },
         "height": PANEL_HEIGHT,
     }
+
+
+def _band(curve: Curve) -> list[dict[str, Any]]:
+    """The intervals of a plain line: their lower ends, unseen, and the upper ones, filled down to these."""
+    if curve.style.marker or curve.low is None or curve.high is None:
+        return []
+    unseen = {"type": "scatter", "mode": "lines", "x": curve.x, "line": {"width": 0}, "hoverinfo": "skip"}
+    low, high = ([_number(value) for value in ends] for ends in (curve.low, curve.high))
+    return [unseen | {"y": low}, unseen | {"y": high, "fill": "tonexty", "fillcolor": curve.style.colour + SEE_THROUGH}]
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
@@ -63,7 +73,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
         },
         "hovertemplate": "%{fullData.name}<br>%{x}: <b>%{y:.4s}</b><extra></extra>",
     }
-    if curve.low is not None and curve.high is not None:
+    if style.marker and curve.low is not None and curve.high is not None:
         trace["error_y"] = {
             "type": "data",
             "symmetric": False,

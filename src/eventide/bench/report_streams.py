@@ -30,12 +30,16 @@ from eventide.streams.real import data_folder
 
 
 class Shown(NamedTuple):
-    """A cell's first repetition: totals over all bins, true and released, step by step; and its error."""
+    """A cell's first repetition: totals over all bins, true and released, step by step; and its error.
+
+    interval: the ends of the mechanism's own intervals `(T, 2)`, where it gives them; a total of several bins has none.
+    """
 
     mechanism: str
     truth: Ints
     released: Floats
     error: float
+    interval: Floats | None
 
 
 @dataclass(frozen=True)
@@ -60,22 +64,25 @@ class ShownStreams:
         study = _study(self.results, row["repetitions"])
         cell = Cell(_mechanism(row), _stream(row, Path()), Setting(*contest.setting))
         tally = self._tally(truth, study.repetitions, contest.setting.epsilon, contest.setting.window)
-        released = []
+        released, intervals = [], []
         try:
             for block in releases(study, [cell], truth[None], 0, study.repetitions):
                 tally.add(block)
                 released.append(block.released[:, 0, 0].sum(axis=1))
+                if block.interval is not None and truth.shape[1] == 1:
+                    intervals.append(block.interval[:, :, 0, 0, 0])
         except EventideError:
             return None  # a mechanism that this version does not know, or not with these parameters
         errors = tally.figures()[self.metric][0]
         if not np.isclose(errors.mean(), row["mean"], rtol=1e-9):
             return None
-        return Shown(mechanism, truth.sum(axis=1), np.concatenate(released), float(errors[0]))
+        interval = np.concatenate(intervals) if intervals else None
+        return Shown(mechanism, truth.sum(axis=1), np.concatenate(released), float(errors[0]), interval)
 
     def _error_of_zeros(self, counts: Ints) -> float:
         zeros = np.zeros((len(counts), 1, 1))
         tally = self._tally(counts, 1, 1.0, 1)
-        tally.add(Block(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros, zeros))
+        tally.add(Block(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros))
         return float(tally.figures()[self.metric][0, 0])
 
     def _tally(self, counts: Ints, repetitions: int, epsilon: float, window: int) -> Tally:

@@ -161,7 +161,7 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
         released = np.empty((len(true), *shape, bins))
         fresh = np.empty((len(true), *shape), dtype=np.bool_)
         unused = np.empty((len(true), *shape))
-        covered = np.empty((len(true), *shape))
+        ends: list[Floats] = []
         seconds = 0.0
         for step in range(len(true)):
             current = counts[:, begin + step]
@@ -172,8 +172,9 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
             released[step] = answer.of(release).reshape(*shape, bins)
             fresh[step] = np.reshape(release.fresh, shape)
             unused[step] = left - np.reshape(release.spent, shape)
-            covered[step] = answer.covered(release, true[step, :, None])
-        yield Block(begin, true[:, :, None], released, fresh, unused, covered, seconds)
+            ends += answer.interval(release)
+        interval = np.stack(ends).reshape(len(true), 2, *shape, bins) if ends else None
+        yield Block(begin, true[:, :, None], released, fresh, unused, interval, seconds)
 
 
 class _Asked:
@@ -195,12 +196,11 @@ class _Asked:
         self._sums.push(release.values.reshape(self._shape))
         return self._sums.total
 
-    def covered(self, release: Release, truth: Ints) -> Floats | float:
-        """The part of the true counts `(S, 1, d)` that the release's interval holds, `(S, P)`; NaN if it has none."""
+    def interval(self, release: Release) -> tuple[Floats, ...]:
+        """The ends of the interval around the answer; a histogram of several steps has none."""
         if self._sums is not None or release.low is None or release.high is None:
-            return np.nan
-        low, high = (edge.reshape(len(truth), -1, truth.shape[2]) for edge in (release.low, release.high))
-        return np.asarray(((low <= truth) & (truth <= high)).mean(axis=2))
+            return ()
+        return release.low, release.high
 
 
 def _replicas_at_once(steps: int, bins: int) -> int:

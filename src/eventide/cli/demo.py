@@ -32,7 +32,7 @@ WINDOW = 144  # a day of ten-minute steps
 def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) -> None:
     """Publish a small synthetic city privately and draw it.
 
-    Three mechanisms publish the same city. The page shows their numbers beside the true ones, which is possible only
+    Four mechanisms publish the same city. The page shows their numbers beside the true ones, which is possible only
     because nobody lives there. With --serve one of them publishes it live: ten minutes of the city pass in a second.
 
     \b
@@ -45,10 +45,12 @@ def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) 
     from eventide.cli.demo_page import build_page
     from eventide.cli.demo_run import IDEAS, publish_city
     from eventide.cli.page import write_page
+    from eventide.cli.progress import naming
     from eventide.streams.city import build_city
 
     town = build_city(steps_per_day=WINDOW)
-    published = [publish_city(town, name, EPSILON, WINDOW) for name in IDEAS]
+    with naming("Tide is compiled the first time it runs, which takes half a minute ..."):
+        published = [publish_city(town, name, EPSILON, WINDOW) for name in IDEAS]
     write_page(out, build_page(town, published, EPSILON, WINDOW))
     if as_json:
         click.echo(json.dumps(_document(out, published)))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from eventide.arrays import Floats
 from eventide.cli.demo_run import Published
 from eventide.display.pages import embedded, filled
 from eventide.streams.city import City
@@ -45,6 +46,11 @@ def _row(one: Published, steps: int) -> str:
     )
 
 
+def _whole(counts: Floats | None) -> list[list[int]] | None:
+    """Whole numbers for the page, of what there is."""
+    return None if counts is None else np.rint(counts).astype(np.int64).tolist()
+
+
 def _data(town: City, published: Sequence[Published], epsilon: float, window: int) -> dict[str, Any]:
     times = MONDAY + np.arange(len(town.counts)) * np.timedelta64(_minutes(town), "m")
     sizes = {kind: len(list(members)) for kind, members in groupby(town.kinds)}
@@ -63,7 +69,9 @@ def _data(town: City, published: Sequence[Published], epsilon: float, window: in
             {
                 "title": one.title,
                 "idea": one.idea,
-                "values": one.values.astype(np.int64).tolist(),
+                "values": _whole(one.values),
+                "low": _whole(one.low),
+                "high": _whole(one.high),
                 "spent_in_window": np.round(one.spent_in_window, 9).tolist(),
             }
             for one in published

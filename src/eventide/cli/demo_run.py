@@ -1,4 +1,4 @@
-"""The demo's work: the same city published by three mechanisms, each with its error against the truth.
+"""The demo's work: the same city published by four mechanisms, each with its error against the truth.
 
 Errors against true counts can be shown only because the city is synthetic. The noise is secure, never seeded: what
 the demo shows is what would leave the house. Imports numpy, the public names and the synthetic city of `streams`.
@@ -15,6 +15,10 @@ from eventide.arrays import Floats
 from eventide.streams.city import City
 
 IDEAS = {
+    "tide": (
+        "Tide",
+        "looks when looking pays, and says at every step where each count should be, with a band",
+    ),
     "ba": ("Budget absorption", "looks when the city has changed enough, and spends what calm steps have saved"),
     "uniform": ("Uniform", "looks at every step with an equal, thin share of the budget"),
     "sample": ("Sample", "looks once per window with all of the budget, and repeats itself in between"),
@@ -28,6 +32,8 @@ class Published:
     name: str
     guarantee: str
     values: Floats
+    low: Floats | None
+    high: Floats | None
     looks: int
     spent_in_window: Floats
     worst_window: float
@@ -54,6 +60,8 @@ def publish_city(town: City, name: str, epsilon: float, window: int) -> Publishe
         name=name,
         guarantee=str(mechanism.guarantee),
         values=run.values,
+        low=run.low,
+        high=run.high,
         looks=int(run.fresh.sum()),
         spent_in_window=np.convolve(run.spent, np.ones(window))[: len(run.spent)],
         worst_window=float(mechanism.ledger.worst_window()),

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from eventide.live.store import Store
 
 ERROR_NOTE = (
-    "The errors are standard errors from the noise alone: the square root of the sum of 2 scale^2 over the bins of a "
-    "group, each with the scale of the last look at it. What has changed since that look is not in them."
+    "The errors are standard errors, with bins taken as independent: from the mechanism's intervals where it gives them; "
+    "else from the noise alone, the square root of the sum of 2 scale^2 over the bins of a group, each with the scale of "
+    "the last look at it, without what has changed since."
 )
 
 

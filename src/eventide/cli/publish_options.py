@@ -99,7 +99,9 @@ _OPTIONS = [
         type=int,
         help="Of counts: the most one person adds to a step over all bins together.  [default: 1]",
     ),
-    click.option("--mechanism", default="ba", show_default=True, metavar="NAME", help="How looks are chosen and paid."),
+    click.option(
+        "--mechanism", default="tide", show_default=True, metavar="NAME", help="When to look, and with how much."
+    ),
     click.option(
         "--filter",
         "filter_name",

@@ -17,7 +17,8 @@ from eventide.privacy.amounts import share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
-FIRST_SHARE = 2  # the first look gets one part in so many of epsilon, the rest of the first window the others
+FIRST_SHARE = 3  # the first look gets one part in so many of epsilon, the rest of the first window the others
+FIRST_SHARE_OF_MANY = 2  # of several bins the first look tells more: how counts are spread over bins
 WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
 MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
@@ -32,9 +33,9 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look gets a half, or epsilon / w if that is more; a look before a wait of
-    x steps gets x epsilon / w, half of that in the first window, or whatever the ledger has left. In streams of up to
-    64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
+    Epsilon: all of it to counts. The first look gets a third, of several bins a half, or epsilon / w if that is more;
+    a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
+    streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
 
     Cost: seven microseconds for each look at a bin and up to three for each other step; 6 kB a bin, O(w) besides.
 
@@ -66,6 +67,7 @@ class Tide(Mechanism):
     def begin(self) -> None:
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
+        self._first = FIRST_SHARE if self.size == 1 else FIRST_SHARE_OF_MANY
         self._interval = Interval(self.replicas, self.window, self.sensitivity / self.epsilon, self._watches)
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
@@ -85,9 +87,9 @@ class Tide(Mechanism):
         """The budget of the steps until the next look but for watching, as far as the ledger has it; 0 is no look."""
         a_step = share(self.total, 1, self.window)
         if self.step == 0:
-            return np.maximum(share(self.total, 1, FIRST_SHARE), a_step).reshape(1, 1)
+            return np.maximum(share(self.total, 1, self._first), a_step).reshape(1, 1)
         if self.step < self.window:
-            a_step -= share(a_step, 1, FIRST_SHARE)
+            a_step -= share(a_step, 1, self._first)
         watching, wait = share(a_step, 1, WATCH_SHARE) * self._watches, self._interval.length
         planned = np.where(self._next <= self.step, wait * a_step - (wait - 1) * watching, watching)
         return np.asarray(np.minimum(planned, self.ledger.left_nano()))
@@ -96,7 +98,7 @@ class Tide(Mechanism):
         """From all of epsilon to watching in the first window; a look that the ledger cuts is blurrier still."""
         sharpest, blurriest = super().noise_range()
         if self.window > 1:
-            blurriest *= FIRST_SHARE / (FIRST_SHARE - 1) * (WATCH_SHARE if self._watches else 1)
+            blurriest *= self._first / (self._first - 1) * (WATCH_SHARE if self._watches else 1)
         return sharpest, blurriest
 
     def filtering(self, measured: Measured | None) -> Array:

@@ -14,7 +14,7 @@ from eventide.mechanisms.tide_kernels import Intervals, predicted_errors
 from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
-GROWTH, GROWTH_ALONE = 4, 16  # the most that a wait grows from one look to the next, of several bins and of one
+GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 PATIENCE = 10  # in the first window a wait is this part of the steps so far, so that the first burst is not missed
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it need not be watched for its first burst
@@ -53,7 +53,7 @@ class Interval(Stateful):
         level = values.mean(axis=1, keepdims=True)
         self._clear = np.where(looks & (self._last == NEVER), level > CLEAR_LEVEL * self.least_scale, self._clear)
         self._last = np.where(looks, step, self._last)
-        longest = np.where(due, GROWTH_ALONE if values.shape[1] == 1 else GROWTH, 1) * self.length
+        longest = np.where(due, GROWTH, 1) * self.length
         if step < self.window and self.watchful:
             longest = np.where(self._clear, longest, np.minimum(longest, max(1, step // PATIENCE)))
         best = self.steps[self._errors.argmin(axis=1)][:, None]

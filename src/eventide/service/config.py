@@ -70,7 +70,7 @@ class Stream:
     bin: str = "bin"
     user: str | None = None
     max_per_step: int = 1
-    mechanism: str = "ba"
+    mechanism: str = "tide"
     parameters: dict[str, Any] = field(default_factory=dict)
     filter: str = "truncate"
     queries: tuple[Query, ...] = ()

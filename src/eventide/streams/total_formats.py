@@ -1,9 +1,9 @@
 """How totals of groups of bins are written: JSON lines, CSV and Parquet.
 
 JSON lines hold one object a step: step, start (where there is a clock), totals and errors by the names of the groups.
-Tables are long: step, start, group, total, error. The error is the standard error from the noise of the looks behind
-the values, taken as independent from bin to bin; what has changed since a look is not in it. It is null where a bin
-was not looked at yet. May import `errors`, `arrays` and its neighbours in `streams`.
+Tables are long: step, start, group, total, error. The error is a standard error, with bins taken as independent: from
+the interval around each value where the mechanism gives one, else from the noise of the looks behind the values alone,
+without what has changed since. It is null where a bin was not looked at yet. May import `errors`, `arrays` and its neighbours in `streams`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from eventide.arrays import Ints
+from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
 from eventide.streams.bin_groups import Groups
 from eventide.streams.release_formats import Csv, Format, Formats, Parquet, Tabular
 from eventide.streams.release_lines import ReleaseLine, plain
+
+
+NINE_IN_TEN = 1.645  # deviations to either side of a normal mean hold so much
 
 
 def totals(release: ReleaseLine, places: Sequence[Ints]) -> ReleaseLine:
@@ -28,7 +31,8 @@ def totals(release: ReleaseLine, places: Sequence[Ints]) -> ReleaseLine:
     Laplace noise of scale s has the variance 2 s^2.
     """
     values = np.array([release.values[place].sum() for place in places])
-    errors = np.array([np.sqrt(2 * np.square(release.scale[place]).sum()) for place in places])
+    variance = _variance(release)
+    errors = np.array([np.sqrt(variance[place].sum()) for place in places])
     return ReleaseLine(release.step, release.fresh, values, errors, start=release.start)
 
 
@@ -36,6 +40,13 @@ def places_of(groups: Groups, bins: Sequence[str]) -> list[Ints]:
     """Where the bins of each group stand."""
     place = {name: number for number, name in enumerate(bins)}
     return [np.array([place[name] for name in members]) for members in groups.values()]
+
+
+def _variance(release: ReleaseLine) -> Floats:
+    """Of every value; an interval of nine in ten is taken for that of a normal distribution."""
+    if release.low is None or release.high is None:
+        return np.asarray(2 * np.square(release.scale))
+    return np.asarray(np.square((release.high - release.low) / (2 * NINE_IN_TEN)))
 
 
 class TotalLines(Format):
