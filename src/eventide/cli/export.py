@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from eventide.live.store import Store
 
 ERROR_NOTE = (
-    "The errors are standard errors, with bins taken as independent: from the mechanism's intervals where it gives them; "
-    "else from the noise alone, the square root of the sum of 2 scale^2 over the bins of a group, each with the scale of "
-    "the last look at it, without what has changed since."
+    "The errors are standard errors, with bins taken as independent: from the mechanism's intervals where it gives "
+    "them; else from the noise alone, the square root of the sum of 2 scale^2 over the bins of a group, each with the "
+    "scale of the last look at it, without what has changed since."
 )
 
 

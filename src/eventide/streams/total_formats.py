@@ -3,7 +3,8 @@
 JSON lines hold one object a step: step, start (where there is a clock), totals and errors by the names of the groups.
 Tables are long: step, start, group, total, error. The error is a standard error, with bins taken as independent: from
 the interval around each value where the mechanism gives one, else from the noise of the looks behind the values alone,
-without what has changed since. It is null where a bin was not looked at yet. May import `errors`, `arrays` and its neighbours in `streams`.
+without what has changed since. It is null where a bin was not looked at yet. May import `errors`, `arrays` and its
+neighbours in `streams`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from eventide.errors import InputError
 from eventide.streams.bin_groups import Groups
 from eventide.streams.release_formats import Csv, Format, Formats, Parquet, Tabular
 from eventide.streams.release_lines import ReleaseLine, plain
-
 
 NINE_IN_TEN = 1.645  # deviations to either side of a normal mean hold so much
 
