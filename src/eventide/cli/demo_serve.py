@@ -55,6 +55,7 @@ def _config(folder: Path, town: City, epsilon: float, window: int, port: int) ->
         start=START,
         bins=town.bins,
         user="user",
+        mechanism="ba",  # nothing to compile: the city is there at once
         store=folder / "city.store",
     )
     return Config(
