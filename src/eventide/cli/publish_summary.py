@@ -61,7 +61,7 @@ def summary(report: dict[str, Any]) -> str:
         checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
         largest = report["largest_error_of_a_look"]
         return (
-            f"Checked {checked}; nothing was published or charged. A fresh number would be off by "
+            f"Checked {checked}; nothing was published or charged. A look would be off by "
             f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
             f"on average, and any {report['window']} steps would spend at most {report['epsilon']:g} of epsilon."
         )
