@@ -43,7 +43,7 @@ def test_window_histograms_pass(name, window):
 @pytest.mark.parametrize(
     ("filter_name", "name"),
     [
-        pytest.param(chosen, name, marks=pytest.mark.slow if chosen in COSTLY and name != "uniform" else ())
+        pytest.param(chosen, name, marks=pytest.mark.slow if chosen in COSTLY else ())  # Tide's own audit covers it
         for chosen in ev.filters.names()
         for name in ("uniform", "ba", "bd")
     ],
