@@ -259,6 +259,20 @@ def test_one_far_look_among_many_is_not_its_own_witness():
     assert spread[grid.first > 70].sum() < 0.3 / 60
 
 
+def test_what_one_bin_of_two_is_believed_may_be_noise_in_one_of_many():
+    """Noise of 13 scales is as rare as bursts are, in one bin; of 300 bins some bin meets it 150 times as often."""
+    found = []
+    for bins in (2, 300):
+        random, posterior = np.random.default_rng(3), PosteriorMedian().started(1, bins, epsilon=1.0, window=20)
+        for step in range(6):
+            values = np.rint(np.clip(random.laplace(0, 20, (1, bins)), -60, 60))
+            values[0, 0] = 260 if step == 5 else values[0, 0]
+            estimate = posterior.step(measured(values, 20.0))
+        found.append(estimate[0, 0])
+    assert found[0] > 150
+    assert found[1] == 0
+
+
 def random_looks(random, shape, steps):
     """Looks with fresh masks and scales of their own for each bin; some steps without any."""
     for _ in range(steps):

@@ -124,6 +124,16 @@ def test_a_still_stream_is_looked_at_rarely_and_a_wild_one_often():
     assert wild_looks > 0.5
 
 
+def test_only_narrow_streams_are_looked_at_step_by_step_in_the_first_window():
+    """Both begin empty. A tenth of a step's budget is for watching; the other looks are due."""
+    due = {}
+    for bins in (64, 65):
+        spent = ev.run(tide(bins=bins, window=100), np.zeros((40, bins), dtype=int)).spent[1:]
+        due[bins] = int((spent > 0.0009).sum())
+    assert due[64] > 15
+    assert due[65] < 8
+
+
 def test_the_interval_holds_most_counts():
     moves = np.random.default_rng(7).integers(-2, 3, (150, 3))
     stream = np.abs(np.array([0, 40, 2000]) + np.cumsum(moves, axis=0))

@@ -47,9 +47,8 @@ def update_bank(
     pace: Floats,
 ) -> None:
     """Grow the variances over the steps since the last look, let paces change, and take the look in."""
-    mix(
-        mean, variance, weight, 1 - CHANGING * telling
-    )  # before the variances grow: the fastest would blur the knowledge of all others
+    # Before the variances grow: the fastest would blur the knowledge of all others.
+    mix(mean, variance, weight, 1 - CHANGING * telling)
     for model in range(PACES):
         variance[model] += pace[model] * steps
     largest = -np.inf
