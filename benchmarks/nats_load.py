@@ -54,7 +54,7 @@ async def filled(address: str, events: int) -> None:
     import nats
 
     client = await nats.connect(address)
-    stream = client.jetstream()
+    stream = client.jetstream(timeout=60)
     for first in range(0, events, AT_ONCE):
         moment = time.time()
         messages = (

@@ -20,12 +20,13 @@ MODULES = {
         "eventide.mechanisms.run.Run",
         "eventide.privacy.ledger.WindowLedger",
         "eventide.privacy.guarantees.Guarantee",
+        "eventide.live.memory_feed.MemoryFeed",
     ],
     "eventide.noise": [],
     "eventide.filters": [],
     "eventide.windows": ["eventide.audit.plans.audit_plan"],
     "eventide.bench": [],
-    "eventide.audit": [],
+    "eventide.audit": ["eventide.audit.exact.most_telling_transcript"],
     "eventide.engines.spark": ["eventide.engines.spark_nats.read_nats"],
 }
 ANNOTATION = re.compile(r"(?<=: |> )(?:ForwardRef\('([^']+)'\)|'([^']+)')")  # as inspect writes it

@@ -15,7 +15,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None)
+BY_THE_CLOCK = [hypothesis.HealthCheck.too_slow]  # a machine that is slow or stands still is no fault of a test
+hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None, suppress_health_check=BY_THE_CLOCK)
 hypothesis.settings.load_profile("eventide")
 
 PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java"}

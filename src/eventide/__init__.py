@@ -44,6 +44,7 @@ _HOMES = {
     "Questions": "eventide.live.questions",
 }
 _MODULES = {
+    "audit": "eventide.audit",
     "bench": "eventide.bench",
     "windows": "eventide.windows",
     "noise": "eventide.privacy.noise",
@@ -75,6 +76,7 @@ __all__ = [
     "TimeUnitBaseline",
     "Uniform",
     "WindowBaseline",
+    "audit",
     "bench",
     "check_mechanism",
     "filters",

@@ -7,6 +7,18 @@ import shutil
 import pytest
 
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+PATIENCE = 300_000  # milliseconds, as a slow machine may need them
+
+
+def patient(make):
+    """Makes the same, which then waits for as long as it takes."""
+
+    def made(**options):
+        opened = make(**options)
+        opened.set_default_timeout(PATIENCE)
+        return opened
+
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -14,9 +26,10 @@ def browser():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", *QUIET]
-        )
+        options = ["--no-sandbox", "--disable-gpu", *QUIET]
+        program = shutil.which("chromium")
+        chromium = playwright.chromium.launch(executable_path=program, args=options, timeout=PATIENCE)
+        chromium.new_context, chromium.new_page = patient(chromium.new_context), patient(chromium.new_page)
         yield chromium
         chromium.close()
 

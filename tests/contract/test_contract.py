@@ -162,6 +162,19 @@ class Hoarder(Honest):
         return self.past[-1]
 
 
+class Settling(Honest):
+    """Makes a table once, late in a long run."""
+
+    def filtering(self, measured):
+        if self.step == 1000:
+            self.table = np.zeros(10_000)
+        return super().filtering(measured)
+
+
+def test_what_is_made_once_is_no_growth():
+    assert ev.check_mechanism(Settling)
+
+
 class SharedNoise(Honest):
     """Gives all replicas the same measurement."""
 

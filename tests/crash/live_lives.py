@@ -17,12 +17,13 @@ from pathlib import Path
 
 import eventide as ev
 from eventide.live import answering, faults, publisher
+from eventide.live.clock import SystemClock
 from eventide.live.open_store import open_store
-from eventide.live.sources import growing_file, line_file
+from eventide.live.sources import growing_file, kafka, line_file, nats_address, nats_stream
 
 BINS = ["north", "south", "harbour"]
 QUERIES = (ev.Query(4, 2), ev.Query(9, 3), ev.Query(12, 12))
-LONGEST_LIFE = 240.0  # seconds; nothing here should hang, but a broker may take its time over a rebalance
+LONGEST_LIFE = 600.0  # seconds; nothing here should hang, but a broker may take its time over a rebalance
 
 
 def live(life):
@@ -32,6 +33,9 @@ def live(life):
     publisher.SNAPSHOT_EVERY = answering.SNAPSHOT_EVERY = 8  # so that each life meets some
     line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
+    if life["clock"]:
+        SystemClock.now = lambda _: int(Path(life["clock"]).read_text())
+    nats_address.CONNECT_SECONDS = nats_stream.PATIENCE = kafka.PATIENCE = LONGEST_LIFE  # servers are slow, never away
     if life["source"] == "-":
         os.dup2(life["pipe"], 0)
     zero = life["noise"] == "zero"

@@ -1,6 +1,7 @@
 """Two processes and one store: the second is refused, and one that was paused and taken over writes nothing."""
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -58,7 +59,7 @@ with ev.Publisher(MemoryFeed(COUNTS), mechanism, sys.argv[1], [sys.argv[1] + ".j
         print("refused:", problem, flush=True)
         sys.exit(3)
 """
-COUNTS = [[7, 8]] * 2000
+COUNTS = [[7, 8]] * 20_000  # more than can be released before it is paused
 
 
 def start(path, code=WRITER):
@@ -159,14 +160,15 @@ def impatient(path):
 
 def when_possible(child, take_over):
     """Take over; a process that sleeps in the middle of a commit, or of a line, is woken until it sleeps elsewhere."""
-    for _ in range(50):
+    until = time.monotonic() + 300
+    while time.monotonic() < until:
         try:
             return take_over()
         except (StoreError, InputError) as problem:
             if "in the middle of a commit" not in str(problem) and "by another process; end it" not in str(problem):
                 raise
             os.kill(child.pid, signal.SIGCONT)
-            time.sleep(0.003)
+            time.sleep(random.uniform(0, 0.02))
             pause(child)
     raise AssertionError("the first process was always found in a commit")
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from running_service import START, wait_until
+from running_service import PATIENCE, START, wait_until
 
 from eventide.live.open_store import open_store
 from eventide.live.timeline import Timeline
@@ -53,7 +53,7 @@ class Lives:
         self.deaths = 0
         token = add_token(folder / "tokens", "ingest", "client")
         headers = {"Authorization": f"Bearer {token}"}
-        self.client = httpx.Client(headers=headers, timeout=30, trust_env=False, verify=False)
+        self.client = httpx.Client(headers=headers, timeout=PATIENCE, trust_env=False, verify=False)
         (folder / "clock").write_text(str(TIMELINE.start))
         self.begin(fault)
 
@@ -107,7 +107,7 @@ class Lives:
             with closing(open_store(self.folder / "city.store", read_only=True)) as reader:
                 return reader.next_step() > step
 
-        wait_until(sealed, 60)
+        wait_until(sealed)
 
 
 def batches(step, generator):
@@ -177,13 +177,16 @@ def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_pa
 
 @pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(cradle, tmp_path, kills):
-    moments = random.Random(kills)
+    moments, timers = random.Random(kills), []
     with lives(cradle, tmp_path) as service:
 
         def soon():
+            if timers:
+                timers.pop().join()  # one at a time, so that most of them find somebody alive, on a fast machine too
             if service.deaths < kills:
-                threading.Timer(moments.uniform(0, 0.05), service.kill).start()
+                timers.append(threading.Timer(moments.uniform(0, 0.05), service.kill))
+                timers[-1].start()
 
         expected = run(service, soon)
-        assert service.deaths >= min(kills, STEPS * BATCHES) // 2
+        assert service.deaths >= min(kills, STEPS * BATCHES // 4)
     check(tmp_path, expected)

@@ -12,6 +12,7 @@ from spark_cluster import PATIENCE
 from spark_driver import frame, mechanism
 from spark_events import BINS, check_store, new_life, releases_of_one_machine, stored, write_events
 
+from eventide.engines import spark_feed
 from eventide.engines.spark import publish
 from eventide.errors import InputError
 from eventide.live.open_store import open_store
@@ -62,7 +63,7 @@ def test_a_store_moves_between_engines(spark, arriving, tmp_path):
     moved = arriving | {"store": str(tmp_path / "moved.db")}
     shutil.copy(arriving["store"], tmp_path / "moved.db")
     assert releases_of_one_machine(tmp_path, moved, "moved.db") == whole
-    with pytest.raises(InputError, match="or end"):  # what came after the end was passed over
+    with pytest.raises(InputError, match=r"or end; .*delete this one"):  # what came after the end was passed over
         published(spark, arriving)
     again = arriving | {"work": str(tmp_path / "again")}
     published(spark, again)
@@ -130,6 +131,13 @@ def test_a_work_folder_belongs_to_one_store(spark, arriving, tmp_path):
     published(spark, arriving)
     with pytest.raises(InputError, match="another store"):
         published(spark, arriving, store=open_store(tmp_path / "other.db", for_tests=True))
+
+
+def test_nothing_is_read_again_once_all_is_published(spark, arriving, monkeypatch):
+    published(spark, arriving)
+    monkeypatch.setattr(spark_feed, "TallyingQuery", None)  # so that a query would fail
+    published(spark, arriving)
+    check_store(arriving, STEPS)
 
 
 @pytest.mark.parametrize(

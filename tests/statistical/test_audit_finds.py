@@ -64,7 +64,7 @@ def test_floating_point_noise_gives_itself_away():
     verdict = audit_mechanism(FloatLaplace, epsilon=1, window=1, bins=1, runs=5_000)
     assert verdict.broken, str(verdict)
     assert verdict.attack == "grid of doubles"
-    integer = audit_mechanism(Uniform, epsilon=1, window=1, bins=1, runs=5_000, secure=True, alpha=1e-6)
+    integer = audit_mechanism(Uniform, epsilon=1, window=1, bins=1, runs=5_000, secure=True, alpha=1e-12)
     assert not integer.broken, str(integer)
 
 

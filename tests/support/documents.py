@@ -37,7 +37,7 @@ FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.DOTAL
 NEVER_ENDS = re.compile(r"--follow|nats-server -js|tail -F|eventide serve|--serve|publish \S*(?:nats|kafka)://")
 INSTALLS = re.compile(r"^(?:\S*/)?pip install (.*)$", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\$ )?(?:\S+/)?(?:eventide|pip|python3?|curl|pytest|mkdocs) \S", re.MULTILINE)
-PATIENCE = 60
+PATIENCE = 300  # seconds; enough for a slow machine that also compiles
 
 # Blocks that are not run, by how they begin, and why. Keep it short.
 NOT_RUN = {

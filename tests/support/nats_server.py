@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+PATIENCE = 300  # seconds, as a slow machine may need them
+
 
 def free_port():
     """A port below those that outgoing connections get: nobody takes it while a server is down, not even by chance."""
@@ -37,7 +39,7 @@ class NatsServer:
         settings = self.folder / "nats.conf"
         settings.write_text(self.settings)
         self.process = subprocess.Popen([program, "-c", settings], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return self
@@ -55,9 +57,9 @@ class NatsServer:
         import nats
 
         async def connected():
-            client = await nats.connect(self.address)
+            client = await nats.connect(self.address, connect_timeout=PATIENCE)
             try:
-                return await work(client.jetstream())
+                return await work(client.jetstream(timeout=PATIENCE))
             finally:
                 await client.close()
 

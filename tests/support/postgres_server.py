@@ -3,16 +3,18 @@
 PostgreSQL refuses to run as root, so that as root it runs as the user `postgres` that its package makes.
 """
 
+import atexit
 import contextlib
 import os
 import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
-from nats_server import free_port
+from nats_server import PATIENCE, free_port
 
 
 def program(name):
@@ -22,14 +24,14 @@ def program(name):
 
 
 class PostgresServer:
-    """The server, whose rows outlive it in `folder`."""
+    """The server, whose rows outlive it in a folder of its own: pytest closes its folders to other users."""
 
-    def __init__(self, folder):
+    def __init__(self):
+        folder = tempfile.mkdtemp(prefix="eventide-postgres-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         self.folder, self.port = Path(folder) / "data", free_port()
         self.user = {"user": "postgres"} if os.geteuid() == 0 else {}
         if self.user:
-            for parent in (Path(folder), *Path(folder).parents[:3]):
-                parent.chmod(parent.stat().st_mode | 0o011)  # so that the other user may pass
             owner = pwd.getpwnam("postgres")
             os.chown(folder, owner.pw_uid, owner.pw_gid)
         self._run(program("initdb"), "-D", self.folder, "-U", "eventide", "-A", "trust")
@@ -40,10 +42,10 @@ class PostgresServer:
         import psycopg
 
         self._launch()
-        until = time.monotonic() + 120
+        until = time.monotonic() + PATIENCE
         while True:
             try:
-                psycopg.connect(self.address, connect_timeout=2).close()
+                psycopg.connect(self.address, connect_timeout=20).close()
                 return self
             except psycopg.OperationalError:
                 assert time.monotonic() < until, "the PostgreSQL server does not answer"
@@ -65,8 +67,16 @@ class PostgresServer:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         self.process.wait()
-        while any(Path(f"/proc/{process}").exists() for process in family[1:]):
+        while any(map(_runs, family[1:])):
             time.sleep(0.01)
 
     def _run(self, *command):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/", **self.user)
+
+
+def _runs(process):
+    """Whether a process has not ended yet; one that nobody has asked after has."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -46,7 +46,7 @@ def lives_of_a_process():
         os.close(end)
 
 
-def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, queries_of=None, **feed):
+def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, queries_of=None, clock=None, **feed):
     """What a life needs; its store is made, and copied for a twin."""
     folder.mkdir(exist_ok=True)
     open_store(folder / "store.db", for_tests=noise == "zero").close()
@@ -59,6 +59,7 @@ def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, 
         "most": most,
         "window": window,
         "queries_of": queries_of,
+        "clock": clock,
         "sinks": [str(folder / "out.jsonl"), str(folder / "out.csv")],
         "seen": str(folder / "seen.jsonl"),
         "new_epoch": False,

@@ -19,6 +19,7 @@ from eventide.service.tokens import ROLES, add_token
 
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60_000_000
+PATIENCE = 300  # seconds; enough for a slow machine that also compiles
 EXACT = {"noise": Zero()}  # for stores made for tests
 
 
@@ -64,7 +65,8 @@ class Running:
         token = self.tokens[role] if role else None
         if token not in self.clients:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
-            self.clients[token] = httpx.Client(base_url=self.address, headers=headers, timeout=20, trust_env=False)
+            settings = {"headers": headers, "timeout": PATIENCE, "trust_env": False}
+            self.clients[token] = httpx.Client(base_url=self.address, **settings)
         return self.clients[token]
 
     def post(self, events, name="city", key=None, **options):
@@ -79,8 +81,8 @@ class Running:
         wait_until(lambda: stream.board.last >= last)
 
 
-def wait_until(holds, seconds=20.0):
-    end = time.monotonic() + seconds
+def wait_until(holds):
+    end = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.01)

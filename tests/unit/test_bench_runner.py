@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -21,7 +22,7 @@ from eventide.bench.runner import Runner, plan
 from eventide.bench.study import StudiedMechanism
 from eventide.bench.workers import in_processes
 from eventide.cli.bench import command
-from eventide.errors import BudgetExceeded, InputError, StateError
+from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
 from eventide.privacy.ledger import WindowLedger
 
 STUDY = """\
@@ -57,7 +58,11 @@ vary.epsilon = [0.5, 2.0]
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("study.toml").write_text(STUDY)
+    return loaded(STUDY)
+
+
+def loaded(text):
+    Path("study.toml").write_text(text)
     return load_study("study.toml")
 
 
@@ -281,7 +286,12 @@ def test_finished_results_are_kept_and_others_not_overwritten(study, monkeypatch
     shutil.copy("results.parquet", "copy.parquet")
     monkeypatch.setattr(Runner, "__call__", None)
     run_study(study, "results.parquet")
-    for other in (dataclasses.replace(study, repetitions=7), dataclasses.replace(study, metrics=("mae",))):
+    filtered, hidden = 'filter = "truncate"\n' + STUDY, STUDY.replace("length = 40", "length = 40\npublic = false")
+    for other in (
+        dataclasses.replace(study, repetitions=7),
+        dataclasses.replace(study, metrics=("mae",)),
+        *map(loaded, (filtered, hidden)),
+    ):
         with pytest.raises(InputError, match="is not the result of this study"):
             run_study(other, "results.parquet")
     assert Path("results.parquet").read_bytes() == Path("copy.parquet").read_bytes()
@@ -289,6 +299,37 @@ def test_finished_results_are_kept_and_others_not_overwritten(study, monkeypatch
     with pytest.raises(InputError, match="is not the result of this study"):
         run_study(study, "mine.parquet")
     assert Path("mine.parquet").read_text() == "something else"
+
+
+def test_one_run_at_a_time_writes_results(study):
+    other = Journal(Path("results.parquet.partial"), runner.fingerprint(study))
+    with other, pytest.raises(StoreError, match=r"another run is writing results\.parquet\.partial"):
+        run_study(study, "results.parquet")
+    run_study(study, "results.parquet")
+    assert not Path("results.parquet.partial").exists()
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"\n", b"[]\n", b"{}\n", b"\0\0\n"])
+def test_a_damaged_journal_is_named(study, line):
+    with Journal(Path("results.parquet.partial"), runner.fingerprint(study)) as journal:
+        journal._file.write(line)
+    with pytest.raises(InputError, match=r"results\.parquet\.partial is damaged, or no journal"):
+        run_study(study, "results.parquet")
+    Path("other.parquet.partial").write_bytes(b"nonsense\n")
+    with pytest.raises(InputError, match=r"other\.parquet\.partial is damaged, or no journal"):
+        run_study(study, "other.parquet")
+
+
+def test_results_of_another_format_are_not_read(study):
+    run_study(study, "results.parquet")
+    table, about = read_results("results.parquet")
+    for changed in ({}, [1], about | {"format": 0}):
+        pq.write_table(table.replace_schema_metadata({"eventide": json.dumps(changed)}), "other.parquet")
+        with pytest.raises(InputError, match="results of another format"):
+            read_results("other.parquet")
+    pq.write_table(table.drop_columns(["delta"]), "other.parquet")
+    with pytest.raises(InputError, match="results of another format"):
+        read_results("other.parquet")
 
 
 def test_a_study_that_cannot_be_written_says_so(study):

@@ -343,8 +343,11 @@ def test_durations_are_steps(capsys):
         (["{history}", "--epsilon", "1", "--window", "5", "--mechanisms", "none"], "no mechanism 'none'"),
         (["{history}", "--epsilon", "1", "--window", "5", "--bins", "1"], "correct the list of --bins"),
         (["missing.csv", "--epsilon", "1", "--window", "5"], "missing.csv is not a file"),
+        (["{history}", "--epsilon", "1", "--window", "5", "--out", "{history}"], "is the file that is read"),
         (["--level", "5", "--bins", "bins.txt", "--epsilon", "1", "--window", "5"], "must be a number"),
         (["--level", "5", "--steps", "0", "--epsilon", "1", "--window", "5"], "a described stream has from 1"),
+        (["--level", "1e300", "--epsilon", "1", "--window", "5"], "together 1,000,000,000,000 at most"),
+        (["--level", "nan", "--epsilon", "1", "--window", "5"], "numbers from 0 up"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_code_2(capsys, history, words, message):

@@ -27,9 +27,9 @@ def test_kafka(tmp_path, capsys):
     """kafka.md, against the mock cluster of confluent-kafka."""
     kafka = pytest.importorskip("confluent_kafka", reason="needs confluent-kafka: pip install '.[test]'")
     cluster = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    brokers = next(iter(cluster.list_topics(timeout=20).brokers.values()))
+    brokers = next(iter(cluster.list_topics(timeout=300).brokers.values()))
     cluster.produce("visits", json.dumps({"timestamp": "2026-01-01T00:00:00Z", "user": 1, "page": "home"}))
-    cluster.flush(20)
+    assert cluster.flush(300) == 0
     Reader(tmp_path, {"127.0.0.1:9092": f"127.0.0.1:{brokers.port}"}).follow(page("kafka.md"))
     assert (tmp_path / "visits.db").exists()
 
@@ -48,9 +48,9 @@ def test_service(tmp_path, capsys):
 
 
 @pytest.mark.database
-def test_postgres(tmp_path_factory, tmp_path, capsys):
+def test_postgres(tmp_path, capsys):
     """postgres.md; the commands of PostgreSQL find the server by their variables."""
-    server = PostgresServer(tmp_path_factory.mktemp("postgres")).start()
+    server = PostgresServer().start()
     here = {"eventide@127.0.0.1/city": f"eventide@127.0.0.1:{server.port}/city"}
     known = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "eventide", "PGDATABASE": "city"}
     try:

@@ -11,7 +11,7 @@ from postgres_server import PostgresServer
 
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
-from eventide.live import answering
+from eventide.live import answering, postgres_database
 from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
 from eventide.live.sinks.base import Sink
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.database
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    running = PostgresServer(tmp_path_factory.mktemp("postgres")).start()
+def server():
+    running = PostgresServer().start()
     yield running
     running.kill()
 
@@ -157,12 +157,42 @@ def test_a_changed_row_is_found(opened, address, server):
     [
         ("postgresql://nobody@127.0.0.1:1/none", StoreError, "cannot be opened"),
         ("postgresql://h/d#a;b", InputError, "letters and digits"),
+        ("postgresql://h/d#" + 64 * "a", InputError, "up to 63 letters"),
         ("mysql://h/d", InputError, "postgresql"),
     ],
 )
 def test_a_wrong_address_is_refused(url, error, message):
     with pytest.raises(error, match=message):
         open_store(url)
+
+
+@pytest.mark.parametrize(("code", "message"), [("53100", "no room left"), ("57014", "QueryCanceled")])
+def test_what_a_server_refuses_while_it_works_is_said_and_not_tried_for_ever(opened, address, server, code, message):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    schema = address.partition("#")[2]
+    refusing = f"BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END"
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $${refusing}$$")
+        trigger = f"BEFORE INSERT ON {schema}.step FOR EACH ROW EXECUTE FUNCTION {schema}.no()"
+        connection.execute(f"CREATE TRIGGER refusing {trigger}")
+        with pytest.raises(StoreError, match=message):
+            store.commit(a_commit(1))
+        connection.execute(f"DROP TRIGGER refusing ON {schema}.step")
+    store.commit(a_commit(1))
+    assert [step for step, _ in store.releases()] == [0, 1]
+
+
+def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(opened, address, server, monkeypatch):
+    monkeypatch.setattr(postgres_database, "PATIENCE", 0.5)
+    store = opened()
+    store.begin(SETTING)
+    with psycopg.connect(server.address) as other:
+        other.execute(f"SELECT 1 FROM {address.partition('#')[2]}.head FOR UPDATE")
+        with pytest.raises(StoreError, match="held by another process"):
+            store.commit(a_commit(0))
+    store.commit(a_commit(0))
 
 
 def test_a_schema_that_is_something_else_is_left_alone(server):
@@ -330,15 +360,16 @@ def test_a_sink_gets_every_step_once_though_the_beginning_was_lost(opened, lose_
     assert sink.held == 0
 
 
-def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(tmp_path):
-    server = PostgresServer(tmp_path).start()
+def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch):
+    monkeypatch.setattr(postgres_database, "PATIENCE", 300.0)  # seconds, as a slow machine may need them
+    server = PostgresServer().start()
     mechanism = ev.BudgetAbsorption(epsilon=1, window=5, bins=3)
     done = threading.Event()
     kills = 0
     with ev.Publisher(MemoryFeed([[5, 6, 7]] * 400), mechanism, f"{server.address}#killed") as publisher:
 
         def publish():
-            publisher.run(stop=lambda: time.sleep(0.005) or False)
+            publisher.run(stop=lambda: time.sleep(0.01) or False)
             done.set()
 
         worker = threading.Thread(target=publish)
@@ -349,7 +380,7 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(tmp_path):
             server.kill()
             server.start()
             kills += 1
-        worker.join(120)
+        worker.join(600)
         assert done.is_set()
         assert kills >= 2
         steps = [json.loads(release)["step"] for _, release in publisher.store.releases()]

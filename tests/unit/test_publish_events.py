@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -9,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,7 @@ from eventide.cli import main
 from eventide.cli.live_log import logging_to_stderr
 from eventide.live.open_store import open_store
 from eventide.live.sinks.appending_file import AppendingFile
+from eventide.live.sources import standard_input
 
 ROOT = Path(__file__).parents[2]
 BINS = ("north", "south")
@@ -312,27 +313,32 @@ def test_a_live_run_that_names_no_start_begins_at_midnight_and_keeps_to_it(folde
     assert datetime.fromisoformat(epoch.setting.steps["start"]).hour == 0
 
 
+class Sender:
+    """A clock that is a tenth of a second later at each look, when another event has been sent, and then far ahead."""
+
+    def __init__(self, pipe):
+        self._pipe, self._looks = pipe, itertools.count()
+
+    def now(self):
+        look = next(self._looks)
+        at = BEGIN + timedelta(milliseconds=100 * look) + timedelta(hours=look > 20)
+        if look < 20:
+            event = {"timestamp": at.isoformat(), "bin": BINS[look % 2]}
+            os.write(self._pipe, (json.dumps(event) + "\n").encode())
+        return int(at.timestamp() * 1e6)
+
+
 def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
-    begin = datetime.now(UTC)
-    when = ("--start", begin.isoformat(), "--until", (begin + timedelta(seconds=2)).isoformat(), "--late", "1s")
+    when = ("--start", BEGIN.isoformat(), "--until", (BEGIN + timedelta(seconds=2)).isoformat(), "--late", "1s")
     reading, writing = os.pipe()
-
-    def write():
-        for number in range(20):
-            event = {"timestamp": datetime.now(UTC).isoformat(), "bin": BINS[number % 2]}
-            os.write(writing, (json.dumps(event) + "\n").encode())
-            time.sleep(0.05)
-
-    writer = threading.Thread(target=write)
+    monkeypatch.setattr(standard_input, "SystemClock", lambda: Sender(writing))
     with open(reading) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
-        writer.start()
         code, out, err = publish("-", *EXACT, "--step", "500ms", "--bins", "bins.txt", *when)
-        writer.join()
     os.close(writing)
     assert code == 0
     assert len(out.splitlines()) == 4
-    assert sum(map(sum, values(out))) == 20
+    assert sorted(map(sorted, values(out))) == [[2, 3]] * 4
     assert "20 events were taken" in err
 
 

@@ -75,6 +75,10 @@ def test_without_a_folder_everything_is_missing():
     assert "no data folder was given" in why_missing("unemployment", None)
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    assert f"there is no folder {tmp_path / 'gone'};" in why_missing("unemployment", tmp_path / "gone")
+
+
 def test_the_folder_given_comes_before_the_variable(monkeypatch, tmp_path):
     monkeypatch.delenv("EVENTIDE_DATA", raising=False)
     assert data_folder() is None

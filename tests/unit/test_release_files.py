@@ -147,6 +147,7 @@ def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
     assert "Not a directory" in refusal_of(source / "private.csv")
     assert "is a folder" in refusal_of(tmp_path / "folder.csv")
     assert "ends in none of .jsonl, .csv, .parquet" in refusal_of(tmp_path / "private.xlsx")
+    assert "ends in none of .jsonl, .csv, .parquet" in refusal_of(".")
     assert "is the file that is read" in refusal_of(source, source=source)
     assert "is the file that is read" in refusal_of(tmp_path / "same.csv", source=source)
     assert "no bin may be named so" in refusal_of(tmp_path / "private.csv", bins=["step", "a"])

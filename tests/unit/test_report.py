@@ -368,6 +368,8 @@ def test_bad_input_ends_with_a_sentence(folder, tmp_path):
         ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
         ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),
         ((good, "--out", tmp_path / "no" / "where.html"), "cannot write"),
+        ((good, "--out", good), "is the file that is read"),
+        ((good, tmp_path / "other.parquet", "--out", tmp_path / "other.parquet"), "is the file that is read"),
         ((good, "--out", out, "--figures", good), "choose another --figures"),
     ]:
         outcome = run(*arguments)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 from click.testing import CliRunner
+from nats_server import PATIENCE, free_port
 
 from eventide.cli import main
 from eventide.cli.serve import require_service
@@ -40,22 +41,20 @@ def started(*arguments, folder):
 
 @pytest.fixture
 def config(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     CliRunner().invoke(main, ["init", str(tmp_path / "eventide.toml")])
     text = (tmp_path / "eventide.toml").read_text()
-    (tmp_path / "eventide.toml").write_text(text.replace("port = 8710", f"port = {port}"))
+    (tmp_path / "eventide.toml").write_text(text.replace("port = 8710", f"port = {free_port()}"))
     return tmp_path / "eventide.toml"
 
 
 def test_the_service_comes_up_and_ends_well_when_told_to(config, tmp_path):
     token = CliRunner().invoke(main, ["config", "token", "read", str(config)]).stdout.strip()
     with started("serve", "eventide.toml", folder=tmp_path) as (process, address, _):
-        answer = httpx.get(f"{address}v1/streams", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = httpx.get(f"{address}v1/streams", headers=headers, trust_env=False, timeout=PATIENCE)
         assert answer.json()["streams"][0]["name"] == "city"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
     assert os.stat(tmp_path / "city.store").st_mode & 0o777 == 0o600
 
 
@@ -101,7 +100,7 @@ def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with started("demo", "--serve", "--no-browser", folder=tmp_path) as (process, address, token):
         headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=60) as client:
+        with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=PATIENCE) as client:
             assert "eventide" in client.get("/").text
             with client.stream("GET", "/v1/streams/city/stream") as live:
                 assert any(line.startswith("id: 3") for line in live.iter_lines())
@@ -110,13 +109,14 @@ def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
         assert (truth[0]["step"], len(truth[0]["values"])) == (0, 240)
         assert told["private"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE) == 130
     assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_are_no_certificate_are_said_to_be_none(config, tmp_path):
-    (tmp_path / "server.pem").write_text("no certificate")
-    encrypted = '[server]\ncertificate = "server.pem"\nkey = "nowhere.key"'
+    for name in ("server.pem", "server.key"):
+        (tmp_path / name).write_text("no certificate")
+    encrypted = '[server]\ncertificate = "server.pem"\nkey = "server.key"'
     config.write_text(config.read_text().replace("[server]", encrypted))
     result = CliRunner().invoke(main, ["serve", str(config)])
     assert result.exit_code == 2

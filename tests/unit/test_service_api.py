@@ -16,7 +16,7 @@ import httpx
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from running_service import configuration, event, running, stream, wait_until
+from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
 from eventide.live.open_store import open_store
 from eventide.service.config import Access, Limits, Server
@@ -208,7 +208,7 @@ def test_followers_get_what_was_and_what_comes(city):
     follower.start()
     city.post([event("south", "bert", 2)])
     city.pass_steps(2)
-    follower.join(20)
+    follower.join(PATIENCE)
     assert [identity for identity, _ in seen] == [0, 1, 2, 3]
     assert [release["step"] for _, release in seen] == [0, 1, 2, 3]
     assert seen[2][1]["values"] == [0, 1, 0]
@@ -291,13 +291,13 @@ def test_too_many_waiting_batches_are_sent_away_for_a_while(tmp_path):
         def slow(batch):
             if len(batch.events.time):
                 held.set()
-                go.wait(20)
+                go.wait(PATIENCE)
             original(batch)
 
         feed.take = slow
         threads = [threading.Thread(target=up.post, args=([event("north", str(n))],)) for n in range(2)]
         threads[0].start()
-        assert held.wait(20)
+        assert held.wait(PATIENCE)
         threads[1].start()
         wait_until(lambda: feed.waiting == 1)
         answer = up.post([event("south", "late")])
@@ -381,7 +381,7 @@ def test_tls_by_file(tmp_path):
     server = Server(port=0, certificate=str(certificate), key=str(key))
     with running(configuration(tmp_path, server=server)) as up:
         trusted = ssl.create_default_context(cafile=str(certificate))
-        with httpx.Client(base_url=up.address, verify=trusted, trust_env=False) as client:
+        with httpx.Client(base_url=up.address, verify=trusted, trust_env=False, timeout=PATIENCE) as client:
             answer = client.get("/healthz")
     assert answer.json() == {"status": "ok"}
     assert "strict-transport-security" in answer.headers

@@ -119,11 +119,22 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
         (PEOPLE + a_stream() + "parameters = { k = 0 }\n", "takes no 'k'"),
         (PEOPLE + a_stream() + 'other = "west"\nbin = 3\n', "bin: 3 is no text"),
         (PEOPLE + a_stream() + 'zone = "Europe/Nowhere"\n', "zone"),
+        (PEOPLE + a_stream() + a_stream("two").replace("two.store", "./one.store"), "has the store './one.store'"),
+        ('[server]\ncertificate = "a.pem"\nkey = "a.key"\n' + PEOPLE + a_stream(), "certificate: there is no file"),
+        (PEOPLE + re.sub("bins = .*", "bins = 99_999_999_999", a_stream()), "more than 10,000,000"),
     ],
 )
 def test_a_mistake_is_named(tmp_path, text, part):
     said = mistakes_in(written(tmp_path, text))
     assert any(part in sentence for sentence in said), said
+
+
+def test_a_mistake_in_one_place_hides_none_in_another(tmp_path):
+    """What a mechanism takes is known only when it is built, which a mistake elsewhere does not prevent."""
+    two = a_stream("two") + "parameters = { k = 0 }\n"
+    said = mistakes_in(written(tmp_path, "[server]\nport = 0\n" + PEOPLE + a_stream(epsilon=-1) + two))
+    expected = ("port", "epsilon is -1", "takes no 'k'")
+    assert all(part in sentence for part, sentence in zip(expected, said, strict=True)), said
 
 
 def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path):

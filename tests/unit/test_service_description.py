@@ -8,7 +8,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck
-from running_service import configuration, running, stream
+from running_service import PATIENCE, configuration, running, stream
 
 from eventide.service.config import Limits
 from eventide.windows.workload import Query
@@ -43,7 +43,7 @@ def test_no_request_leads_to_a_fault(city, role):
         def ask(case, known):
             if known and case.path_parameters:
                 case.path_parameters = {"name": "city"}
-            answer = case.call(headers=headers, timeout=20)
+            answer = case.call(headers=headers, timeout=PATIENCE)
             assert answer.status_code < 500
             case.validate_response(answer)
 

@@ -202,16 +202,22 @@ def test_the_filter_of_a_mechanism_comes_before_that_of_the_study(load):
         ('["mae", "mre"]', '["maee"]', 3, "did you mean 'mae'?"),
         ('["mae", "mre"]', "[]", 3, "metrics is a list"),
         ("sanity_bound = 0.01", "sanity_bound = 0", 4, "a number above 0"),
+        ("sanity_bound = 0.01", "sanity_bound = inf", 4, "a number above 0"),
         ("sanity_bound = 0.01", "crossing_tolerance = 1.5", 4, "a whole number of steps"),
+        ("sanity_bound = 0.01", "crossing_tolerance = 3.0", 4, "a whole number of steps"),
+        ("sanity_bound = 0.01", "crossing_tolerance = inf", 4, "a whole number of steps"),
         ('generator = "constant"', 'generator = "constand"', 14, "did you mean 'constant'?"),
         ('generator = "constant"', 'real = "flu_deaths"', 14, "did you mean 'flu_death'?"),
         ('generator = "constant"', "", 13, "a stream has one of generator, real, file, events"),
         ("length = 20", "lenght = 20", 15, "did you mean 'length'?"),
         ("length = 20", "length = 0", 14, "length and bins must be above 0"),
-        ("length = 20", 'length = "long"', 14, ""),
+        ("length = 20", 'length = "long"', 15, "length is 'long'; it must be a number"),
+        ("length = 20", "length = 1_000_000_000_000_000", 14, "allocate"),
+        ("length = 20", 'public = "no"', 15, "public is 'no'; it must be true or false"),
         ('columns = ["b"]', 'columns = ["c"]', 20, "has no column 'c'"),
         ('columns = ["b"]', "merge = 9", 20, "it cannot be merged by 9"),
         ('file = "counts.csv"', 'file = "count.csv"', 19, "is not a file"),
+        ('file = "counts.csv"\ncolumns = ["b"]', 'events = "counts.csv"', 18, "counts.csv needs step"),
         ("[[streams]]\nfile", "[streams]\nfile", 18, "is not TOML"),
     ],
 )
@@ -265,8 +271,10 @@ def test_dots_after_the_columns_of_a_file_mean_that_there_are_more(load, tmp_pat
 
 def test_a_study_with_nothing_but_missing_streams_says_so(load):
     text = re.sub(r"\[\[streams\]\]\n(.+\n)+", "", GOOD) + '\n[[streams]]\nreal = "flu_death"\n'
-    with pytest.raises(InputError, match="no stream is left; stream flu_death is skipped"):
+    with pytest.raises(InputError, match=r"no stream is left; stream flu_death is skipped: [^;]+; [^;]+$"):
         load(text)
+    with pytest.raises(InputError, match=r"flu_death is skipped: .+; and 1 more$"):
+        load(text + '[[streams]]\nreal = "state_flu"\n')
 
 
 def test_what_is_no_study_is_refused(tmp_path):

@@ -194,6 +194,14 @@ def test_a_stream_too_short_for_any_answer_has_no_error():
     assert figures["workload_error"][0] > 0
 
 
+def test_an_error_that_does_not_exist_has_no_place_in_the_results(load):
+    run_study(load(QUERIES.replace("general", "special").replace("length = 700", "length = 10")), "results.parquet")
+    rows = read_results("results.parquet").table.to_pylist()
+    assert {row["metric"]: row["delta"] is None for row in rows} == {
+        "workload_error": False, "mae": True, "mse": True, "mre": True
+    }  # fmt: skip
+
+
 def test_planners_stand_in_the_results_like_mechanisms(load):
     study = load(QUERIES)
     assert len(study.cells) == 2 * 2 * 2

@@ -24,6 +24,7 @@ MOST_BINS = 200  # distances over all bins, which decide in many mechanisms, are
 MOST_STEPS = 2000
 MOST_WINDOWS = 4  # of steps, where that is more
 MOST_DESCRIBED = 100_000  # steps
+LARGEST_DESCRIBED = 10**12  # counts
 SAMPLE_SEED = 1
 
 
@@ -67,8 +68,11 @@ def describe(
     >>> describe(level=400, amplitude=100, season=144, bins=3).counts.shape
     (1000, 3)
     """
-    if not (np.isfinite([level, amplitude]).all() and min(level, amplitude) >= 0 and level + amplitude > 0):
-        raise InputError("level and amplitude of a described stream are numbers from 0 up, and not both 0")
+    if not (min(level, amplitude) >= 0 and 0 < level + amplitude <= LARGEST_DESCRIBED):
+        raise InputError(
+            "level and amplitude of a described stream are numbers from 0 up, not both 0, "
+            f"and together {LARGEST_DESCRIBED:,} at most"
+        )
     if amplitude and season is None:
         raise InputError("an amplitude needs a season: say in how many steps the counts rise and fall once")
     if not 1 <= steps <= MOST_DESCRIBED or bins < 1 or (season is not None and season < 2):

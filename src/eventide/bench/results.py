@@ -101,8 +101,8 @@ def fingerprint(study: Study) -> str:
         FORMAT,
         versions(),
         [study.seed, study.repetitions, study.metrics, dataclasses.asdict(study.options)],
-        [(mechanism.label, mechanism.experiments, source_digest(mechanism.name)) for mechanism in study.mechanisms],
-        [(stream.label, stream.experiments, study.facts[stream.label].digest) for stream in study.streams],
+        [(each.label, each.filter, each.experiments, source_digest(each.name)) for each in study.mechanisms],
+        [(each.label, each.public, each.experiments, study.facts[each.label].digest) for each in study.streams],
         [dataclasses.astuple(setting) for setting in study.settings],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -154,6 +154,8 @@ def read_results(path: str | Path) -> Results:
         about = json.loads((table.schema.metadata or {})[METADATA])
     except (OSError, KeyError, ValueError, pa.ArrowException):
         raise InputError(f"{path} is no file of results; give one that `eventide bench` wrote") from None
+    if not isinstance(about, dict) or about.get("format") != FORMAT or table.schema.names != SCHEMA.names:
+        raise InputError(f"{path} holds results of another format; run the study again with this version")
     return Results(table, about)
 
 
@@ -191,7 +193,7 @@ def _with_delta(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def contest(row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[key] for key in ("experiment", "stream", "epsilon", "window", "metric"))
 
-    errors = [row for row in rows if row["metric"] in ERRORS]
+    errors = [row for row in rows if row["metric"] in ERRORS and row["mean"] is not None]
     least: dict[tuple[Any, ...], float] = {}
     for row in errors:
         least[contest(row)] = min(row["mean"], least.get(contest(row), np.inf))

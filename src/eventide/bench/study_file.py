@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import math
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -58,9 +59,9 @@ from eventide.toml_lines import TOP, Document, Entry
 from eventide.windows.registry import PLANNERS
 
 OPTIONS: dict[str, tuple[Callable[[float], bool], str]] = {
-    "sanity_bound": (lambda value: value > 0, "a number above 0"),
+    "sanity_bound": (lambda value: 0 < value < math.inf, "a number above 0"),
     "crossing_quantile": (lambda value: 0 <= value <= 1, "a number from 0 to 1"),
-    "crossing_tolerance": (lambda value: value >= 0 and value == int(value), "a whole number of steps"),
+    "crossing_tolerance": (lambda value: value >= 0 and isinstance(value, int), "a whole number of steps"),
 }
 TABLES = ("mechanisms", "streams", "privacy")
 TOP_KEYS = ("title", "seed", "repetitions", "metrics", *OPTIONS, "filter", *TABLES)
@@ -118,7 +119,8 @@ class StudyFile(StudyTables):
         mechanisms = self.distinct(self._mechanisms(experiments), "mechanism")
         streams = self.distinct(self._streams(experiments), "stream")
         if not streams:
-            raise InputError(f"{self.document.place}: no stream is left; {'; '.join(self.skipped)}")
+            others = f"; and {len(self.skipped) - 1} more" * (len(self.skipped) > 1)
+            raise InputError(f"{self.document.place}: no stream is left; {self.skipped[0]}{others}")
         study = Study(
             name=name,
             text=self.document.text,
@@ -147,9 +149,10 @@ class StudyFile(StudyTables):
         metrics = self.document.values.get("metrics", ["mae", "mre"])
         if not isinstance(metrics, list) or not metrics:
             raise self.document.complaint('metrics is a list of names, such as ["mae", "mre"]', key="metrics")
-        for metric in metrics:
-            if metric not in (*METRICS, *PLAN_METRICS):
-                raise self.document.unknown("metric", str(metric), {*METRICS, *PLAN_METRICS}, TOP, "metrics")
+        known = dict.fromkeys((*METRICS, *PLAN_METRICS))
+        for metric in map(str, metrics):
+            if metric not in known:
+                raise self.document.unknown("metric", metric, known, TOP, "metrics")
         return tuple(dict.fromkeys(metrics))
 
     def _check_metrics(self, mechanism: StudiedMechanism, metrics: tuple[str, ...]) -> None:
@@ -223,7 +226,7 @@ class StudyFile(StudyTables):
                 name,
                 folder=(self.data if source == "real" else None) or self.folder,
                 experiments=self.experiments(entry, values, experiments),
-                public=bool(values.pop("public", source in KNOWN_STREAMS)),
+                public=self.switch(entry, values, "public", source in KNOWN_STREAMS),
                 columns=self.texts(entry, values, "columns"),
                 merge=self.positive(entry, values, "merge", 1),
                 steps=self.positive(entry, values, "steps", None),
@@ -231,7 +234,7 @@ class StudyFile(StudyTables):
                 workload=self._workload(entry, values),
                 parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
-            self.check_keys(values, _stream_parameters(source, name), entry, f"parameter of {name}")
+            self.check_parameters(values, _stream_parameters(source, name), entry, name)
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
             counts = self.asked(entry, preparing, stream.prepared, matrix)
@@ -267,11 +270,13 @@ class StudyFile(StudyTables):
             self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), span)
 
 
-def _stream_parameters(source: str, name: str) -> list[str]:
+def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:
     """The parameters with which a stream is made."""
-    if source == "generator":
-        return list(inspect.signature(GENERATORS[name]).parameters)
-    return list(inspect.signature(count_events).parameters)[1:] if source == "events" else []
+    if source not in ("generator", "events"):
+        return {}
+    parameters = dict(inspect.signature(GENERATORS[name] if source == "generator" else count_events).parameters)
+    parameters.pop("path", None)
+    return parameters
 
 
 def _plain(value: Any) -> Any:

@@ -5,8 +5,9 @@ What is wrong is refused with its line. Imports `errors`, `toml_lines`, `privacy
 
 from __future__ import annotations
 
+import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from eventide.bench.study import Setting, StudiedMechanism, StudiedStream
@@ -14,6 +15,8 @@ from eventide.errors import EventideError
 from eventide.privacy.ledger import positive_integer
 from eventide.toml_lines import Document, Entry
 
+NUMBER, TEXT = (int | float, "a number"), (str, "a text")
+KINDS: dict[type, tuple[Any, str]] = {int: NUMBER, float: NUMBER, str: TEXT}  # of parameters, by that of their default
 Value = TypeVar("Value")
 Part = TypeVar("Part", Setting, StudiedMechanism, StudiedStream)
 
@@ -66,15 +69,34 @@ class StudyTables:
         """A whole number of at least 1, or the default where none is given."""
         return self.asked(entry, key, positive_integer, values.pop(key), key) if key in values else default
 
+    def switch(self, entry: Entry, values: dict[str, Any], key: str, default: bool) -> bool:
+        """True or false."""
+        value = values.pop(key, default)
+        if not isinstance(value, bool):
+            raise self.document.complaint(f"{key} is {value!r}; it must be true or false, without quotes", entry, key)
+        return value
+
     def check_keys(self, values: Iterable[str], known: Iterable[str], entry: Entry, what: str) -> None:
         """Refuse a key that is not known."""
         for key in values:
             if key not in known:
                 raise self.document.unknown(what, key, known, entry)
 
+    def check_parameters(
+        self, given: dict[str, Any], known: Mapping[str, inspect.Parameter], entry: Entry, name: str
+    ) -> None:
+        """Refuse parameters that are not known, are missing, or are of another kind than their default."""
+        self.check_keys(given, known, entry, f"parameter of {name}")
+        for key, parameter in known.items():
+            if parameter.default is parameter.empty and key not in given:
+                raise self.document.complaint(f"{name} needs {key}; say what it is", entry)
+            kinds, otherwise = KINDS.get(type(parameter.default), (object, ""))
+            if key in given and (isinstance(given[key], bool) or not isinstance(given[key], kinds)):
+                raise self.document.complaint(f"{key} is {given[key]!r}; it must be {otherwise}", entry, key)
+
     def asked(self, entry: Entry, key: str, function: Callable[..., Value], *arguments: Any) -> Value:
         """What the function gives; what it refuses is refused with the line of the key it was asked for."""
         try:
             return function(*arguments)
-        except (EventideError, TypeError, ValueError) as problem:
+        except (EventideError, TypeError, ValueError, MemoryError) as problem:
             raise self.document.complaint(str(problem), entry, key) from None

@@ -77,7 +77,10 @@ def command(
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
     """
     from eventide.bench import choose
+    from eventide.cli.page import keep_apart
 
+    if out is not None:
+        keep_apart(out, history)
     if out is not None and (out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK)):
         raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
     hidden = _steps("--hide", hide, step)

@@ -14,6 +14,12 @@ from eventide.display.pages import embedded, filled
 from eventide.errors import InputError
 
 
+def keep_apart(out: Path, *sources: str | Path | None) -> None:
+    """Refuse to write a page over a file that it is made from."""
+    if out.exists() and any(source and Path(source).exists() and out.samefile(source) for source in sources):
+        raise InputError(f"--out {out} is the file that is read, and would be lost; choose another place")
+
+
 def write_page(path: Path, page: str) -> None:
     """Write a page, or say why that cannot be."""
     try:

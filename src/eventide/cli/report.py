@@ -72,9 +72,10 @@ def command(
     """
     from eventide.bench import build_report, read_results
     from eventide.bench.report_images import write_images
-    from eventide.cli.page import write_page
+    from eventide.cli.page import keep_apart, write_page
     from eventide.display.images import require_matplotlib
 
+    keep_apart(out, results, other, reference)
     if figures is not None:
         require_matplotlib()
     with naming("reading") as tell:

@@ -51,8 +51,12 @@ class SparkFeed(EventFeed):
         """Run the query until it ends or the last step is closed."""
         if resume.kept:
             raise InputError("the store keeps open events of another source; let that one publish them first")
-        complete = self._counting.arrival is None
         self._prepare(resume)
+        if not self._over:
+            yield from self._counted()
+
+    def _counted(self) -> Iterator[ClosedStep | None]:
+        complete = self._counting.arrival is None
         query = TallyingQuery(self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew)
         try:
             for moment in query.moments():

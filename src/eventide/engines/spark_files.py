@@ -23,14 +23,22 @@ def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLines | Js
     """The frame of a file, and how its lines are to be read where it consists of lines."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; check the path")
-    folder, name = str(path.resolve().parent), re.sub(r"([][{}?*\\])", r"\\\1", path.name)
-    one = spark.readStream.option("pathGlobFilter", name)  # a stream of files is that of a folder
+    place = path.resolve()
+    if place.name.startswith(("_", ".")):
+        raise InputError(f"Spark passes over files such as {place.name}; give it a name that begins with a letter")
+    pattern = _only(place)
     if not is_lines(path.name):
-        return one.schema(spark.read.parquet(str(path.resolve())).schema).parquet(folder), None
-    lines = one.option("lineSep", "\n").text(folder)
+        return spark.readStream.schema(spark.read.parquet(pattern).schema).parquet(pattern), None
+    lines = spark.readStream.option("lineSep", "\n").text(pattern)
     if not is_csv(path.name):
         return lines, JsonLines()
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         header = file.readline(LONGEST_LINE)
     first = header.decode("utf-8-sig", errors="replace").rstrip("\n")
     return lines.where(lines[LINE] != first), CsvLines(header, path.name)
+
+
+def _only(path: Path) -> str:
+    """A pattern that fits one file: Spark streams what fits a pattern, or else a whole folder with all below it."""
+    *folder, last = re.sub(r"([][{}?*,\\])", r"\\\1", str(path)).rpartition("/")
+    return f"{''.join(folder)}{{{last}}}"

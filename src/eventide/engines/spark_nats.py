@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from eventide.live.sources.line_formats import json_object
 from eventide.live.sources.nats_address import NatsConnection, parse_address
-from eventide.live.sources.nats_stream import Look, Message, check_place, fetched, is_exhausted, look, subscribed
+from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
 from eventide.live.texts import texts
 
 if TYPE_CHECKING:
@@ -89,12 +89,12 @@ class SequenceReader:
         """The messages after one and up to another, as Arrow batches."""
         after, last = partition.value
         with closing(NatsConnection(parse_address(self._address))) as connection:
-            subscription = connection.wait(subscribed(connection, after))
+            consumer = connection.wait(Consumer.behind(connection, after))
             while after < last:
-                messages = connection.wait(fetched(subscription, min(AT_A_TIME, last - after), FETCH_SECONDS))
+                messages = connection.wait(consumer.fetch(min(AT_A_TIME, last - after), FETCH_SECONDS))
                 yield self._batch([message for message in messages if message.sequence <= last])
                 after = messages[-1].sequence if messages else after
-                if connection.wait(is_exhausted(subscription, after)):  # the rest is of other subjects
+                if connection.wait(consumer.is_exhausted()):  # the rest is of other subjects
                     return
 
     def commit(self, end: Offset) -> None:

@@ -41,5 +41,8 @@ class WorkFolder:
             unfinished.replace(self.mark)
         found = json.loads(self.mark.read_text())
         if found | purpose != found:
-            raise InputError(f"{self.path} was made for another store, bins or end; choose a new work folder")
+            raise InputError(
+                f"{self.path} was made for another store, bins or end; choose a new work folder, or delete this one to "
+                "have the source read again from its beginning"
+            )
         return dataclasses.replace(counting, shards=found["shards"])

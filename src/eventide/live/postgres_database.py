@@ -18,7 +18,7 @@ from eventide.errors import InputError, StoreError
 from eventide.live.database import ConnectionLost, Database, WriterPlace
 from eventide.live.postgres_schema import find_or_make, parse_address
 
-PATIENCE = 60.0  # seconds to wait for a server that went away
+PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
 
 
@@ -135,6 +135,7 @@ class PostgresDatabase(Database):
     def _prepare(self) -> None:
         self._connection.execute(f'SET search_path TO "{self._schema}"')
         self._connection.execute("SET synchronous_commit TO on")
+        self._connection.execute(f"SET lock_timeout TO {round(PATIENCE * 1000)}")
         if self._read_only:
             self._connection.execute("SET default_transaction_read_only TO on")
 
@@ -151,11 +152,14 @@ class PostgresDatabase(Database):
         try:
             yield
         except self._psycopg.Error as problem:
-            if self._connection.closed or isinstance(problem, self._psycopg.OperationalError):
+            if self._connection.closed or self._is_away(problem):
                 raise ConnectionLost from None
-            raise StoreError(
-                f"{self.place} refused ({type(problem).__name__}); look at the server's log, then start again"
-            ) from None
+            raise StoreError(f"{self.place} {_sentence(problem)}") from None
+
+    def _is_away(self, problem: Any) -> bool:
+        """Whether the server went away, or is about to; what it refuses while it works will not pass by itself."""
+        state = problem.sqlstate or ""
+        return isinstance(problem, self._psycopg.OperationalError) and (not state or state.startswith(("08", "57P")))
 
 
 class _SessionLock:
@@ -173,6 +177,15 @@ class _SessionLock:
 
     def release(self) -> None:
         """It ends with the session."""
+
+
+def _sentence(problem: Any) -> str:
+    match problem.sqlstate:
+        case "53100":
+            return "has no room left on its disk; make room and start again, nothing is lost"
+        case "55P03":
+            return "is held by another process in the middle of a commit; end that process, then start again"
+    return f"refused ({type(problem).__name__}); look at the server's log, then start again"
 
 
 def _placed(query: str) -> str:

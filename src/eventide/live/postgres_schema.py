@@ -17,6 +17,7 @@ from eventide.live.store import StoreMissing
 from eventide.live.store_tables import table_statements
 
 VERSION = 1
+LONGEST_NAME = 63  # bytes; PostgreSQL cuts off the rest, and two names would be one store
 
 _RELEASES = """
 CREATE VIEW releases AS
@@ -50,8 +51,10 @@ def parse_address(url: str) -> tuple[str, str]:
     """
     parts = urlsplit(url)
     schema = parts.fragment or "eventide"
-    if not schema.replace("_", "").isalnum():
-        raise InputError("behind the # of a PostgreSQL address stands the name of a store, in letters and digits")
+    if not schema.replace("_", "").isalnum() or len(schema.encode()) > LONGEST_NAME:
+        raise InputError(
+            f"behind the # of a PostgreSQL address stands the name of a store, up to {LONGEST_NAME} letters and digits"
+        )
     return urlunsplit(parts._replace(fragment="")), schema
 
 

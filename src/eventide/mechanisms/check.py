@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -136,14 +137,15 @@ def check_memory_is_bounded(make: Make) -> None:
     sizes = []
     tracemalloc.start()
     try:
-        for _ in range(3):
+        for _ in range(4):
             for counts in stream:
                 mechanism.release(counts)
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    _demand(sizes[2] - sizes[1] < 20_000, "memory grows with the length of the stream")
+    growth = min(after - before for before, after in pairwise(sizes))  # what else the process does comes and goes
+    _demand(growth < 20_000, "memory grows with the length of the stream")
 
 
 def check_replicas_are_independent(make: Make) -> None:

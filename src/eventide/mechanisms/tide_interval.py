@@ -15,15 +15,16 @@ from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
-PATIENCE = 10  # in the first window a wait is this part of the steps so far, so that the first burst is not missed
+FORESIGHT = 2  # in the first window a wait is at most the steps so far over this: what was calm may be so by night only
+PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 NEVER = -(10**9)  # the step of the last look before the first
-CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it need not be watched for its first burst
+CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
 
 
 class Interval(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
-    If `watchful`, waits are short in the first window of a stream that does not begin clearly above the noise.
+    In the first window they are short, and if `watchful` shorter still unless it begins clearly above the noise.
     """
 
     state = ("length", "_last", "_errors", "_clear")
@@ -54,7 +55,8 @@ class Interval(Stateful):
         self._clear = np.where(looks & (self._last == NEVER), level > CLEAR_LEVEL * self.least_scale, self._clear)
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, GROWTH, 1) * self.length
-        if step < self.window and self.watchful:
-            longest = np.where(self._clear, longest, np.minimum(longest, max(1, step // PATIENCE)))
+        if step < self.window:
+            part = np.where(self._clear | (not self.watchful), FORESIGHT, PATIENCE)
+            longest = np.minimum(longest, np.maximum(step // part, 1))
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)

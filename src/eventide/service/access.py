@@ -16,6 +16,7 @@ from eventide.service.problems import Problem
 from eventide.service.tokens import Token, Tokens
 
 LONGEST_TOKEN = 200
+ANYBODY = Token("read", "anybody", "")
 _BEARER = HTTPBearer(auto_error=False, description="a token made with: eventide config token ROLE CONFIG")
 
 
@@ -43,10 +44,14 @@ class Doorkeeper:
         address = request.client.host if request.client else "unknown"
         self.rate.take(token.digest if token else address)
         if token is None and scheme == "" and role == "read" and self.open_reading:
-            return Token("read", "anybody", "")
+            return ANYBODY
         if token is None:
             title = "this needs a token in the header Authorization: Bearer ..."
             raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
         if not token.may(role):
             raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")
         return token
+
+    def knows(self, token: Token) -> bool:
+        """Whether a token that was admitted is one still."""
+        return token is ANYBODY or self.tokens.hold(token)

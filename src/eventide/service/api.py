@@ -53,7 +53,7 @@ def build_router(service: Service) -> APIRouter:
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
     reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=READ)
-    add_reading(reading, service)
+    add_reading(reading, service, may_read)
     router.include_router(reading)
 
     @router.get("/streams/{name}/operations", tags=["operate"], responses=READ, dependencies=[may_operate])

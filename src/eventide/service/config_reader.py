@@ -8,6 +8,7 @@ epsilons add up to at most the population's. Imports `toml_lines`, `privacy`, `s
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import groupby
@@ -66,24 +67,23 @@ class _Reader:
         self.document = document
         self.folder = folder
         self.mistakes: list[tuple[int, InputError]] = []
+        self.faulty: set[Entry] = set()  # what the mistakes are in
 
     def config(self) -> Config | None:
         """The configuration; worth something only where no mistake was found."""
         for table in self.document.values.keys() - TABLES.keys():
             self._note(self.document.unknown("table", table, TABLES, Entry(table)), Entry(table), None)
         server, access, limits = (self._single(table) for table in ("server", "access", "limits"))
-        for one, other in (("certificate", "key"), ("key", "certificate")):
-            if server.get(one) and not server.get(other):
-                self._complain(f"{one} is given without {other}; TLS needs both", Entry("server"), one)
+        self._check_tls(server)
         populations = {str(values.get("name")): values for _, values in self._several("populations")}
         streams = [(entry, self._stream(entry, values)) for entry, values in self._several("streams")]
         if not streams:
             self._complain("there is no stream to serve; write a table [[streams]]", TOP, "streams")
         self._check_distinct(streams)
         self._check_populations(streams, {name: values.get("epsilon") for name, values in populations.items()})
+        built = tuple(self._built(entry, values) for entry, values in streams if entry not in self.faulty)
         if self.mistakes:
             return None
-        built = tuple(self._built(entry, values) for entry, values in streams)
         totals = {stream.population: stream.epsilon for stream in built}
         totals |= {name: Fraction(values["epsilon"], NANO) for name, values in populations.items()}
         paths = {key: str(self.folder / server[key]) for key in ("certificate", "key") if server[key]}
@@ -94,6 +94,14 @@ class _Reader:
             populations=totals,
             streams=built,
         )
+
+    def _check_tls(self, server: dict[str, Any]) -> None:
+        for one, other in (("certificate", "key"), ("key", "certificate")):
+            if server.get(one) and not server.get(other):
+                self._complain(f"{one} is given without {other}; TLS needs both", Entry("server"), one)
+            elif server.get(one) and not (self.folder / server[one]).is_file():
+                sentence = f"{one}: there is no file {server[one]!r}; check the path"
+                self._complain(sentence, Entry("server"), one)
 
     def _single(self, table: str) -> dict[str, Any]:
         written = self.document.values.get(table, {})
@@ -178,9 +186,10 @@ class _Reader:
         for key in ("name", "store"):
             seen = set()
             for entry, values in streams:
-                if values.get(key) in seen:
-                    self._complain(f"another stream has the {key} {values[key]!r}; each needs its own", entry, key)
-                seen.add(values.get(key, object()))
+                if key in values:
+                    if (same := os.path.normpath(values[key])) in seen:
+                        self._complain(f"another stream has the {key} {values[key]!r}; each needs its own", entry, key)
+                    seen.add(same)
 
     def _check_populations(self, streams: list[tuple[Entry, dict[str, Any]]], totals: dict[str, int | None]) -> None:
         members = [(entry, values) for entry, values in streams if values.get("population")]
@@ -248,6 +257,7 @@ class _Reader:
 
     def _note(self, problem: InputError, entry: Entry, key: str | None) -> None:
         self.mistakes.append((self.document.line(entry, key), problem))
+        self.faulty.add(entry)
 
 
 def _population(member: tuple[Entry, dict[str, Any]]) -> str:

@@ -6,7 +6,7 @@ neighbours.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from starlette.concurrency import run_in_threadpool
 
@@ -16,11 +16,11 @@ AT_A_TIME = 32  # releases read from the store together
 QUIET_SECONDS = 15.0  # after which a comment keeps the connection alive
 
 
-async def follow(stream: LiveStream, first: int) -> AsyncIterator[bytes]:
-    """Events for all releases from `first` on."""
+async def follow(stream: LiveStream, first: int, allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Events for all releases from `first` on, until whoever follows is no longer allowed to."""
     step = first
     yield b"retry: 1000\n\n"
-    while stream.followed:
+    while stream.followed and allowed():
         lines = await run_in_threadpool(stream.lines, step, AT_A_TIME)
         for number, line in lines:
             yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)

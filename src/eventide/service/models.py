@@ -188,7 +188,8 @@ class RefusedEvent(BaseModel):
 class ReceiptAnswer(BaseModel):
     """What became of a batch. `duplicate`: its key was used before, nothing of it was taken again.
 
-    `refused` says how many were refused for each reason, `events` which ones (the first hundred).
+    `refused` says how many were refused for each reason; `events` names the first hundred that could not be read or
+    named no known bin.
     """
 
     accepted: int

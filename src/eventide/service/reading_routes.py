@@ -6,6 +6,7 @@ and its neighbours.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
@@ -30,17 +31,18 @@ from eventide.service.parameters import (
 )
 from eventide.service.problems import Problem
 from eventide.service.service import Service
+from eventide.service.tokens import Token
 
 _STREAMED: dict[int | str, dict[str, Any]] = {
     200: {"description": "releases as server-sent events", "content": {"text/event-stream": {}}}
 }
 
 
-def add_reading(router: APIRouter, service: Service) -> None:
-    """All of it."""
+def add_reading(router: APIRouter, service: Service, may_read: Any) -> None:
+    """All of it; `may_read` is the dependency that gives the token of whoever asks."""
     _add_descriptions(router, service)
     _add_releases(router, service)
-    _add_stream(router, service)
+    _add_stream(router, service, may_read)
     _add_answers(router, service)
     _add_synthetic(router, service)
 
@@ -97,20 +99,22 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         return paged(release_pages.as_table(lines, bins, chosen, form), form, following)
 
 
-def _add_stream(router: APIRouter, service: Service) -> None:
+def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
     @router.get("/streams/{name}/stream", responses=_STREAMED, response_class=StreamingResponse)
     def stream_of_releases(
         name: Name,
         first: Step = 0,
         last_event_id: Annotated[str | None, Header(description="the last step that was seen")] = None,
+        token: Token = may_read,
     ) -> StreamingResponse:
         """Follow the releases from step `first` on, or from the one after Last-Event-ID."""
         found = service.stream(name)
         if last_event_id is not None:
-            if not (last_event_id.isdecimal() and int(last_event_id[:20]) <= LAST):
+            if not (last_event_id.isdecimal() and len(last_event_id) <= len(str(LAST)) and int(last_event_id) <= LAST):
                 raise Problem(422, "invalid-parameter", "Last-Event-ID is the number of a step")
             first = int(last_event_id) + 1
-        return StreamingResponse(follow(found, first), media_type="text/event-stream")
+        allowed = partial(service.doorkeeper.knows, token)
+        return StreamingResponse(follow(found, first, allowed), media_type="text/event-stream")
 
 
 def _add_answers(router: APIRouter, service: Service) -> None:

@@ -44,13 +44,13 @@ class ArrowStream(Tabular):
 
 
 def chosen_bins(bins: Sequence[str], names: Sequence[str]) -> Array | None:
-    """The places of the named bins, or None for all."""
+    """The places of the named bins, each once, or None for all."""
     if not names:
         return None
     places = {name: place for place, name in enumerate(bins)}
     if not places.keys() >= set(names):
         raise Problem(404, "unknown-bin", "one of the bins asked for is not in the list of bins")
-    return np.array([places[name] for name in names])
+    return np.array([places[name] for name in dict.fromkeys(names)])
 
 
 def as_json(lines: Lines, chosen: Array | None, following: int | None) -> bytes:

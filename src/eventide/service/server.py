@@ -68,7 +68,7 @@ def build_server(service: Service) -> uvicorn.Server:
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=limits.connections + 1,  # from that many on, uvicorn refuses
         timeout_keep_alive=30,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=16_384,

@@ -75,6 +75,11 @@ class Tokens:
                 found = token
         return found
 
+    def hold(self, token: Token) -> bool:
+        """Whether the file still has this token."""
+        self._refresh()
+        return token in self._tokens
+
     def _refresh(self) -> None:
         try:
             status = self.path.stat()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 
+MOST_NUMBERED = 10_000_000  # more is surely a slip, and would not fit into memory
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})")
 
 
@@ -27,9 +28,9 @@ def parse_bins(text: str) -> tuple[str, ...]:
     ('8', '9', '10', '11')
     """
     if text.isdecimal():
-        return checked_names([str(number) for number in range(int(text))], f"--bins {text}", "bin")
+        return _numbered(range(int(text[:20])), f"--bins {text}")
     if bounds := _RANGE.fullmatch(text):
-        return checked_names([str(number) for number in range(int(bounds[1]), int(bounds[2]) + 1)], text, "bin")
+        return _numbered(range(int(bounds[1]), int(bounds[2]) + 1), text)
     path = Path(text)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -56,6 +57,12 @@ def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...
             raise InputError(f"{place}: {kind} {name!r} appears twice; names must differ")
         seen.add(name)
     return stripped
+
+
+def _numbered(numbers: range, place: str) -> tuple[str, ...]:
+    if numbers.stop - numbers.start > MOST_NUMBERED:
+        raise InputError(f"{place} asks for more than {MOST_NUMBERED:,} bins; give fewer")
+    return checked_names([str(number) for number in numbers], place, "bin")
 
 
 def _only_column(path: Path, lines: list[str]) -> list[str]:

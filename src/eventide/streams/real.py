@@ -113,6 +113,8 @@ def why_missing(name: str, folder: Path | None) -> str | None:
     """A sentence that says why a named stream cannot be read, or None where it can."""
     if folder is None:
         return f"stream {name} is skipped: no data folder was given; name one with --data or EVENTIDE_DATA"
+    if not folder.is_dir():
+        return f"stream {name} is skipped: there is no folder {folder}; name one with --data or EVENTIDE_DATA"
     if _file(name, folder) or raw_file(name, folder):
         return None
     if (entry := _index(folder).get(name)) is None or "T" not in entry:

@@ -59,9 +59,9 @@ def open_releases(
         yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
         return
     path = Path(out)
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with _refusals(path):
         _check(path, source)
+        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         stream = unfinished.open("xb")
     with ExitStack() as undone:
         undone.callback(unfinished.unlink, missing_ok=True)

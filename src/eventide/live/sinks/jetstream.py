@@ -1,13 +1,13 @@
 """A NATS JetStream as a sink: each release a message, its id the step, so that the server drops repeats.
 
-What the stream has is asked of the stream: its last message on the subject says how far it came. May import `errors`,
-its neighbours and the NATS connection; needs the extra `nats`.
+What the stream has is asked of the stream: its last message on the subject says how far it came. That is asked again
+behind a message that was not confirmed, since the server knows an id only for a while. May import `errors`, its
+neighbours and the NATS connection; needs the extra `nats`.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
@@ -23,6 +23,7 @@ class JetStreamSink(Sink):
             raise InputError("releases go to one subject of a stream; write nats://host:port/STREAM?subject=NAME")
         self.name = f"nats {self._address.stream} {self._address.subject}"
         self._last: bytes | None = None
+        self._unconfirmed = False
 
     def open(self) -> None:
         """Connect, and see what the stream has."""
@@ -30,11 +31,8 @@ class JetStreamSink(Sink):
 
         self._connection = NatsConnection(self._address)
         try:
-            asked = self._connection.stream.get_last_msg(self._address.stream, self._address.subject)
-            self._last = self._connection.ask(asked).data
-        except NotFoundError as missing:
-            if missing.err_code == _NO_MESSAGE:
-                return
+            self._last = self._connection.ask(self._last_message())
+        except NotFoundError:
             raise InputError(f"NATS has no stream {self._address.stream}; make it, or correct the address") from None
 
     def last_step(self) -> int | None:
@@ -56,9 +54,13 @@ class JetStreamSink(Sink):
         """Publish a release and wait until the stream has it."""
         import nats
 
-        headers = {"Nats-Msg-Id": f"{self._address.subject} {step}"}
         try:
-            self._connection.wait(self._published(release, headers))
+            if self._unconfirmed:
+                self._last = self._connection.wait(self._last_message())
+            if not (self._unconfirmed and self._last == release):
+                self._unconfirmed = True
+                self._connection.wait(self._published(step, release))
+            self._unconfirmed = False
         except (nats.errors.Error, TimeoutError) as problem:
             raise OSError(f"NATS did not confirm it ({type(problem).__name__})") from None
 
@@ -67,9 +69,21 @@ class JetStreamSink(Sink):
         if hasattr(self, "_connection"):
             self._connection.close()
 
-    async def _published(self, release: bytes, headers: dict[str, str]) -> Any:
-        return await self._connection.stream.publish(
-            self._address.subject, release, stream=self._address.stream, headers=headers
+    async def _last_message(self) -> bytes | None:
+        from nats.js.errors import NotFoundError
+
+        try:
+            found = await self._connection.stream.get_last_msg(self._address.stream, self._address.subject)
+        except NotFoundError as missing:
+            if missing.err_code == _NO_MESSAGE:
+                return None
+            raise
+        return bytes(found.data)
+
+    async def _published(self, step: int, release: bytes) -> None:
+        subject, stream = self._address.subject, self._address.stream
+        await self._connection.stream.publish(
+            subject, release, stream=stream, headers={"Nats-Msg-Id": f"{subject} {step}"}
         )
 
 

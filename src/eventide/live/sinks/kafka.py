@@ -14,6 +14,7 @@ from eventide.live.sources.kafka_address import confluent_kafka, parse_address
 
 PARTITION = 0
 PATIENCE = 10.0  # seconds
+LARGEST = 1_000_000_000  # bytes of a release, as far as the client goes; the brokers have a limit of their own
 
 
 class KafkaSink(Sink):
@@ -28,7 +29,8 @@ class KafkaSink(Sink):
     def open(self) -> None:
         """Connect, and see what the topic has."""
         brokers = {"bootstrap.servers": self._address.brokers}
-        self._producer = self._kafka.Producer(brokers | {"acks": "all", "enable.idempotence": True})
+        sending = {"acks": "all", "enable.idempotence": True, "message.max.bytes": LARGEST}
+        self._producer = self._kafka.Producer(brokers | sending)
         place = self._kafka.TopicPartition(self._address.topic, PARTITION)
         reading = {"group.id": f"{self._address.group} sink", "allow.auto.create.topics": True}
         consumer = self._kafka.Consumer(brokers | reading)

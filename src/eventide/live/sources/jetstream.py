@@ -3,15 +3,15 @@ arrival.
 
 The stream keeps messages in the order in which it appended them, so whoever has read one has seen everything that
 arrived before it. When nothing is left to read the server's own clock goes on: it is asked for its time, and after
-that for its last message. While the server is away no step closes and nothing is lost. Imports its neighbours; needs
-the extra `nats`.
+that for its last message. While the server is away no step closes and nothing is lost; what the stream has dropped
+before it was read, or a stream made anew, is refused whenever it happens. Imports its neighbours; needs the extra
+`nats`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from eventide.live.feed import Position
 from eventide.live.sources.base import Batch
 from eventide.live.sources.messages import read_messages
 from eventide.live.sources.nats_address import NatsConnection, parse_address
-from eventide.live.sources.nats_stream import Message, check_place, fetched, is_exhausted, look, subscribed
+from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
 from eventide.live.zones import EARLIEST
 
 log = logging.getLogger("eventide.live")
@@ -36,7 +36,7 @@ class JetStream:
     def __init__(self, url: str) -> None:
         self._address = parse_address(url)
         self._connection = NatsConnection(self._address)
-        self._subscription: Any = None
+        self._consumer: Consumer | None = None
         self._seen_until = EARLIEST
 
     def open(self, position: Position, reader: EventReader) -> None:
@@ -60,7 +60,7 @@ class JetStream:
                 self._connection.wait(self._catch_up())
         except (nats.errors.Error, OSError, TimeoutError) as problem:
             log.warning("source failed", extra={"fields": {"source": "nats", "problem": type(problem).__name__}})
-            self._subscription = None
+            self._consumer = None
             self._connection.wait(asyncio.sleep(timeout))
         position = {"sequence": self._sequence, "created": self._created}
         return Batch(events, position, self._seen_until)
@@ -70,15 +70,24 @@ class JetStream:
         self._connection.close()
 
     async def _fetched(self, timeout: float) -> list[Message]:
-        if self._subscription is None:
-            self._subscription = await subscribed(self._connection, self._sequence)
-        return await fetched(self._subscription, AT_A_TIME, timeout)
+        if self._consumer is None:
+            self._check(await look(self._connection))
+            self._consumer = await Consumer.behind(self._connection, self._sequence)
+        messages = await self._consumer.fetch(AT_A_TIME, timeout)
+        if messages and messages[-1].sequence != self._sequence + len(messages):  # of other subjects, or dropped
+            self._check(await look(self._connection))
+        return messages
 
     async def _catch_up(self) -> None:
-        """Move to the server's time, if after that moment nothing waits for us or is on its way."""
-        moment = (await look(self._connection)).now
-        if await is_exhausted(self._subscription, self._sequence):
-            self._seen_until = max(self._seen_until, moment)
+        """Move to the server's time and behind its last message, if nothing of ours waits there or is on its way."""
+        found = await look(self._connection)
+        if self._consumer is not None and await self._consumer.is_exhausted():
+            self._seen_until = max(self._seen_until, found.now)
+            self._sequence = max(self._sequence, found.last)
+
+    def _check(self, found: Look) -> None:
+        """Refuse if what comes next is gone; at the very beginning, whatever the stream holds comes next."""
+        check_place(found, self._created, self._sequence or found.first)
 
     def _events(self, messages: list[Message]) -> Events:
         arrival = np.array([message.appended for message in messages])

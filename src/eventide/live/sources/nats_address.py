@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -82,10 +83,12 @@ class NatsConnection:
         return self._runner.run(work)
 
     def close(self) -> None:
-        """Let go of the connection, and of what still runs in the background."""
-        if not self.client.is_closed:
-            self.wait(self.client.close())
-        self._runner.close()
+        """Let go of the connection, and of what still runs in the background; also where the server is away."""
+        import nats
+
+        with closing(self._runner), suppress(OSError, nats.errors.Error):
+            if not self.client.is_closed:
+                self.wait(self.client.close())
 
 
 async def _quiet(_: Exception) -> None:

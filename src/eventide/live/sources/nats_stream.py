@@ -1,7 +1,9 @@
 """A stream of a NATS server as its readers see it: what it holds, and its messages with number and append time.
 
-A reader's place is the number of the last message it has read, in the stream that was made at a given time. Shared by
-whatever reads events from NATS; may import `errors` and its neighbours, and needs the extra `nats`.
+A reader's place is the number of the last message it has read, in the stream that was made at a given time. What the
+server sends is not confirmed, so a connection that breaks may swallow some of it: the server also numbers what it sends
+to a reader, and a number left out shows that. Shared by whatever reads events from NATS; may import `errors` and its
+neighbours, and needs the extra `nats`.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ class Look(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message, its number in the stream, and when the stream got it, in microseconds."""
+    """A message, its number in the stream and among those sent to its consumer, and when the stream got it."""
 
     data: bytes
     sequence: int
-    appended: int
+    delivery: int
+    appended: int  # microseconds
 
 
 async def look(connection: NatsConnection) -> Look:
@@ -58,38 +61,54 @@ def check_place(found: Look, created: str, sequence: int) -> None:
         )
 
 
-async def subscribed(connection: NatsConnection, after: int) -> Any:
-    """A consumer that begins behind a message, and that the server forgets when nobody asks it."""
-    from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
-
-    config = ConsumerConfig(
-        deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-        opt_start_seq=after + 1,
-        ack_policy=AckPolicy.NONE,
-        inactive_threshold=300.0,
-    )
-    address = connection.address
-    return await connection.stream.pull_subscribe(address.subject, stream=address.stream, config=config)
+class MessagesLost(ConnectionError):
+    """What the server has sent did not come: a new consumer, behind the last message that was read, gets it again."""
 
 
-async def fetched(subscription: Any, most: int, timeout: float) -> list[Message]:
-    """The next messages; none if none comes in time."""
-    try:
-        return [_message(raw) for raw in await subscription.fetch(most, timeout)]
-    except TimeoutError:  # of nats-py or of asyncio, whichever was first
-        return []
+class Consumer:
+    """Reads the messages behind one, in order and none left out; the server forgets it when nobody asks it."""
 
+    def __init__(self, subscription: Any) -> None:
+        self._subscription = subscription
+        self._read = self._sent = 0  # how many were handed over here, and at the last look by the server
 
-async def is_exhausted(subscription: Any, sequence: int) -> bool:
-    """Whether there are no more messages behind one, on the server or on their way."""
-    consumer = await subscription.consumer_info()
-    return not consumer.num_pending and consumer.delivered.stream_seq <= sequence
+    @classmethod
+    async def behind(cls, connection: NatsConnection, sequence: int) -> Consumer:
+        """A consumer that begins behind a message."""
+        from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+        config = ConsumerConfig(
+            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+            opt_start_seq=sequence + 1,
+            ack_policy=AckPolicy.NONE,
+            inactive_threshold=300.0,
+        )
+        address = connection.address
+        return cls(await connection.stream.pull_subscribe(address.subject, stream=address.stream, config=config))
+
+    async def fetch(self, most: int, timeout: float) -> list[Message]:
+        """The next messages, up to one that is missing; none if none comes in time."""
+        try:
+            found = [_message(raw) for raw in await self._subscription.fetch(most, timeout)]
+        except TimeoutError:  # of nats-py or of asyncio, whichever was first
+            found = []
+        unbroken = [message for place, message in enumerate(found, self._read + 1) if message.delivery == place]
+        if not unbroken and (found or self._sent > self._read):
+            raise MessagesLost
+        self._read += len(unbroken)
+        return unbroken
+
+    async def is_exhausted(self) -> bool:
+        """Whether there are no more messages, on the server or on their way."""
+        state = await self._subscription.consumer_info()
+        self._sent = state.delivered.consumer_seq
+        return not state.num_pending and self._sent <= self._read
 
 
 def _message(raw: Any) -> Message:
     """The server writes into the subject for answers: ...<sequence>.<of the consumer>.<time>.<pending>."""
-    *_, sequence, _, nanoseconds, _ = raw.reply.split(".")
-    return Message(raw.data, int(sequence), int(nanoseconds) // 1000)
+    *_, sequence, delivery, nanoseconds, _ = raw.reply.split(".")
+    return Message(raw.data, int(sequence), int(delivery), int(nanoseconds) // 1000)
 
 
 def _microseconds(text: str) -> int:

@@ -63,6 +63,7 @@ async function open(name) {
   const [info, { bins }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
   const begun = new History(info, bins);
   const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
+  if (signal.aborted) return; // another stream was chosen meanwhile
   releases.forEach((release) => begun.add(release));
   history = search.history = begun;
   series.chosen = [];
@@ -74,8 +75,8 @@ async function open(name) {
   find("series-note").textContent =
     "Band: where 95 % of the noise falls. Dots: fresh looks at the data; in between, the last number is repeated.";
   trouble("");
-  await refresh();
-  await askAnswers();
+  await Promise.all([refresh(), askAnswers()]);
+  if (signal.aborted) return;
   draw();
   follow(name, history.latest ? history.latest.step + 1 : 0, signal, arrived, connection).catch(failed);
 }
@@ -121,10 +122,13 @@ function soon() {
   setTimeout(async () => {
     drawing = false;
     if (!history) return; // another stream is being opened
+    const asked = history;
     try {
       if (history.info.synthetic) await addTruth();
-      ledger = await get(streamPath(history.info.name, "/ledger"));
-      if (history?.answered) {
+      const spent = await get(streamPath(asked.info.name, "/ledger"));
+      if (history !== asked) return;
+      ledger = spent;
+      if (history.answered) {
         history.answered = false;
         await askAnswers();
       }
@@ -140,7 +144,7 @@ function draw() {
   if (!series.chosen.length && !history.emptied) history.contrast().forEach((bin) => series.choose(bin));
   series.draw(history);
   heat.draw(history);
-  if (ledger?.history.length) drawBudget(ledger);
+  if (ledger) drawBudget(ledger);
   drawAnswers(history.info.questions, answers, history.bins, series.chosen);
   showStatus();
 }

@@ -18,11 +18,11 @@ export function drawBudget(ledger) {
     number(ledger.worst, 3) + "." + (ledger.next_return ? " Next to come back: " + number(ledger.next_return.amount, 3) + " at " +
     shortTime(ledger.next_return) + "." : "") + (ledger.verified ? "" : " SOME WINDOW IS OVER.");
   const x = ledger.history.map((each) => (each.start ? each.start.slice(0, 19) : each.step));
-  const ends = [x[0], x[x.length - 1]];
+  const ends = x.length ? [x[0], x[x.length - 1]] : [];
   draw("history", [
     { x, y: ledger.history.map((each) => each.in_window), type: "scatter", mode: "lines", fill: "tozeroy",
       fillcolor: colour("accent") + "2b", line: { color: colour("accent"), width: 1.5, shape: "hv" }, hovertemplate: "%{y:.3f}<extra></extra>" },
-    { x: ends, y: [ledger.epsilon, ledger.epsilon], type: "scatter", mode: "lines",
+    { x: ends, y: ends.map(() => ledger.epsilon), type: "scatter", mode: "lines",
       line: { color: colour("limit"), width: 1.5, dash: "dash" }, hoverinfo: "skip" },
   ], { xaxis: { nticks: 3 }, yaxis: { range: [0, 1.15 * ledger.epsilon], nticks: 3 } });
 }

@@ -20,9 +20,12 @@ export class Heat {
   }
 
   draw(history) {
-    if (this.history !== history) this.order = null;
+    if (this.history !== history) this.order = this.cursor = null;
     this.history = history;
-    if (!history?.releases.length) return;
+    if (!history?.releases.length) {
+      this.clear();
+      return;
+    }
     if (!this.order) {
       const bySize = document.querySelector("input[name=order]:checked").value === "size";
       this.order = bySize ? history.busiest() : history.bins.map((_, bin) => bin);
@@ -33,11 +36,18 @@ export class Heat {
     const limit = this.limit(cells);
     this.paint(cells, columns, rows, limit);
     this.scale();
+    if (this.cursor && (this.cursor.column >= columns || this.cursor.row >= rows)) this.cursor = null; // the picture shrank
     find("heat-high").textContent = number(limit) + " or more";
     find("heat-first").textContent = shortTime(history.releases[0]);
     find("heat-last").textContent = shortTime(history.latest);
     find("heat-note").textContent =
       number(history.bins.length) + " bins, the last " + number(columns) + " steps" + (rows < history.bins.length ? "; a row shows the largest of several bins" : "");
+    this.showCell();
+  }
+
+  clear() {
+    this.canvas.width = this.canvas.width; // setting it wipes the canvas
+    ["heat-first", "heat-last", "heat-high", "heat-note"].forEach((id) => (find(id).textContent = ""));
     this.showCell();
   }
 
