@@ -15,7 +15,7 @@ COSTLY = ("tide", "posterior-median")  # a hundred times what others cost; their
 
 
 def runs_for(name):
-    return 500 if name in COSTLY else 20_000
+    return 200 if name in COSTLY else 20_000
 
 
 @pytest.mark.parametrize("name", ev.mechanism_names())

@@ -10,6 +10,8 @@ from documents import ROOT, Reader
 from nats_server import free_port
 from postgres_server import PostgresServer
 
+pytestmark = pytest.mark.slow
+
 
 def page(name):
     return (ROOT / "docs" / "how-to" / name).read_text(encoding="utf-8")
