@@ -79,7 +79,8 @@ VARIANTS: dict[str, Variant] = {
     "scalar bank alone": reading(variance=1e-20, pace=0.0),
     "a look at every step": every_step,
     "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
-    "no patience in the first window": constants(tide_interval, "PATIENCE", 1),
+    "no patience in the first window": constants(tide_interval, "PATIENCE", tide_interval.FORESIGHT),
+    "first waits of all steps so far": constants(tide_interval, "FORESIGHT", 1),
     "first look gets half": constants(tide, "FIRST_SHARE", 2),
     "nothing watched between looks": constants(tide, "MOST_WATCHED", 0),
 }

@@ -15,7 +15,7 @@ from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
-FORESIGHT = 2  # in the first window a wait is at most the steps so far over this: what was calm may be so by night only
+FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
@@ -24,7 +24,8 @@ CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown wh
 class Interval(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
-    In the first window they are short, and if `watchful` shorter still unless it begins clearly above the noise.
+    In the first window of a stream that begins clearly above the noise they are short; shorter still in that of any
+    other stream if `watchful`, and else as long as may be.
     """
 
     state = ("length", "_last", "_errors", "_clear")
@@ -56,7 +57,8 @@ class Interval(Stateful):
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, GROWTH, 1) * self.length
         if step < self.window:
-            part = np.where(self._clear | (not self.watchful), FORESIGHT, PATIENCE)
-            longest = np.minimum(longest, np.maximum(step // part, 1))
+            part = np.where(self._clear, FORESIGHT, PATIENCE)
+            short = np.minimum(longest, np.maximum(step // part, 1))
+            longest = np.where(self._clear | self.watchful, short, longest)
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)
