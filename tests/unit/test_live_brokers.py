@@ -6,19 +6,17 @@ from contextlib import ExitStack, closing
 
 import pytest
 from confluent_kafka import Producer
-from nats_server import NatsServer
+from nats_server import PATIENCE, NatsServer
 
 from eventide.errors import InputError
 from eventide.live.event_reader import EventReader
-from eventide.live.sinks import kafka as kafka_sinks
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
-from eventide.live.sources import kafka as kafka_sources
 from eventide.live.sources import nats_address, nats_stream
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 
-PATIENCE = 300  # seconds, as a slow machine may need them
+pytestmark = pytest.mark.usefixtures("patient")
 
 
 def event(number):
@@ -42,36 +40,6 @@ def polled(source, enough, moment=0):
 
 def size(batch):
     return len(batch.events.time) + batch.events.refused.total()
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """Servers are here, so that they are only slow, and never away, unless a test says so."""
-    monkeypatch.setattr(nats_address, "CONNECT_SECONDS", PATIENCE)
-    for module in (nats_stream, kafka_sources, kafka_sinks):
-        monkeypatch.setattr(module, "PATIENCE", PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def nats(tmp_path_factory):
-    server = NatsServer(tmp_path_factory.mktemp("nats")).start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def opened():
-    """Open sources that are closed in the end."""
-    made = []
-
-    def open_source(source, position=None):
-        made.append(source)
-        source.open(position, reader())
-        return source
-
-    yield open_source
-    for source in made:
-        source.close()
 
 
 def test_nats_gives_each_message_once_with_its_append_time(nats, opened):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-ENOUGH = 256  # rows; less is not worth a thread
+ENOUGH = 512  # rows; less is not worth a thread
 
 
 def in_slices(rows: int, work: Callable[[int, int], None]) -> None:
