@@ -375,6 +375,7 @@ def test_what_is_outside_would_be_refused(browser, city):
         "document.body.append(Object.assign(new Image(), {src: 'https://example.org/pixel.png'}))",
         "fetch('https://example.org/').catch(() => null)",
     ):
-        with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        with page.expect_console_message(lambda message: "Content Security Policy" in message.text) as refused:
             page.evaluate(outside)
+        assert "https://example.org/" in refused.value.text
     context.close()

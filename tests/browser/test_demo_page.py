@@ -72,6 +72,7 @@ def test_the_page_follows_a_change_of_colour_scheme(opened):
 def test_what_is_outside_would_be_noticed_and_refused(browser, address):
     page = browser.new_context().new_page()
     page.goto(address)
-    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text) as refused:
         page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://example.org/pixel.png'}))")
+    assert "https://example.org/pixel.png" in refused.value.text
     page.context.close()

@@ -198,6 +198,7 @@ def test_print_is_light_and_fits_the_paper(opened, tmp_path):
 def test_what_is_outside_would_be_noticed_and_refused(browser, folder):
     page = browser.new_context().new_page()
     page.goto((folder / "report.html").as_uri())
-    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text) as refused:
         page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://example.org/pixel.png'}))")
+    assert "https://example.org/pixel.png" in refused.value.text
     page.context.close()

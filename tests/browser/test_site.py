@@ -114,6 +114,7 @@ def test_the_comparison_is_in_the_menu(site, page):
     menu = page.get_by_role("navigation").get_by_role("link", name="The comparison study")
     menu.locator("visible=true").first.click()
     page.wait_for_url(f"{site}/results/")
+    assert page.get_by_role("heading", level=1).inner_text().startswith("Comparison of all mechanisms")
 
 
 def test_pictures_are_there(site, page):

@@ -195,6 +195,7 @@ def test_a_source_whose_server_is_away_can_be_let_go_of(tmp_path, opened, monkey
     caught_up(source)
     server.kill()
     monkeypatch.setattr(nats_stream, "PATIENCE", 0.5)
-    for _ in range(3):
-        source.poll(0.2)
+    assert not any(len(source.poll(0.2).events.time) for _ in range(3))
     source.close()
+    with contextlib.closing(asyncio.sleep(0)) as work, pytest.raises(RuntimeError, match="Runner is closed"):
+        source._connection.wait(work)  # nothing of it runs any more
