@@ -56,8 +56,8 @@ def check_place(found: Look, created: str, sequence: int) -> None:
         )
     if found.first > sequence + 1:
         raise InputError(
-            f"the NATS stream no longer holds the message after {sequence}; let it keep messages for longer than a "
-            "step with its lateness"
+            "the NATS stream no longer holds the message that comes next; let it keep messages for longer than a step "
+            "with its lateness"
         )
 
 
