@@ -11,7 +11,6 @@ from eventide.audit.intrusions import IntrudedSubject, pairs_around
 from eventide.mechanisms.budget_absorption import BudgetAbsorption
 from eventide.mechanisms.budget_distribution import BudgetDistribution
 
-
 PAIRS = [(BudgetDistribution, "single", True), (BudgetAbsorption, "announced", False)]
 OTHERS = [
     pytest.param(*case, marks=pytest.mark.slow)
