@@ -275,7 +275,9 @@ def published():
     return Path("private.jsonl").read_text().count("\n") if os.path.exists("private.jsonl") else 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
     (folder / "log.jsonl").touch()
     start = datetime.now(UTC).isoformat()
