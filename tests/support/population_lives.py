@@ -63,5 +63,9 @@ def charges(store):
 
 def fullest(folder, window, stores="*.store"):
     """What the fullest window of so many minutes has held, over all stores of a folder together."""
-    charged = sum((charges(path) for path in folder.glob(stores)), Counter())
+    return fullest_of(sum((charges(path) for path in folder.glob(stores)), Counter()), window)
+
+
+def fullest_of(charged, window):
+    """The same of charges by the minute."""
     return max((sum(charged[minute + k] for k in range(window)) for minute in charged), default=0) / NANO

@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 from click.testing import CliRunner
 from live_stores import listing
-from population_lives import BOTH, CHANGED, charges, fullest, live, people
+from population_lives import BOTH, CHANGED, charges, fullest, fullest_of, live, people
 from running_service import MINUTE, START, wait_until
 
 from eventide.cli import main
@@ -243,6 +243,26 @@ def test_a_new_store_in_the_place_of_one_that_is_served_is_refused(tmp_path):
     with pytest.raises(StoreError, match="another store is in its place"):
         live(people(tmp_path, {"a": 1}), 20, USUAL, clock)
     assert live(people(tmp_path, {"a": 1}), 20, Circumstances(after_restore=True), clock) == {"a": 17}
+
+
+# minutes   0 1 2 3 4 5 6 7 8 9
+# a         x x x x x o o o o          what is o was charged, and is not in the backup
+# b         x x x x x x
+def test_what_a_restored_store_has_lost_counts_for_the_others(tmp_path):
+    before = people(tmp_path, {"a": 0.7, "b": 0.3})
+    live(before, 5)
+    shutil.copytree(tmp_path, tmp_path / "backup")
+    live(before, {"a": 9, "b": 6})
+    shutil.copytree(tmp_path, tmp_path / "lost")
+    for path in (tmp_path / "backup").glob("a.store*"):
+        if path.suffix != ".lock":
+            shutil.copy(path, tmp_path)
+    swapped = people(tmp_path, {"a": 0.3, "b": sampled(0.7)})
+    with pytest.raises(StoreError, match="start again, with --new-epoch"):
+        live(swapped, 20, BOTH)  # only now is it known until when the one was charged that the other waits for
+    assert live(swapped, 30) == {"a": 13, "b": 13}
+    charged = charges(tmp_path / "a.store") | charges(tmp_path / "lost" / "a.store")
+    assert fullest_of(charged + charges(tmp_path / "b.store"), W) == 1
 
 
 def test_a_record_that_is_not_what_was_written_is_refused(tmp_path):
