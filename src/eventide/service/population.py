@@ -44,8 +44,8 @@ class Population:
         self._epsilon = nano(config.populations.get(name, sum(stream.epsilon for stream in self.streams)))
         self._places = sorted({place_of(stream.store) for stream in self.streams})
         served = [_served(stream) for stream in self.streams]
-        names_before = {name for one in served for name in one.people} - config.populations.keys()
-        record = read_record(self._places, {name} | names_before)
+        called_before = {people for one in served for people in one.people} - config.populations.keys()
+        record = read_record(self._places, {name} | called_before)
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or Record([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
