@@ -7,6 +7,7 @@ import time
 import psycopg
 import pytest
 from live_stores import SETTING, a_commit, changes
+from population_lives import live, people
 from postgres_server import PostgresServer
 
 import eventide as ev
@@ -389,3 +390,20 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):
+    """One is taken out of the configuration, the other gets its share; passwords are not written down."""
+    shared = server.address.replace("eventide@", "eventide:secret@")
+    streams = {name: {"store": f"{shared}#people_{name}", "mechanism": "sample"} for name in "ab"}
+    streams["a"] |= {"epsilon": 0.5, "mechanism": "uniform"}
+    live(people(tmp_path, streams | {"b": streams["b"] | {"epsilon": 0.5}}), 5)
+    alone = people(tmp_path, {"b": streams["b"] | {"epsilon": 1}})
+    assert live(alone, 6) == live(alone, 7) == {"b": 9}
+    with psycopg.connect(server.address) as connection:
+        ((text,),) = connection.execute("SELECT text FROM eventide_populations.record").fetchall()
+        assert "people_a" in text
+        assert "secret" not in text
+        connection.execute("UPDATE eventide_populations.record SET text = '{}'")
+    with pytest.raises(StoreError, match=r"people\.population in 127.*not what the service wrote"):
+        live(alone, 8)

@@ -52,6 +52,7 @@ class DatabaseStore(Store):
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
         approve: Approve = lambda _: None,
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
@@ -60,7 +61,7 @@ class DatabaseStore(Store):
             while True:
                 try:
                     lock = self._database.writer_place(take_over=take_over)
-                    standing = self._begin(lock, setting, new_epoch, after_restore, approve)
+                    standing = self._begin(lock, setting, new_epoch, after_restore, not_before, approve)
                     break
                 except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
                     self._database.come_back()
@@ -71,16 +72,17 @@ class DatabaseStore(Store):
         """Refuse if another writer has taken this one's place."""
         self._own_head()
 
-    def after_restore(self, next_step: int) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
-        w is the longest window of the epochs that these steps may belong to.
+        w is the longest window of the epochs that these steps may belong to. No step before `not_before` may be
+        measured.
         """
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
-        epoch = Epoch(len(epochs), first, measured, setting, restored=True)
+        epoch = Epoch(len(epochs), first, max(measured, not_before), setting, restored=True)
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
         self._writer = writer._replace(epoch=epoch)
         faults.passing("after-epoch")
@@ -211,14 +213,22 @@ class DatabaseStore(Store):
                         return
 
     def _begin(
-        self, lock: WriterPlace, setting: Setting, new_epoch: bool, after_restore: bool, approve: Approve
+        self,
+        lock: WriterPlace,
+        setting: Setting,
+        new_epoch: bool,
+        after_restore: bool,
+        not_before: int,
+        approve: Approve,
     ) -> Standing:
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
-                if not after_restore:
+                if after_restore:
+                    not_before = 0  # the epoch that follows sees to it
+                else:
                     self._refuse_forgotten(lock)
-                epoch = epoch_for(self, setting, new_epoch=new_epoch)
+                epoch = epoch_for(self, setting, new_epoch=new_epoch, not_before=not_before)
                 if epoch.number == len(self.epochs()):
                     self._written.new_epoch(epoch)
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)

@@ -52,7 +52,8 @@ class Publisher:
     or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
     mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
     the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
-    is a backup; go on behind whatever the sinks hold.
+    is a backup; go on behind whatever the sinks hold. not_before: the first step that may be measured, where other
+    stores of the same people were charged before it.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -76,6 +77,7 @@ class Publisher:
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
         **feed_options: Any,
     ) -> None:
         self.feed = _feed(source, mechanism, feed_options)
@@ -95,10 +97,11 @@ class Publisher:
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
+                not_before=not_before,
                 approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing))
+                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before)
             self._stand(mechanism, questions, standing)
             self.store.promise(str(self.guarantee))
         except BaseException:

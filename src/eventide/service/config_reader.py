@@ -36,7 +36,7 @@ SHARED = ("step", "start", "zone", "window")  # what streams of one population h
 
 def read_config(path: str | Path) -> Config:
     """The configuration in a file, or an error that names all its mistakes."""
-    config, mistakes = _read(Path(path))
+    config, mistakes = examine(path)
     if config is None:
         raise InputError("\n".join(mistakes))
     return config
@@ -44,10 +44,12 @@ def read_config(path: str | Path) -> Config:
 
 def mistakes_in(path: str | Path) -> list[str]:
     """Every mistake in a file, in the order of its lines, each with a way out."""
-    return _read(Path(path))[1]
+    return examine(path)[1]
 
 
-def _read(path: Path) -> tuple[Config | None, list[str]]:
+def examine(path: str | Path) -> tuple[Config | None, list[str]]:
+    """The configuration in a file, None where it has mistakes; and these, in the order of lines."""
+    path = Path(path)
     try:
         document = Document(path.read_text(encoding="utf-8"), path.name)
     except (OSError, UnicodeDecodeError):
