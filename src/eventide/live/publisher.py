@@ -108,9 +108,10 @@ class Publisher:
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable.
+        `position` says where the source is to be read again from once this step is durable. Counts that come with
+        names are matched with the bins.
         """
-        self._publish(step, counts, position)
+        self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
