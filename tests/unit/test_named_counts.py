@@ -29,35 +29,36 @@ def mixed(counts=COUNTS):
     return counts[..., [BINS.index(name) for name in MIXED]]
 
 
-def frames():
-    pandas = pytest.importorskip("pandas")
-    columns = dict(zip(MIXED, mixed().T, strict=True))
-    return [
-        Frame(MIXED, mixed()),
-        pandas.DataFrame(columns),
-        pa.table(columns),
-        pa.table(columns).to_batches()[0],
-        columns,
-        {name: column.tolist() for name, column in columns.items()},
-        [dict(zip(MIXED, row.tolist(), strict=True)) for row in mixed()],
-        [row for _, row in pandas.DataFrame(columns).iterrows()],
-    ]
+COLUMNS = dict(zip(MIXED, mixed().T, strict=True))
+FRAMES = {
+    "polars": lambda: Frame(MIXED, mixed()),
+    "pandas": lambda: pytest.importorskip("pandas").DataFrame(COLUMNS),
+    "rows of pandas": lambda: [row for _, row in pytest.importorskip("pandas").DataFrame(COLUMNS).iterrows()],
+    "arrow": lambda: pa.table(COLUMNS),
+    "a batch of arrow": lambda: pa.table(COLUMNS).to_batches()[0],
+    "arrays": lambda: COLUMNS,
+    "lists": lambda: {name: column.tolist() for name, column in COLUMNS.items()},
+    "dicts": lambda: [dict(zip(MIXED, row.tolist(), strict=True)) for row in mixed()],
+}
+
+
+@pytest.fixture(params=FRAMES)
+def frame(request):
+    """The counts with names, in another order."""
+    return FRAMES[request.param]()
 
 
 def exact(bins=BINS, **keywords):
     return ev.Uniform(epsilon=1, window=2, bins=bins, noise=ev.noise.Zero(), **keywords)
 
 
-@pytest.mark.parametrize("place", range(8))
-def test_columns_of_a_run_are_matched_by_name(place):
-    run = ev.run(exact(), frames()[place])
+def test_columns_of_a_run_are_matched_by_name(frame):
+    run = ev.run(exact(), frame)
     assert run.bins == BINS
     assert np.array_equal(run.values, COUNTS)
 
 
-@pytest.mark.parametrize("place", range(8))
-def test_columns_are_matched_for_every_replica(place):
-    frame = frames()[place]
+def test_columns_are_matched_for_every_replica(frame):
     run = ev.run(exact(replicas=2), frame)
     assert np.array_equal(run.values, [COUNTS, COUNTS])
     run = ev.run(exact(replicas=2), [frame, Frame(BINS, COUNTS + 1)])

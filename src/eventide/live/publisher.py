@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,8 @@ from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.answering import NOTHING, Answering
 from eventide.live.delivery import Delivery
-from eventide.live.feed import Feed, Position, Resume
+from eventide.live.feed import ClosedStep, Feed, Position, Resume
+from eventide.live.first_rows import MostRowsRefused
 from eventide.live.fitness import check_fit
 from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
@@ -52,7 +53,8 @@ class Publisher:
     or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
     mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
     the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
-    is a backup; go on behind whatever the sinks hold.
+    is a backup; go on behind whatever the sinks hold. allow_refused: publish although more than half of the first rows
+    are refused; without it they are an error before the first release of a store, and the store is as it was.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -76,9 +78,11 @@ class Publisher:
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        allow_refused: bool = False,
         **feed_options: Any,
     ) -> None:
         self.feed = _feed(source, mechanism, feed_options)
+        self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
         self._deliveries: list[Delivery] = []
@@ -120,9 +124,8 @@ class Publisher:
         `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
         """
         before = self.published
-        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep)
         if until is None or self.next_step < until:
-            for closed in self.feed.steps(resume):
+            for closed in self._closed_steps():
                 if closed is None:
                     self.deliver()
                 else:
@@ -181,6 +184,17 @@ class Publisher:
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
         return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+
+    def _closed_steps(self) -> Iterator[ClosedStep | None]:
+        """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
+        check = not (self.next_step or self._allow_refused)
+        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+        try:
+            yield from self.feed.steps(resume)
+        except MostRowsRefused:
+            self.store.withdraw()
+            self._close_sinks()
+            raise
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
         if step > self.next_step:
