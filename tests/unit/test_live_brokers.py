@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from nats_server import PATIENCE, NatsServer
 
+import eventide as ev
 from eventide.errors import InputError
 from eventide.live.event_reader import EventReader
 from eventide.live.sinks.jetstream import JetStreamSink
@@ -95,6 +96,20 @@ def test_what_is_no_event_is_refused_and_stops_nothing(nats, opened):
     batches = polled(opened(JetStream(f"{nats.address}/BAD", patience=PATIENCE)), 6)
     assert sum(len(batch.events.time) for batch in batches) == 1
     assert sum(batch.events.refused.total() for batch in batches) == 5
+
+
+def test_messages_that_mostly_cannot_be_read_stop_the_first_run(nats, kafka):
+    """Before anything is published, whatever step is due; a message is a row."""
+    bad = [{**event(number), "bin": "B" if number else "a"} for number in range(9)]
+    nats.make_stream("WRONG", "wrong.>")
+    nats.send("wrong.a", bad)
+    produce(kafka, "wrong", bad)
+    for address in (f"{nats.address}/WRONG", f"kafka://{kafka}/wrong?arrival=read&group=wrong"):
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=["a", "b"])
+        with ev.Publisher(address, mechanism, step="1h", start="2026-01-01", user="user") as publisher:
+            with pytest.raises(InputError, match=r"column 'bin', first at row \d, the nearest bin name is 'b'"):
+                publisher.run()
+            assert (publisher.published, publisher.worst_window()) == (0, 0)
 
 
 def test_only_the_asked_subject_counts_and_others_do_not_hold_time_up(nats, opened):

@@ -6,7 +6,7 @@ import time
 
 import psycopg
 import pytest
-from live_stores import SETTING, a_commit, changes
+from live_stores import SETTING, a_commit, changes, check_withdrawal
 from population_lives import live, people
 from postgres_server import PostgresServer
 
@@ -77,6 +77,10 @@ def test_events_are_kept_once_and_erased_with_their_step(opened):
     assert store.keep([(1, b"three")])
     store.commit(a_commit(0))
     assert store.kept() == [(1, b"two"), (1, b"three")]
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(opened):
+    check_withdrawal(opened)
 
 
 @pytest.mark.parametrize("table", ["kept", "plan", "snapshot"])

@@ -5,7 +5,7 @@ import stat
 import threading
 
 import pytest
-from live_stores import SETTING, a_commit, changes, filled
+from live_stores import SETTING, a_commit, changes, check_withdrawal, filled
 
 from eventide.errors import StateError, StoreError
 from eventide.live.open_store import open_store
@@ -105,6 +105,11 @@ def test_only_a_writer_writes(tmp_path):
             with pytest.raises(StateError, match="writer"):
                 change()
         store.close()
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(tmp_path):
+    check_withdrawal(lambda: open_store(tmp_path / "city.db"))
+    assert b"mine" not in (tmp_path / "city.db").read_bytes()
 
 
 def test_sinks_and_promises_are_remembered(tmp_path):

@@ -239,6 +239,7 @@ def test_warnings_are_sentences(capsys):
         ((*STEP, "--time", "when"), "when"),
         ((*STEP, "--start", "yesterday"), "yesterday"),
         ((*STEP, "--step", "1 fortnight"), "duration"),
+        ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
         ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
         ((*STEP, "--max-per-step", "0"), "at least"),
         ((*STEP, "--mechanism", "uniform", "--window", "100000000", "--epsilon", "0.01"), "larger epsilon"),

@@ -29,6 +29,8 @@ class _Writer(NamedTuple):
     lock: WriterPlace
     fence: int
     epoch: Epoch
+    began_epoch: bool  # rather than going on with it
+    kept_before: int  # the last row of events that others had kept
 
 
 class DatabaseStore(Store):
@@ -67,6 +69,14 @@ class DatabaseStore(Store):
                     self._database.come_back()
         faults.passing("after-epoch")
         return standing
+
+    def withdraw(self) -> None:
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+        writer = self._writing()
+        self._settled(lambda head: self._write_withdrawal(head, writer))
+        self._database.forget(["kept"])
+        self._writer = None
+        writer.lock.release()
 
     def check_place(self) -> None:
         """Refuse if another writer has taken this one's place."""
@@ -229,8 +239,9 @@ class DatabaseStore(Store):
                 else:
                     self._refuse_forgotten(lock)
                 epoch = epoch_for(self, setting, new_epoch=new_epoch, not_before=not_before)
-                if epoch.number == len(self.epochs()):
+                if began := epoch.number == len(self.epochs()):
                     self._written.new_epoch(epoch)
+                kept = self._rows.last_kept()
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
                 approve(standing.next_step)
@@ -238,7 +249,7 @@ class DatabaseStore(Store):
         except BaseException:
             lock.release()
             raise
-        self._writer = _Writer(lock, head.fence + 1, epoch)
+        self._writer = _Writer(lock, head.fence + 1, epoch, began, kept)
         return standing
 
     def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
@@ -246,6 +257,11 @@ class DatabaseStore(Store):
         if row.step != (next_step := max(head.step + 1, epoch.first_step)):
             raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
         self._erased = self._written.step(row, commit, epoch.setting.window)
+
+    def _write_withdrawal(self, head: Head, writer: _Writer) -> None:
+        if head.step >= 0:
+            raise StateError("a store that has released a step cannot be withdrawn from")
+        self._written.withdrawal(writer.epoch.number if writer.began_epoch else None, writer.kept_before)
 
     def _write_kept(self, tallies: list[tuple[int, bytes]], batch: str | None) -> None:
         next_step, steps = self.next_step(), [step for step, _ in tallies]

@@ -136,6 +136,9 @@ class Store(abc.ABC):
         that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
         """
 
+    def withdraw(self) -> None:  # noqa: B027 - what is not durable needs no undoing
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+
     def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
         """Refuse if another writer has taken this one's place."""
 

@@ -25,7 +25,7 @@ from eventide.service import config_fields as kinds
 from eventide.service.config import Access, Config, Limits, Server, Stream
 from eventide.service.config_tables import DEFAULTS, TABLES
 from eventide.streams.bins import checked_names, parse_bins
-from eventide.streams.durations import milliseconds
+from eventide.streams.durations import steps_of_window
 from eventide.toml_lines import TOP, Document, Entry
 from eventide.windows.query_files import read_queries
 
@@ -269,5 +269,5 @@ def _population(member: tuple[Entry, dict[str, Any]]) -> str:
 def _steps(window: Any, step: str) -> int:
     """A window in steps, from a number of them or from a duration, rounded up."""
     if isinstance(window, str):
-        return -(-milliseconds(window) // milliseconds(step))
+        return steps_of_window(window, step)
     return kinds.whole(1, 10**9)(window)
