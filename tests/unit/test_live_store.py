@@ -112,6 +112,16 @@ def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(tmp_path):
     assert b"mine" not in (tmp_path / "city.db").read_bytes()
 
 
+def test_that_a_backup_was_restored_is_never_withdrawn(tmp_path):
+    store = open_store(tmp_path / "city.db")
+    store.begin(SETTING)
+    measured_from = store.after_restore(0).measured_from
+    store.withdraw()
+    assert measured_from > 0
+    assert store.begin(SETTING).measured_from == measured_from
+    store.close()
+
+
 def test_sinks_and_promises_are_remembered(tmp_path):
     store = filled(tmp_path / "city.db")
     assert store.delivered("file") == -1

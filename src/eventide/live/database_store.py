@@ -94,7 +94,7 @@ class DatabaseStore(Store):
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
         epoch = Epoch(len(epochs), first, max(measured, not_before), setting, restored=True)
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
-        self._writer = writer._replace(epoch=epoch)
+        self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
         faults.passing("after-epoch")
         return self._standing(epoch)
 
