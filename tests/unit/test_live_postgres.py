@@ -312,6 +312,29 @@ def test_what_a_server_refuses_while_it_works_is_said_and_not_tried_for_ever(ope
     assert [step for step, _ in store.releases()] == [0, 1]
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_store_that_was_dropped_or_replaced_is_said_and_not_written_to(opened, address, server, again):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {address.partition('#')[2]} CASCADE")
+    if again:
+        other = opened()
+        other.begin(SETTING, take_over=True)
+        other.commit(a_commit(0))
+        assert other._rows.head() == store._rows.head()
+    sentence = "was replaced" if again else "was removed from its database"
+    for change in (lambda: store.commit(a_commit(1)), lambda: store.keep([(1, b"event")])):
+        with pytest.raises(StoreError, match=f"{sentence} while it was in use.*--after-restore"):
+            change()
+    if again:
+        assert other.next_step() == 1
+    else:
+        with pytest.raises(StoreError, match=sentence):
+            store.check_place()
+
+
 def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(opened, address, server, monkeypatch):
     monkeypatch.setattr(postgres_database, "PATIENCE", 0.5)
     store = opened()

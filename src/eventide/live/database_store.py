@@ -68,7 +68,8 @@ class DatabaseStore(Store):
         return standing
 
     def check_place(self) -> None:
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
+        self._database.check_in_place()
         self._own_head()
 
     def after_restore(self, next_step: int) -> Standing:
@@ -197,17 +198,21 @@ class DatabaseStore(Store):
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again."""
+        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+
+        What was done to a store that was removed meanwhile is not durable, and is refused.
+        """
         with self._database.turn:
             while True:
                 try:
                     with self._transaction(point) as head:
                         work(head)
-                    return
+                    break
                 except ConnectionLost:
                     self._database.come_back()
                     if done():
-                        return
+                        break
+            self._database.check_in_place()
 
     def _begin(
         self, lock: WriterPlace, setting: Setting, new_epoch: bool, after_restore: bool, approve: Approve

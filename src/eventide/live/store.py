@@ -133,7 +133,7 @@ class Store(abc.ABC):
         """
 
     def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
 
     @abc.abstractmethod
     def after_restore(self, next_step: int) -> Standing:
