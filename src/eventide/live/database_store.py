@@ -79,7 +79,8 @@ class DatabaseStore(Store):
         writer.lock.release()
 
     def check_place(self) -> None:
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
+        self._database.check_in_place()
         self._own_head()
 
     def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
@@ -112,8 +113,7 @@ class DatabaseStore(Store):
         _refuse_misplaced(commit, writer.epoch)
         before = self._rows.head()
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        content = (json.dumps(commit.position), commit.release, commit.tape)
-        row = sealed(before.chain, commit.step, writer.epoch.number, entries, *content)
+        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.tape)
         self._settled(
             lambda head: self._write_step(head, row, commit),
             "inside-transaction",
@@ -156,7 +156,7 @@ class DatabaseStore(Store):
     def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
         """Keep open events of a source that cannot replay, durably; False if `batch` was kept before.
 
-        The name of a batch is forgotten when its last step is a window old.
+        The name of a batch is forgotten when its last step is released: sent again, all of it is late.
         """
         self._writing()
         held = list(tallies)
@@ -210,17 +210,21 @@ class DatabaseStore(Store):
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again."""
+        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+
+        What was done to a store that was removed meanwhile is not durable, and is refused.
+        """
         with self._database.turn:
             while True:
                 try:
                     with self._transaction(point) as head:
                         work(head)
-                    return
+                    break
                 except ConnectionLost:
                     self._database.come_back()
                     if done():
-                        return
+                        break
+            self._database.check_in_place()
 
     def _begin(
         self,
@@ -256,7 +260,7 @@ class DatabaseStore(Store):
         epoch = self._writing().epoch
         if row.step != (next_step := max(head.step + 1, epoch.first_step)):
             raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
-        self._erased = self._written.step(row, commit, epoch.setting.window)
+        self._erased = self._written.step(row, commit)
 
     def _write_withdrawal(self, head: Head, writer: _Writer) -> None:
         if head.step >= 0:
@@ -292,7 +296,7 @@ class DatabaseStore(Store):
             snapshot=state,
             tapes=[row.tape for row in since if row.step > taken],
             last_release=since[-1].release if since else None,
-            position=json.loads(since[-1].position) if since else None,
+            position=json.loads(self._rows.position()),
             key=self._key,
             plan=self._rows.plan(),
         )

@@ -140,7 +140,7 @@ class Store(abc.ABC):
         """Undo what this writer has begun, if no step was ever committed, and give up its place."""
 
     def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
 
     @abc.abstractmethod
     def after_restore(self, next_step: int, not_before: int = 0) -> Standing:

@@ -115,8 +115,7 @@ class LiveStream:
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins than now left out."""
         first = max(first, self._first_step)
-        end = first + most - 1 if last is None else min(last, first + most - 1)
-        return list(self._stored.releases(first, end))
+        return list(self._stored.releases(first, min(self.last_until(last), first + most - 1)))
 
     def last_until(self, last: int | None) -> int:
         """The last step that is released, and no later than `last`."""
