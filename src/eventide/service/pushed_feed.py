@@ -68,7 +68,8 @@ class PushedFeed(EventFeed):
         late: str | None = None,
         most_waiting: int = 64,
     ) -> None:
-        super().__init__(None, timeline, reader, max_per_step=max_per_step, late=late)
+        super().__init__(None, timeline, reader, clock, max_per_step=max_per_step, late=late)
+        self._replays = False  # a batch that is sent again is known by its key
         self.clock = clock
         self.board = board
         self.arrivals = Arrivals(clock)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
-from eventide.live.clock import Clock
+from eventide.live.clock import Clock, SystemClock
 from eventide.live.questions import Questions
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -41,6 +41,7 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
