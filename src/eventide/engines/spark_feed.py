@@ -19,6 +19,7 @@ from eventide.engines.spark_query import TallyingQuery
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
+from eventide.live.clock import SystemClock
 from eventide.live.event_feed import EventFeed
 from eventide.live.event_reader import Counters, Events
 from eventide.live.feed import ClosedStep, Resume
@@ -43,7 +44,8 @@ class SparkFeed(EventFeed):
     def __init__(
         self, events: DataFrame, counting: Counting, work: WorkFolder, trigger: dict[str, Any], skew: int
     ) -> None:
-        super().__init__(None, **counting.rules())
+        self._driver_clock = SystemClock()
+        super().__init__(None, clock=self._driver_clock if counting.arrival else None, **counting.rules())
         self._events, self._counting, self._work = events, counting, work
         self._trigger, self._skew = trigger, skew
         self._latest = EARLIEST
@@ -63,7 +65,9 @@ class SparkFeed(EventFeed):
 
     def _counted(self) -> Iterator[ClosedStep | None]:
         complete = self._counting.arrival is None
-        query = TallyingQuery(self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew)
+        query = TallyingQuery(
+            self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew, self._driver_clock
+        )
         try:
             for moment in query.moments():
                 if self._over:  # asked here, so that the batch behind the last step is finished too

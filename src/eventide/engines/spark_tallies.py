@@ -142,8 +142,7 @@ class Tallying:
 
     def _summary(self) -> bytes:
         counters = self._feed.counters
-        summary = {"latest": self._latest, "accepted": counters.accepted, "late": counters.late}
-        return json.dumps(summary | {"refused": counters.refused}).encode()
+        return json.dumps({"latest": self._latest, **vars(counters)}).encode()
 
 
 def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:

@@ -63,16 +63,22 @@ class Events(NamedTuple):
 
 @dataclass(repr=False)
 class Counters:
-    """What became of the events of this run: raw numbers, for operators only."""
+    """What became of the events of this run, each of which is counted once: raw numbers, for operators only.
+
+    `late` came after their step's deadline or, if a clock was wrong, after its release. `again` are those that a source
+    hands over once more after a restart, of steps that were released before it.
+    """
 
     accepted: int = 0
     late: int = 0
+    again: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Counters) -> None:
         """Count what another has counted."""
         self.accepted += other.accepted
         self.late += other.late
+        self.again += other.again
         self.refused += other.refused
 
 

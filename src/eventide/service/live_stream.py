@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from eventide.errors import EventideError
-from eventide.live.clock import Clock, SystemClock
+from eventide.live.clock import Clock
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
 from eventide.live.store import Epoch, Setting
@@ -44,7 +44,7 @@ class LiveStream:
     def __init__(
         self,
         settings: Stream,
-        clock: Clock | None = None,
+        clock: Clock,
         *,
         most_waiting: int = 64,
         for_tests: bool = False,
@@ -60,7 +60,7 @@ class LiveStream:
         self.feed = PushedFeed(
             settings.timeline(),
             self.reader,
-            clock or SystemClock(),
+            clock,
             self.board,
             max_per_step=settings.max_per_step,
             late=settings.late,

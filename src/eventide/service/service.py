@@ -47,6 +47,7 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
@@ -60,9 +61,9 @@ class Service:
             self.stop()
             raise
 
-    def _open(self, clock: Clock | None, for_tests: bool, circumstances: Circumstances) -> None:
+    def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances) -> None:
         """Open all streams, none of which measures before the others of its people leave room for it."""
-        config, restored, now = self.config, circumstances.after_restore, (clock or SystemClock()).now()
+        config, restored, now = self.config, circumstances.after_restore, clock.now()
         for settings in config.streams:
             open_store(settings.store, for_tests=for_tests).close()  # so that each is there, and of this version
         names = dict.fromkeys(settings.population for settings in config.streams)

@@ -64,7 +64,7 @@ class GrowingFile:
         events = self._events(lines, refused)
         self._place += len(lines)
         if self._caught_up:
-            self._seen_until = self._marked_at
+            self._seen_until = self._certain
         return Batch(events, {"at": self._place, "head": self._head()}, self._seen_until)
 
     def close(self) -> None:
@@ -74,7 +74,8 @@ class GrowingFile:
     def _mark(self, timeout: float) -> None:
         if self._size() == self._length:
             self._clock.wait(timeout)
-        self._marked_at = self._clock.now()  # before the length, so that what arrived before lies below it
+        # before the length, so that what arrived before lies below it
+        self._certain, self._marked_at = self._clock.certain(), self._clock.now()
         self._length = self._size()
 
     def _size(self) -> int:

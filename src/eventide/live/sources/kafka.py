@@ -92,7 +92,7 @@ class Kafka:
     def _catch_up(self) -> None:
         """Move to the present in each partition whose end, asked for now, is where we are."""
         for partition in self._assigned:
-            moment = self._clock.now() - (CLOCKS_APART if self.records_arrival else 0)
+            moment = self._clock.certain() - (CLOCKS_APART if self.records_arrival else 0)
             try:
                 _, end = self._offset_range(partition)
             except self._kafka.KafkaException as problem:
