@@ -8,9 +8,8 @@ again. What is emitted is read from the store. Imports `privacy`, `streams`, `me
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -266,9 +265,16 @@ class Publisher:
     def _tell(self, event: str, step: int, **fields: Any) -> None:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
-            end = self.feed.start_of(step + 1)
-            lag = None if end is None else time.time() - datetime.fromisoformat(end).timestamp()
-            log.info(event, extra={"fields": {"step": step, **fields, "lag": lag and round(lag, 3)}})
+            log.info(event, extra={"fields": {"step": step, **fields, "lag": self._lag(step)}})
+
+    def _lag(self, step: int) -> float | None:
+        """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""
+        begin, end = self.feed.start_of(step), self.feed.start_of(step + 1)
+        if begin is None or end is None:
+            return None
+        length = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+        passed = max(datetime.now(UTC) - datetime.fromisoformat(end), timedelta(0))
+        return (passed // length * length).total_seconds()
 
     def _snapshot(self, tape_is_enough: bool) -> bytes | None:
         self._since_snapshot += 1
