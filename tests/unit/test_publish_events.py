@@ -218,6 +218,8 @@ def test_the_log_is_one_object_a_line_and_holds_no_count(publish):
     lines = [json.loads(line) for line in err.splitlines()[:STEPS]]
     assert [line["step"] for line in lines] == list(range(STEPS))
     assert all(set(line) == {"time", "level", "event", "step", "fresh", "spent", "left", "lag"} for line in lines)
+    assert all(line["lag"] > 0 and line["lag"] % 3_600 == 0 for line in lines)  # in whole steps
+    assert all(datetime.fromisoformat(line["time"]).microsecond == 0 for line in lines)
 
 
 def test_warnings_are_sentences(capsys):

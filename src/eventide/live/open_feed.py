@@ -22,7 +22,7 @@ from eventide.streams.count_files import open_counts
 
 
 def open_feed(
-    source: str | Path,
+    source: str | Path | EventSource,
     bins: Sequence[str],
     *,
     step: str | None = None,
@@ -38,7 +38,7 @@ def open_feed(
     follow: bool = False,
     clock: Clock | None = None,
 ) -> Feed:
-    """A feed of the file `source`, or of standard input ("-").
+    """A feed of the file `source`, of standard input ("-"), of an address, or of a source of events.
 
     step: how long a step is; without it the file holds counts, and nothing else applies. start, until: when the first
     step begins and the last one ends; from the data of a complete file where left out, a live source begins today and
@@ -48,12 +48,14 @@ def open_feed(
     grows. clock: what time it is; the machine's where left out.
     """
     if step is None:
+        if isinstance(source, EventSource):
+            raise InputError("a source of events needs the length of a step; give one, such as 10min")
         return CountFeed(open_counts(source, bins))
     reader = EventReader(bins, Columns(time, user, bin), other=other, zone=zone)
     if reader.bins != tuple(bins):
         raise InputError(f"the bin {other!r} for other events is not in the list; add it there")
     clock = clock or SystemClock()
-    events = open_source(source, clock, follow=follow)
+    events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
     try:
         timeline = _timeline(events, reader, start, step, zone, clock)
         return EventFeed(events, timeline, reader, clock, max_per_step=max_per_step, late=late, until=until)

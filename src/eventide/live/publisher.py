@@ -8,9 +8,8 @@ again. What is emitted is read from the store. Imports `privacy`, `streams`, `me
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -32,6 +31,7 @@ from eventide.live.rebuilding import rebuilt
 from eventide.live.repeating import repeated
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sources.base import EventSource
 from eventide.live.store import Commit, Standing, Store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
@@ -56,14 +56,15 @@ class _Drawn(NamedTuple):
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    source: a feed, or a path (or "-") with the options of `open_feed`. mechanism: a new one; where the store has steps
-    already, its state is rebuilt. store: a store, its path, or None for a run that leaves nothing behind. sinks: sinks,
-    or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
-    mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
-    the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
-    is a backup; go on behind whatever the sinks hold. not_before: the first step that may be measured, where other
-    stores of the same people were charged before it. allow_refused: publish although more than half of the first rows
-    are refused; without it they are an error before the first release of a store, and the store is as it was.
+    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
+    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
+    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
+    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
+    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
+    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. not_before: the first step
+    that may be measured, where other stores of the same people were charged before it. allow_refused: publish
+    although more than half of the first rows are refused; without it they are an error before the first release of
+    a store, and the store is as it was.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -77,7 +78,7 @@ class Publisher:
 
     def __init__(
         self,
-        source: Feed | str | Path,
+        source: Feed | EventSource | str | Path,
         mechanism: Mechanism,
         store: Store | str | Path | None = None,
         sinks: Iterable[Sink | str | Path] = (),
@@ -319,9 +320,16 @@ class Publisher:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
             step = drawn.commit.step
-            end = self.feed.start_of(step + 1)
-            lag = None if end is None else time.time() - datetime.fromisoformat(end).timestamp()
-            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": lag and round(lag, 3)}})
+            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": self._lag(step)}})
+
+    def _lag(self, step: int) -> float | None:
+        """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""
+        begin, end = self.feed.start_of(step), self.feed.start_of(step + 1)
+        if begin is None or end is None:
+            return None
+        length = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+        passed = max(datetime.now(UTC) - datetime.fromisoformat(end), timedelta(0))
+        return (passed // length * length).total_seconds()
 
     def _snapshot(self, tape_is_enough: bool) -> bytes | None:
         self._since_snapshot += 1
@@ -340,8 +348,8 @@ class Publisher:
         return release
 
 
-def _feed(source: Feed | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    if isinstance(source, str | Path):
+def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    if isinstance(source, str | Path | EventSource):
         return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")

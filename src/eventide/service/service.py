@@ -128,7 +128,7 @@ class Service:
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
-            lag_seconds=stream.feed.overdue(),
+            lag_seconds=stream.feed.lag(),
             health=stream.health,
             synthetic=self.truth is not None,
             questions=_described(stream.publisher.questions),
