@@ -241,6 +241,7 @@ def test_warnings_are_sentences(capsys):
         ((*STEP, "--time", "when"), "when"),
         ((*STEP, "--start", "yesterday"), "yesterday"),
         ((*STEP, "--step", "1 fortnight"), "duration"),
+        ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
         ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
         ((*STEP, "--max-per-step", "0"), "at least"),
         ((*STEP, "--mechanism", "uniform", "--window", "100000000", "--epsilon", "0.01"), "larger epsilon"),
@@ -277,7 +278,9 @@ def published():
     return Path("private.jsonl").read_text().count("\n") if os.path.exists("private.jsonl") else 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
     (folder / "log.jsonl").touch()
     start = datetime.now(UTC).isoformat()

@@ -118,7 +118,8 @@ class Tallying:
     def _read(self, table: Any) -> Events:
         reader, name, lines = self._feed.reader, self._counting.arrival, self._counting.lines
         if lines is not None:
-            return reader.read(*lines.rows(_text(table.column(LINE)), reader.wanted))
+            found = lines.rows(_text(table.column(LINE)), reader.wanted)
+            return reader.read(found.rows, found.unreadable)
         if name is None:
             return reader.read(table)
         arrival, readable = parse_times(table.column(name), reader.zone)

@@ -29,6 +29,7 @@ from eventide.live.event_reader import (
     first_fault,
 )
 from eventide.live.feed import ClosedStep, Position, Promise, Resume
+from eventide.live.first_rows import FirstRows
 from eventide.live.sources.base import FOREVER, Batch, EventSource
 from eventide.live.tally import EventTally, Tally, UserTally
 from eventide.live.timeline import MILLISECOND, Timeline, parse_time
@@ -115,10 +116,16 @@ class EventFeed:
         assert self._source is not None, "a feed without a source is pushed to"
         self.begin(resume)
         self._source.open(resume.position, self.reader)
+        first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
-            yield from self.closed()
+            events = batch.events
+            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw)
+            for step in self.closed():
+                first_rows.decide()
+                yield step
             yield None
+        first_rows.decide()
 
     def close(self) -> None:
         """Let go of the source."""

@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 
 from eventide.errors import InputError, StoreError
 from eventide.live.database import ConnectionLost, Database, WriterPlace
-from eventide.live.postgres_schema import find_or_make, parse_address
+from eventide.live.postgres_schema import LOCK, find_or_make, lock_name, parse_address
+from eventide.live.postgres_statistics import RAW
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+_WAY_BACK = "nothing is published any more: restore a backup and go on with --after-restore"
 
 
 class PostgresDatabase(Database):
@@ -27,18 +29,19 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
         super().__init__()
-        self._psycopg = _psycopg()
+        self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only = read_only
         self._in_transaction = self._writes = False
-        self._erased = {"kept", "plan", "snapshot"}  # what was left behind, or ends with an epoch, goes as well
+        self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
             self._connection = self._connected()
         try:
             with self._opening():
-                find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
+                self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
                 self._prepare()
+                self._head = self._connection.execute("SELECT tableoid FROM head").fetchone()
         except BaseException:
             self._connection.close()
             raise
@@ -71,7 +74,8 @@ class PostgresDatabase(Database):
             self._in_transaction = True
             try:
                 with self._connection.transaction():
-                    self._connection.execute("SELECT 1 FROM head FOR UPDATE")
+                    if self._connection.execute("SELECT tableoid FROM head FOR UPDATE").fetchone() != self._head:
+                        raise StoreError(f"{self.place} was replaced while it was in use; {_WAY_BACK}")
                     yield
             finally:
                 self._in_transaction = False
@@ -140,8 +144,8 @@ class PostgresDatabase(Database):
             self._connection.execute("SET default_transaction_read_only TO on")
 
     def _locked(self) -> bool:
-        query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-        return bool(self._connection.execute(query, (f"eventide {self._schema}",)).fetchone()[0])
+        query = f"SELECT pg_try_advisory_lock({LOCK})"
+        return bool(self._connection.execute(query, (lock_name(self._schema),)).fetchone()[0])
 
     def _execute(self, query: str, values: tuple[Any, ...]) -> Any:
         return self._connection.execute(_placed(query), values)
@@ -185,6 +189,8 @@ def _sentence(problem: Any) -> str:
             return "has no room left on its disk; make room and start again, nothing is lost"
         case "55P03":
             return "is held by another process in the middle of a commit; end that process, then start again"
+        case "42P01" | "3F000":
+            return f"was removed from its database while it was in use; {_WAY_BACK}"
     return f"refused ({type(problem).__name__}); look at the server's log, then start again"
 
 
@@ -192,7 +198,8 @@ def _placed(query: str) -> str:
     return query.replace("?", "%s")
 
 
-def _psycopg() -> Any:
+def load_psycopg() -> Any:
+    """The package psycopg, or a refusal that says how to get it."""
     try:
         import psycopg
     except ImportError:

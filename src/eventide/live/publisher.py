@@ -8,18 +8,19 @@ again. What is emitted is read from the store. Imports `privacy`, `streams`, `me
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.answering import NOTHING, Answering
 from eventide.live.delivery import Delivery
-from eventide.live.feed import Feed, Position, Resume
+from eventide.live.feed import ClosedStep, Feed, Position, Resume
+from eventide.live.first_rows import MostRowsRefused
 from eventide.live.fitness import check_fit
 from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
@@ -43,6 +44,14 @@ log = logging.getLogger("eventide.live")
 SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
 
 
+class _Drawn(NamedTuple):
+    """A step that is ready to be committed, and what anybody may be told of it once it is."""
+
+    commit: Commit
+    event: str
+    fields: dict[str, Any]
+
+
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
@@ -51,7 +60,9 @@ class Publisher:
     or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
     mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
     the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
-    is a backup; go on behind whatever the sinks hold.
+    is a backup; go on behind whatever the sinks hold. not_before: the first step that may be measured, where other
+    stores of the same people were charged before it. allow_refused: publish although more than half of the first rows
+    are refused; without it they are an error before the first release of a store, and the store is as it was.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -75,9 +86,12 @@ class Publisher:
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
+        allow_refused: bool = False,
         **feed_options: Any,
     ) -> None:
         self.feed = _feed(source, mechanism, feed_options)
+        self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
         self._deliveries: list[Delivery] = []
@@ -94,10 +108,11 @@ class Publisher:
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
+                not_before=not_before,
                 approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing))
+                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before)
             self._stand(mechanism, questions, standing)
             self.store.promise(str(self.guarantee))
         except BaseException:
@@ -107,9 +122,10 @@ class Publisher:
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable.
+        `position` says where the source is to be read again from once this step is durable. Counts that come with
+        names are matched with the bins.
         """
-        self._publish(step, counts, position)
+        self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
@@ -118,9 +134,8 @@ class Publisher:
         `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
         """
         before = self.published
-        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep)
         if until is None or self.next_step < until:
-            for closed in self.feed.steps(resume):
+            for closed in self._closed_steps():
                 if closed is None:
                     self.deliver()
                 else:
@@ -159,7 +174,11 @@ class Publisher:
 
     @property
     def ledger(self) -> WindowLedger:
-        """What the mechanism has spent; the store also has what answers to window queries have."""
+        """What the mechanism has spent; the store also has what answers to window queries have.
+
+        Refused while it holds charges of a step that is not committed.
+        """
+        self._refuse_half_way()
         return self.mechanism.ledger
 
     @property
@@ -168,17 +187,32 @@ class Publisher:
         return sum(ledger.total for ledger in self._ledgers) / NANO
 
     def worst_window(self) -> float:
-        """What the fullest window has held, at the most, of releases and answers together; never above epsilon."""
-        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+        """What the fullest window has held, at the most, of releases and answers together; never above epsilon.
+
+        Charges of a step that is not committed are left out.
+        """
+        return self._worst_window
 
     @property
     def _ledgers(self) -> list[WindowLedger]:
-        return [self.ledger] if self._answering is None else [self.ledger, self._answering.ledger]
+        ledger = self.mechanism.ledger
+        return [ledger] if self._answering is None else [ledger, self._answering.ledger]
 
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
         return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+
+    def _closed_steps(self) -> Iterator[ClosedStep | None]:
+        """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
+        check = not (self.next_step or self._allow_refused)
+        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+        try:
+            yield from self.feed.steps(resume)
+        except MostRowsRefused:
+            self.store.withdraw()
+            self._close_sinks()
+            raise
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
         if step > self.next_step:
@@ -187,13 +221,20 @@ class Publisher:
             return
         faults.passing("before-draw")
         measured = step >= self._measured_from
-        commit = (self._measured if measured else self._repeated)(step, counts, position)
+        drawn = (self._measured if measured else self._repeated)(step, counts, position)
         faults.passing("before-commit")
-        self.store.commit(commit)
+        self.store.commit(drawn.commit)
         faults.passing("after-commit")
-        self.next_step, self._position = step + 1, position
-        self.published += 1
+        self._committed(drawn)
         self.deliver()
+
+    def _committed(self, drawn: _Drawn) -> None:
+        """Count the step and tell of it; until here nobody could learn anything about it."""
+        self.next_step, self._position = drawn.commit.step + 1, drawn.commit.position
+        self.published += 1
+        self.fresh_looks += drawn.fields.get("fresh", False)
+        self._worst_window = self._fullest()
+        self._tell(drawn)
 
     def _open_sinks(
         self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
@@ -226,6 +267,7 @@ class Publisher:
         self._position, self._key = standing.position, standing.key
         self._last, self._last_bins = standing.last_release, self._bins_before(standing)
         self._since_snapshot = len(standing.tapes)
+        self._worst_window = self._fullest()
         self._entries: list[Entry] = []
         if self.store.durable:
             self.mechanism.ledger.entries = self._entries
@@ -234,38 +276,49 @@ class Publisher:
         epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
         return epochs[-1].setting.bins if epochs else ()
 
-    def _measured(self, step: int, counts: Ints, position: Position) -> Commit:
+    def _fullest(self) -> float:
+        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+
+    def _refuse_half_way(self) -> None:
+        """Refuse where the mechanism has taken a step that was not committed."""
+        if self.mechanism.step != max(0, self.next_step - self._origin):
+            raise StateError(
+                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+            )
+
+    def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step that the mechanism answers."""
-        if self.mechanism.step != step - self._origin:
-            raise StateError("an earlier step failed half way; close this publisher and open the store again")
+        self._refuse_half_way()
         with Tape.recording(self.mechanism.meter) as tape:
             release = self.mechanism.release(counts)
         answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
-        self.fresh_looks += release.fresh
         line = write_line(release, self.feed.start_of(step), step, answered.answers)
         spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
         left = sum(float(ledger.left()) for ledger in self._ledgers)
-        self._tell("released", step, fresh=release.fresh, spent=spent, left=left)
+        told = {"fresh": release.fresh, "spent": spent, "left": left}
         if not self.store.durable:
-            return Commit(step, [], line, b"", None, position)
+            return _Drawn(Commit(step, [], line, b"", None, position), "released", told)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
         snapshot = self._snapshot(tape.whole)
-        return Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        commit = Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        return _Drawn(commit, "released", told)
 
-    def _repeated(self, step: int, counts: Ints, position: Position) -> Commit:
+    def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
         self.mechanism.checked(counts)
         release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        self._tell("repeated", step, measured_from=self._measured_from)
-        return Commit(step, [], self._last, b"", None, position)
+        return _Drawn(
+            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
+        )
 
-    def _tell(self, event: str, step: int, **fields: Any) -> None:
+    def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
-            log.info(event, extra={"fields": {"step": step, **fields, "lag": self._lag(step)}})
+            step = drawn.commit.step
+            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": self._lag(step)}})
 
     def _lag(self, step: int) -> float | None:
         """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""

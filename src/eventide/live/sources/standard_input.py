@@ -54,4 +54,5 @@ class StandardInput:
             is_json = header.lstrip().startswith(b"{")
             self._format = JsonLines() if is_json else CsvLines(header, "standard input")
             lines = lines if is_json else following
-        return self._reader.read(*self._format.rows(lines, self._reader.wanted), arrival=now)
+        found = self._format.rows(lines, self._reader.wanted)
+        return self._reader.read(found.rows, found.unreadable, now, found.raw)
