@@ -15,9 +15,10 @@ import time
 import traceback
 from pathlib import Path
 
+from file_clock import FileClock
+
 import eventide as ev
 from eventide.live import answering, faults, publisher
-from eventide.live.clock import SystemClock
 from eventide.live.open_store import open_store
 from eventide.live.sources import growing_file, kafka, line_file, nats_address, nats_stream
 
@@ -33,8 +34,7 @@ def live(life):
     publisher.SNAPSHOT_EVERY = answering.SNAPSHOT_EVERY = 8  # so that each life meets some
     line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
-    if life["clock"]:
-        SystemClock.now = lambda _: int(Path(life["clock"]).read_text())
+    options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     nats_address.CONNECT_SECONDS = nats_stream.PATIENCE = kafka.PATIENCE = LONGEST_LIFE  # servers are slow, never away
     if life["source"] == "-":
         os.dup2(life["pipe"], 0)
@@ -51,7 +51,7 @@ def live(life):
     sinks = [*life["sinks"], "-"]
     questions = None if life["queries_of"] is None else ev.Questions(QUERIES, 0.4, life["queries_of"])
     with ev.Publisher(
-        life["source"], mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **life["feed"]
+        life["source"], mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **options
     ) as publishing:
         publishing.run(until=life["until"])
 

@@ -6,8 +6,9 @@ import time
 
 import psycopg
 import pytest
-from live_stores import SETTING, a_commit, changes, in_a_child
+from live_stores import SETTING, a_commit, changes, check_withdrawal, in_a_child
 from old_stores import make_old_schema, mark_of, position_of, release_of
+from population_lives import live, people
 from postgres_server import PostgresServer
 
 import eventide as ev
@@ -78,6 +79,10 @@ def test_events_are_kept_once_and_erased_with_their_step(opened):
     assert store.keep([(1, b"three")])
     store.commit(a_commit(0))
     assert store.kept() == [(1, b"two"), (1, b"three")]
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(opened):
+    check_withdrawal(opened)
 
 
 @pytest.mark.parametrize("table", ["kept", "batch", "plan", "snapshot", "head"])
@@ -540,3 +545,20 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):
+    """One is taken out of the configuration, the other gets its share; passwords are not written down."""
+    shared = server.address.replace("eventide@", "eventide:secret@")
+    streams = {name: {"store": f"{shared}#people_{name}", "mechanism": "sample"} for name in "ab"}
+    streams["a"] |= {"epsilon": 0.5, "mechanism": "uniform"}
+    live(people(tmp_path, streams | {"b": streams["b"] | {"epsilon": 0.5}}), 5)
+    alone = people(tmp_path, {"b": streams["b"] | {"epsilon": 1}})
+    assert live(alone, 6) == live(alone, 7) == {"b": 9}
+    with psycopg.connect(server.address) as connection:
+        ((text,),) = connection.execute("SELECT text FROM eventide_populations.record").fetchall()
+        assert "people_a" in text
+        assert "secret" not in text
+        connection.execute("UPDATE eventide_populations.record SET text = '{}'")
+    with pytest.raises(StoreError, match=r"people\.population in 127.*not what the service wrote"):
+        live(alone, 8)

@@ -29,7 +29,7 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
         super().__init__()
-        self._psycopg = _psycopg()
+        self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only = read_only
@@ -198,7 +198,8 @@ def _placed(query: str) -> str:
     return query.replace("?", "%s")
 
 
-def _psycopg() -> Any:
+def load_psycopg() -> Any:
+    """The package psycopg, or a refusal that says how to get it."""
     try:
         import psycopg
     except ImportError:
