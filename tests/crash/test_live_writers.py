@@ -64,7 +64,8 @@ COUNTS = [[7, 8]] * 20_000  # more than can be released before it is paused
 
 
 def start(path, code=WRITER):
-    environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
+    modules = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": modules}
     child = subprocess.Popen(
         [sys.executable, "-c", code, str(path)], env=environment, stdout=subprocess.PIPE, text=True
     )

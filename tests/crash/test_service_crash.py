@@ -38,7 +38,8 @@ TIMELINE = Timeline(START, "1min")
 def cradle():
     """The process that lives are forked from."""
     command = [sys.executable, str(HERE / "service_life.py")]
-    environment = os.environ | {"PYTHONPATH": str(HERE.parent / "support")}
+    modules = os.pathsep.join([str(HERE.parent / "support"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": modules}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, env=environment, text=True, bufsize=1, **pipes) as process:
         yield process

@@ -72,7 +72,7 @@ def test_a_person_reads_it_without_a_manual(run):
     made([NANO // 4] * 40).close()
     code, out, _ = run("city.db")
     assert code == 0
-    assert out.startswith("The events of one person inside any 4 consecutive steps")
+    assert out.startswith("All events of one person inside any 4 consecutive steps")
     assert "for this run only" not in out
     assert "█" * 37 in out
     assert "0.25  at step 40 (2026-03-01T06:40:00+00:00)" in out
@@ -88,7 +88,7 @@ def test_the_publishers_own_sentence_is_shown(run):
 
 def test_a_store_for_tests_says_so(run):
     made([1], for_tests=True).close()
-    assert run("city.db")[1].startswith("NOT PRIVATE (this store was made for tests): The events")
+    assert run("city.db")[1].startswith("NOT PRIVATE (this store was made for tests): All events")
 
 
 def test_steps_without_a_clock_have_no_times(run):

@@ -145,6 +145,22 @@ def tally_of(events, most: int = 2) -> UserTally:
     return tally
 
 
+@given(st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=6), st.integers(1, 3), st.integers(0, 9), st.data())
+def test_all_that_somebody_did_in_a_step_moves_it_by_the_bound_and_a_part_by_twice_as_much(places, most, step, data):
+    """As the guarantee says: a part of somebody's events is hidden with 2 epsilon, since others take their place."""
+    kept = data.draw(st.lists(st.sampled_from(range(len(places))), unique=True))
+    all_of_it = tally_of([(1, place) for place in places], most).counts(step)
+    a_part = tally_of([(1, places[number]) for number in kept], most).counts(step)
+    assert np.abs(all_of_it).sum() <= most
+    assert np.abs(all_of_it - a_part).sum() <= 2 * most
+
+
+def test_one_event_out_of_several_makes_room_for_another():
+    both = tally_of([(1, 0), (1, 1)], most=1).counts(0)
+    without = tally_of([(1, 1 - int(np.argmax(both)))], most=1).counts(0)
+    assert np.abs(both - without).sum() == 2
+
+
 @given(events_of_tables, events_of_tables, st.integers(1, 4))
 def test_the_choice_is_the_same_from_a_joined_tally(some, others, most):
     whole = tally_of(some + others, most)

@@ -100,7 +100,7 @@ def test_noise_on_windows_is_worse_by_the_span():
 def test_single_events_are_protected_unless_a_window_is_given(cls):
     mech = cls(0.1, bins=["a", "b"])
     assert (mech.window, mech.span, mech.bins) == (1, 15, ("a", "b"))
-    assert str(mech.guarantee).startswith("The events of one person inside any single step are hidden by event-level")
+    assert str(mech.guarantee).startswith("All events of one person inside any single step are hidden by event-level")
     assert "any 7 consecutive steps are hidden by w-event" in str(cls(0.1, 7, 2).guarantee)
 
 

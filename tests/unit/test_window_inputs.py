@@ -84,7 +84,7 @@ def test_a_plan_with_a_horizon_ends():
 
 def test_the_guarantee_says_what_is_promised():
     plan = windows.plan([Query(2, 1)], epsilon=0.7)
-    assert str(plan.guarantee).startswith("The events of one person inside any single step are hidden by event-level")
+    assert str(plan.guarantee).startswith("All events of one person inside any single step are hidden by event-level")
     assert "epsilon 0.7" in str(plan.guarantee)
     assert str(plan.start().guarantee) == str(plan.guarantee)
     longer = plan.start(window=9, sensitivity=3).guarantee

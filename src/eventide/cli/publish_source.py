@@ -99,13 +99,24 @@ def window_steps(options: Options) -> int:
     """The window in steps; a duration is rounded up to whole steps."""
     if options.window is None:
         raise InputError("--window is missing; say how many consecutive steps are protected together")
-    if options.window.isdecimal():
-        return int(options.window)
+    return _steps(options, "--window", options.window)
+
+
+def longest_window_steps(options: Options) -> int | None:
+    """The longest window since a backup, in steps, if somebody said it."""
+    if options.longest_window is None:
+        return None
+    if not options.after_restore:
+        raise InputError("--longest-window is about a store that was restored; give --after-restore as well")
+    return _steps(options, "--longest-window", options.longest_window)
+
+
+def _steps(options: Options, option: str, window: str) -> int:
+    if window.isdecimal():
+        return int(window)
     if options.step is None or not options.events:
-        raise InputError(
-            f"--window {options.window} must be a whole number of steps; a duration needs events and --step"
-        )
-    return steps_of_window(options.window, options.step)
+        raise InputError(f"{option} {window} must be a whole number of steps; a duration needs events and --step")
+    return steps_of_window(window, options.step)
 
 
 def _bins_of_events(options: Options) -> tuple[str, ...]:

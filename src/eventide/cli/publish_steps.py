@@ -15,7 +15,7 @@ from typing import Any
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import build, build_questions, stored
+from eventide.cli.publish_source import build, build_questions, longest_window_steps, stored
 from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
 from eventide.live.fitness import check_fit
 from eventide.live.open_store import open_store
@@ -30,6 +30,7 @@ from eventide.live.store import Setting
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     """Publish, or with a dry run only check; give a report and sentences about it."""
+    longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
     check_fit(mechanism, feed.promise())
@@ -54,6 +55,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             new_epoch=options.new_epoch,
             take_over=options.take_over,
             after_restore=options.after_restore,
+            longest_window=longest_window,
             allow_refused=options.allow_refused,
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,

@@ -17,8 +17,20 @@ from eventide.errors import InputError
 @click.option("--new-epoch", is_flag=True, help="Accept that settings of a stream have changed.")
 @click.option("--take-over", is_flag=True, help="Become the writer though another seems to be at work.")
 @click.option("--after-restore", is_flag=True, help="The stores are backups: count their last window as fully spent.")
+@click.option(
+    "--longest-window",
+    metavar="STEPS",
+    help="With --after-restore: the longest window since the backups, if it was longer than the stores know.",
+)
 @click.option("--log", type=click.Choice(["json"]), help="Log every step, as JSON on standard error.")
-def command(config: Path, new_epoch: bool, take_over: bool, after_restore: bool, log: str | None) -> None:
+def command(
+    config: Path,
+    new_epoch: bool,
+    take_over: bool,
+    after_restore: bool,
+    longest_window: str | None,
+    log: str | None,
+) -> None:
     """Serve the streams of CONFIG: events in, releases and a dashboard out.
 
     `eventide init` writes a configuration to start from. It listens on this machine only and answers nobody without a
@@ -34,8 +46,11 @@ def command(config: Path, new_epoch: bool, take_over: bool, after_restore: bool,
     from eventide.service.server import serve
     from eventide.service.service import Service
 
+    if longest_window is not None and not after_restore:
+        raise InputError("--longest-window is about stores that were restored; give --after-restore as well")
+    circumstances = Circumstances(new_epoch, take_over, after_restore, longest_window)
     with logging_to_stderr(log):
-        service = Service(read_config(config), circumstances=Circumstances(new_epoch, take_over, after_restore))
+        service = Service(read_config(config), circumstances=circumstances)
         serve(service, lambda address: click.echo(f"Listening on {address}", err=True))
 
 

@@ -20,14 +20,17 @@ class ConnectionLost(Exception):
 class WriterPlace(Protocol):
     """The place of the only writer of a store, held until `release`."""
 
-    def settle(self, store: str, last_step: int) -> None:
-        """Say who is here now."""
+    def settle(self, store: str, last_step: int, free_from: int) -> None:
+        """Say who is here now, and remember what `note` does."""
 
     def reached(self, store: str) -> int:
         """The last step that the store is known, apart from itself, to have committed; -1 where nothing is known."""
 
-    def note(self, store: str, step: int) -> None:
-        """Remember that the store has committed a step."""
+    def free_from(self, store: str) -> int:
+        """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
+
+    def note(self, store: str, step: int, free_from: int) -> None:
+        """Remember that the store has committed a step, and which one is the first that shares no window with it."""
 
     def release(self) -> None:
         """Let the next writer in."""

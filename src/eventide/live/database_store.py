@@ -83,17 +83,18 @@ class DatabaseStore(Store):
         self._database.check_in_place()
         self._own_head()
 
-    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
-        w is the longest window of the epochs that these steps may belong to. No step before `not_before` may be
-        measured.
+        w is the longest window that these steps may have been published under: of the epochs that the store knows, of
+        those that its writer noted elsewhere, and `longest_window`. No step before `not_before` may be measured.
         """
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
-        epoch = Epoch(len(epochs), first, max(measured, not_before), setting, restored=True)
+        free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest_window)
+        epoch = Epoch(len(epochs), first, free, setting, restored=True)
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
         self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
         faults.passing("after-epoch")
@@ -119,7 +120,7 @@ class DatabaseStore(Store):
             "inside-transaction",
             done=lambda: self._rows.head()[1:] == (row.step, row.chain),
         )
-        writer.lock.note(self.name, commit.step)
+        writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step))
         self._database.forget(self._erased)
 
     def release(self, step: int) -> bytes | None:
@@ -249,7 +250,7 @@ class DatabaseStore(Store):
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
                 approve(standing.next_step)
-            lock.settle(self.name, head.step)
+            lock.settle(self.name, head.step, _free_from(epoch, head.step))
         except BaseException:
             lock.release()
             raise
@@ -300,6 +301,11 @@ class DatabaseStore(Store):
             key=self._key,
             plan=self._rows.plan(),
         )
+
+
+def _free_from(epoch: Epoch, step: int) -> int:
+    """The first step that shares no window with any up to this one of an epoch, nor with charges of earlier epochs."""
+    return max(epoch.measured_from, step + epoch.setting.window)
 
 
 def _refuse_misplaced(commit: Commit, epoch: Epoch) -> None:

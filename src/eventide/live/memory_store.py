@@ -45,7 +45,7 @@ class MemoryStore(Store):
         self._setting = setting
         return Standing(0, not_before, not_before, None, [], None, None, secrets.token_bytes(16))
 
-    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
         """There is no backup of what leaves nothing behind."""
         raise StoreError("only a store can be restored from a backup; give one")
 

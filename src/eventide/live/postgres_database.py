@@ -169,14 +169,18 @@ class PostgresDatabase(Database):
 class _SessionLock:
     """The place of the writer: the server knows it, and nothing outside the database knows how far the store came."""
 
-    def settle(self, store: str, last_step: int) -> None:
+    def settle(self, store: str, last_step: int, free_from: int) -> None:
         """The session says it already."""
 
     def reached(self, store: str) -> int:
         """Nothing is known."""
         return -1
 
-    def note(self, store: str, step: int) -> None:
+    def free_from(self, store: str) -> int:
+        """Nothing is known."""
+        return 0
+
+    def note(self, store: str, step: int, free_from: int) -> None:
         """There is nowhere to write it."""
 
     def release(self) -> None:

@@ -61,10 +61,11 @@ class Publisher:
     nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
     epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
     a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
-    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. not_before: the first step
-    that may be measured, where other stores of the same people were charged before it. allow_refused: publish
-    although more than half of the first rows are refused; without it they are an error before the first release of
-    a store, and the store is as it was.
+    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. longest_window: with
+    after_restore, how many steps the longest window had since the backup, if it was longer than those that the
+    store knows. not_before: the first step that may be measured, where other stores of the same people were charged
+    before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
+    error before the first release of a store, and the store is as it was.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -88,6 +89,7 @@ class Publisher:
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
         **feed_options: Any,
@@ -114,7 +116,8 @@ class Publisher:
                 approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before)
+                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before, longest_window or 0)
+                _warn_of_longer_windows(standing, longest_window)
             self._stand(mechanism, questions, standing)
             self.store.promise(str(self.guarantee))
         except BaseException:
@@ -346,6 +349,17 @@ class Publisher:
         if release is None:
             raise StateError(f"the release of step {step} is no longer kept; give a store to look it up later")
         return release
+
+
+def _warn_of_longer_windows(standing: Standing, longest_window: int | None) -> None:
+    """Say what a restored store was taken to have lost, unless somebody has said it."""
+    if longest_window is None:
+        log.warning(
+            "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
+            "more than %d steps, stop now and start again with --after-restore and --longest-window",
+            standing.measured_from,
+            standing.measured_from - standing.next_step + 1,
+        )
 
 
 def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:

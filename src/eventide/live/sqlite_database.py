@@ -36,7 +36,7 @@ class SqliteDatabase(Database):
         self._erased, self._log_cut_at = True, -CUT_LOG_EVERY  # a log that was left behind may show something
         try:
             if not read_only:
-                self.forget(())
+                self._cut_log()
             self._files = file, _identity(self._log)
             self.check_in_place()
         except BaseException:
@@ -92,11 +92,15 @@ class SqliteDatabase(Database):
         """Empty the log of what was erased, unless a reader is in it; then the next commit does."""
         self._erased = self._erased or bool(erased)
         if self._erased and time.monotonic() - self._log_cut_at >= CUT_LOG_EVERY:
-            with self.turn, refusals(self._path):
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
-            self._erased, self._log_cut_at = bool(busy), time.monotonic()
+            self._erased, self._log_cut_at = not self._cut_log(), time.monotonic()
+
+    def _cut_log(self) -> bool:
+        """Empty the log, and say whether that was possible: it is not while a reader is in it."""
+        with self.turn, refusals(self._path):
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
+        return not busy
 
     def close(self) -> None:
         """Let go of the file."""

@@ -143,10 +143,11 @@ class Store(abc.ABC):
         """Refuse if another writer has taken this one's place, or the store is gone."""
 
     @abc.abstractmethod
-    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
-        No step before `not_before` may be measured.
+        w is the longest window known; an epoch that was lost may have had a longer one, `longest_window`. No step
+        before `not_before` may be measured.
         """
 
     @abc.abstractmethod

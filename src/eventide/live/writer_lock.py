@@ -2,7 +2,8 @@
 
 The operating system lets go of the lock when its holder dies. The step noted in the file outlives a store that lost
 its last commits (a backup was put back, or its log was damaged): it is written after each commit, so a store that is
-behind it has forgotten something. May import `errors`.
+behind it has forgotten something. Beside it stands the first step that no window of a step committed so far reaches,
+also under settings that a backup does not know. May import `errors`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class WriterLock:
             who, since = noted.get("pid", "unknown"), noted.get("since", "an unknown time")
             raise StoreError(f"{path} is being written by process {who} since {since}; {otherwise}")
 
-    def settle(self, store: str, last_step: int) -> None:
+    def settle(self, store: str, last_step: int, free_from: int) -> None:
         """Say who is here; whoever held the place keeps a lock on a file that has no name any more."""
         self._note |= {"pid": os.getpid(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
         if not self._held:
@@ -51,15 +52,19 @@ class WriterLock:
                 os.close(self._file)
                 self._file, self._held = file, _lock(file)
                 fresh.replace(self._path)
-        self.note(store, max(last_step, self.reached(store)))
+        self.note(store, max(last_step, self.reached(store)), free_from)
 
     def reached(self, store: str) -> int:
         """The last step that the store of this name is known to have committed, -1 where nothing is known."""
         return int(self._note["step"]) if self._note.get("store") == store else -1
 
-    def note(self, store: str, step: int) -> None:
-        """Remember that a store has committed a step."""
-        self._note |= {"store": store, "step": step}
+    def free_from(self, store: str) -> int:
+        """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
+        return int(self._note["free_from"]) if self._note.get("store") == store else 0
+
+    def note(self, store: str, step: int, free_from: int) -> None:
+        """Remember that a store has committed a step, and which one is the first that shares no window with it."""
+        self._note |= {"store": store, "step": step, "free_from": max(free_from, self.free_from(store))}
         with _refusals(self._path):
             os.pwrite(self._file, json.dumps(self._note).ljust(_LENGTH - 1).encode() + b"\n", 0)
 
@@ -77,7 +82,13 @@ def read_note(path: Path) -> dict[str, Any]:
     """What the last writer of the store at `path` noted; empty where nothing can be read."""
     try:
         note = json.loads(lock_path(path).read_bytes())
-        return {"pid": int(note["pid"]), "since": str(note["since"]), "store": note["store"], "step": int(note["step"])}
+        known = {
+            "pid": int(note["pid"]),
+            "since": str(note["since"]),
+            "store": note["store"],
+            "step": int(note["step"]),
+        }
+        return known | {"free_from": int(note.get("free_from", 0))}  # which older versions did not note
     except (OSError, ValueError, TypeError, KeyError):
         return {}
 

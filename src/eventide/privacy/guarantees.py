@@ -1,7 +1,8 @@
 """What is promised, as fields and as one sentence.
 
 The sentence says everything that a reader must know: whose events, how many steps, what is taken on trust, and first of
-all if nothing is promised. Imports the standard library; what shows it in a notebook when that is asked for.
+all if nothing is promised. It is about all that somebody did in a step: for a part of it epsilon counts twice. Imports
+the standard library; what shows it in a notebook when that is asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Guarantee:
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
         sentence = (
-            f"the events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
+            f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
             f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
         )
         sentence = "; ".join([sentence, *self.assumptions]) + "."

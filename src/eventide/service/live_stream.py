@@ -1,6 +1,7 @@
 """One stream of the service: a feed that requests push to, a publisher in a thread of its own, and what readers ask.
 
-The thread alone writes to the store; readers have a connection of their own and see what is committed. Imports `live`.
+The thread alone writes to the store; readers have a connection of their own and see what is committed. Imports `live`
+and `streams`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
 from eventide.live.clock import Clock
@@ -21,6 +22,7 @@ from eventide.service.board import Board
 from eventide.service.config import Stream
 from eventide.service.pushed_feed import PushedFeed
 from eventide.service.spending import Spending
+from eventide.streams.durations import steps_of_window
 
 LOG = logging.getLogger("eventide.live.service")
 PATIENCE = 30.0  # seconds that the step in hand may take when the service ends
@@ -33,6 +35,15 @@ class Circumstances(NamedTuple):
     new_epoch: bool = False
     take_over: bool = False
     after_restore: bool = False
+    longest_window: str | None = None  # since the backup: a number of steps, or a duration
+
+    def of_stream(self, step: str) -> dict[str, Any]:
+        """The same for a stream with steps of this length."""
+        window = self.longest_window
+        if window is None:
+            return self._asdict()
+        steps = int(window) if window.isdecimal() else steps_of_window(window, step)
+        return self._asdict() | {"longest_window": steps}
 
 
 USUAL = Circumstances()
@@ -67,7 +78,7 @@ class LiveStream:
             most_waiting=most_waiting,
         )
         store = open_store(settings.store, for_tests=for_tests)
-        told = circumstances._asdict()
+        told = circumstances.of_stream(settings.step)
         people, questions = settings.population, settings.questions()
         self.publisher = Publisher(
             self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
