@@ -25,7 +25,6 @@ from eventide.service.spending import Spending
 from eventide.streams.durations import steps_of_window
 
 LOG = logging.getLogger("eventide.live.service")
-PATIENCE = 30.0  # seconds that the step in hand may take when the service ends
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
 
 
@@ -107,12 +106,12 @@ class LiveStream:
         self.board.pin(self.board.last)
 
     def stop(self) -> None:
-        """Finish the step in hand and let go of the store."""
+        """Finish the step in hand, however long it takes (the first of Tide may have to be compiled), and let go."""
         self.closing = True
         self.dismiss()
         self.feed.end()
         if self._thread.is_alive():
-            self._thread.join(PATIENCE)
+            self._thread.join()
         self.publisher.close()
         self._stored.close()
 
