@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from unittest import mock
 
-from running_service import configuration, running, stream, wait_until
+from running_service import PATIENCE, configuration, running, stream, wait_until
 from worlds import BINS, MINUTE, START, STEPS, iso
 
+from eventide.live.database_store import DatabaseStore
 from eventide.windows.workload import Query
 
 FORMS = [f"{what}?format={form}" for what in ("releases", "answers") for form in ("csv", "arrow")]
 WRONG = ["/v1/streams/nowhere", "/v1/streams/city/releases?first=x", "/nothing"]
 
 
-def serve(world, setup, store, *, epsilon=1, until=STEPS, **told):
-    """A life of the service, from the minute at which its store stands until another."""
+def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, **told):
+    """A life of the service, from the minute that the clock shows until another.
+
+    In the minute `busy` everything of that minute and the one before comes at once, just in time, while the disk is
+    slow.
+    """
     settings = stream(
         world.folder,
         store=store,
@@ -28,11 +36,16 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, **told):
         bins=BINS,
         **({"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2)} if setup.queries else {}),
     )
-    with running(configuration(world.folder, [settings]), for_tests=False, clock=world.clock, **told) as up:
-        begin = up.service.streams["city"].board.last + 1
-        for minute in range(begin, until + 1):
+    config, disk = configuration(world.folder, [settings]), Disk(world)
+    with disk.keeping(), running(config, for_tests=False, clock=world.clock, **told) as up:
+        for minute in range((world.clock.now() - START) // MINUTE, until + 1):
+            if minute == busy:
+                world.clock.set(START + (minute + 1) * MINUTE - 10_000)
+                hand_in_at_once(world, up, disk, [minute - 1, minute])
+                continue
             world.clock.set(START + minute * MINUTE + MINUTE // 2)
-            hand_in(world, up, minute)
+            if busy is None or minute != busy - 1:
+                hand_in(world, up, [minute])
             released(up, minute - 2)
         world.clock.set(START + (until + 1) * MINUTE)
         released(up, until - 1)
@@ -40,20 +53,61 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, **told):
 
 
 def released(up, step):
-    """Wait until a step is out, which the clock says it must be."""
-    wait_until(lambda: up.service.streams["city"].board.last >= step)
+    """Wait until a step is out, which the clock says it must be, or never will."""
+    stream = up.service.streams["city"]
+    wait_until(lambda: stream.board.last >= step or stream.failed)
 
 
-def hand_in(world, up, minute):
-    """The events that arrive in a minute: that person's first, then those of all others in one batch."""
-    now = [one for one in world.events if one[0] == minute]
-    for one in now:
-        if one in world.own:
-            answer = up.post([as_object(one[1])])
-            world.show("own reply", answer.text)
-    batch = [as_object(line) for at, line in now if (at, line) not in world.own]
-    answer = up.post(batch, key=f"minute {minute}")
+def hand_in(world, up, minutes):
+    """The events that arrive in some minutes: that person's first, then those of all others in one batch."""
+    for one in own_of(world, minutes):
+        world.show("own reply", up.post([as_object(one[1])]).text)
+    hand_in_of_others(world, up, minutes)
+
+
+def own_of(world, minutes):
+    return [one for one in world.own if one[0] in minutes]
+
+
+def hand_in_of_others(world, up, minutes):
+    now = [one for one in world.events if one[0] in minutes and one not in world.own]
+    answer = up.post([as_object(line) for _, line in now], key=f"minute-{minutes[-1]}")
+    assert answer.status_code == 200 or up.service.streams["city"].failed, answer.text
     world.show("replies to others", f"{answer.status_code} {answer.text}")
+
+
+class Disk:
+    """A disk that can be slow: keeping a batch then takes 30 ms on the clock, and waits until it is told to go on."""
+
+    def __init__(self, world):
+        self.clock, self.slow = world.clock, False
+        self.inside, self.go_on = threading.Event(), threading.Event()
+
+    def keeping(self):
+        keep = DatabaseStore.keep
+
+        def kept(*held):
+            if self.slow:
+                self.inside.set()
+                assert self.go_on.wait(PATIENCE)
+                self.clock.set(self.clock.now() + 30_000)
+            return keep(*held)
+
+        return mock.patch.object(DatabaseStore, "keep", kept)
+
+
+def hand_in_at_once(world, up, disk, minutes):
+    """Hand in while the disk is slow; all batches are there before it takes the first."""
+    feed, disk.slow = up.service.streams["city"].feed, True
+    with ThreadPoolExecutor() as senders:
+        if own := own_of(world, minutes):
+            senders.submit(up.post, [as_object(line) for _, line in own])
+            wait_until(disk.inside.is_set)
+        sent = senders.submit(hand_in_of_others, world, up, minutes)
+        wait_until(lambda: disk.inside.is_set() and feed.waiting == bool(own))
+        disk.go_on.set()
+        sent.result()
+    disk.slow = False
 
 
 def as_object(line):
@@ -75,7 +129,7 @@ def read(world, up):
     with reader.stream("GET", "/v1/streams/city/stream") as answer:
         for line in answer.iter_lines():
             world.show("server-sent events", line)
-            if line == f"id: {last}":
+            if line == f"id: {last}" or last < 0:
                 break
     for path in ("/v1/streams/city/operations", "/metrics"):
         world.show(f"operators: GET {path}", up.client("operate").get(path).text)

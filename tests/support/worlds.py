@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
+import sqlite3
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,8 +19,9 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import eventide as ev
-from eventide.audit.two_worlds import OnlyA, OnlyB
+from eventide.audit.two_worlds import Crash, OnlyA, OnlyB
 from eventide.cli import main
+from eventide.errors import StoreError
 from eventide.live.clock import ManualClock
 from eventide.live.event_feed import EventFeed
 from eventide.live.event_reader import Columns, EventReader
@@ -98,8 +101,8 @@ class Setup:
 
 def check(setup, **more):
     """Run it in two worlds; the verdict."""
-    most = setup.most if setup.person != "has no name" else setup.most
-    return ev.check_two_worlds(lambda world: run(world, setup), events(setup.person), window=WINDOW, most=most, **more)
+    made = events(setup.person)
+    return ev.check_two_worlds(lambda world: run(world, setup), made, window=WINDOW, most=setup.most, **more)
 
 
 def run(world, setup):
@@ -108,12 +111,25 @@ def run(world, setup):
     if store is not None:
         world.show_store(store)
     publish = ways()[setup.by]
-    for told in LIVES[setup.life]:
-        dies_at = told.get("dies_at")
-        changed = {name: value for name, value in told.items() if name != "dies_at"}
-        world.live(lambda changed=changed: publish(world, setup, store, **changed), dies_at)
+    for life in LIVES[setup.life]:
+        told = dict(life)
+        before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
+        before(store)
+        of = StoreError if setup.by == "service" else Crash  # its threads would not end by a crash
+        world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
     if setup.by == "command" and store is not None:
         read_by_command(world, store)
+
+
+def back_up(store):
+    with contextlib.closing(sqlite3.connect(store)) as opened:
+        opened.execute("VACUUM INTO ?", (str(store.with_name("backup.db")),))
+
+
+def restore(store):
+    for suffix in ("-wal", "-shm"):
+        store.with_name(store.name + suffix).unlink(missing_ok=True)
+    shutil.copy(store.with_name("backup.db"), store)
 
 
 def ways():
@@ -128,8 +144,22 @@ LIVES = {
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
+    "is busy": [{"busy": 4}],
     "begins an epoch": [{"until": 2}, {"epsilon": 2, "new_epoch": True}],
-    "needs an epoch": [{"until": 2}, {"epsilon": 2}, {"epsilon": 2, "new_epoch": True, "dies_at": "inside-epoch"}, {}],
+    "needs an epoch": [
+        {"until": 2},
+        {"epsilon": 2},
+        {"epsilon": 2, "new_epoch": True, "dies_at": "inside-epoch"},
+        {"epsilon": 2, "new_epoch": True, "dies_at": "after-draw:2"},
+        {"epsilon": 2},
+    ],
+    "is restored": [
+        {"until": 2},
+        {"until": 4, "before": back_up},
+        {"before": restore},
+        {"after_restore": True, "dies_at": "before-commit:3"},
+        {},
+    ],
 }
 
 
@@ -159,9 +189,7 @@ def written(world, name, lines):
 
 
 def feed_of_file(world, path, setup):
-    return open_feed(
-        path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", max_per_step=setup.most
-    )
+    return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", max_per_step=setup.most)
 
 
 def csv_feed(world, setup, ended):
@@ -189,18 +217,25 @@ def as_json(one):
 class Minutes(ManualClock):
     """A clock that, whenever somebody waits for it, goes on to the next minute and hands over what arrives in it."""
 
-    def __init__(self, world, hand_over):
+    def __init__(self, world):
         super().__init__(START)
         self._lines = {}
         for minute, line in world.events:
             self._lines.setdefault(minute, []).append(line)
-        self._hand_over = hand_over
         self._minute = 0
 
     def wait(self, seconds):
         self.set(START + self._minute * MINUTE + MINUTE // 2)
-        self._hand_over(self._lines.pop(self._minute, []))
+        self.hand_over(self._lines.pop(self._minute, []))
         self._minute += 1
+
+
+def minutes(world, hand_over):
+    """The clock of a world, which goes on from life to life."""
+    if not isinstance(world.clock, Minutes):
+        world.clock = Minutes(world)
+    world.clock.hand_over = hand_over
+    return world.clock
 
 
 def timed(source, setup):
@@ -217,7 +252,7 @@ def growing_feed(world, setup, ended):
             with path.open("a") as file:
                 file.write("\n".join([*lines, ""]))
 
-    return timed(GrowingFile(path, Minutes(world, append)), setup)
+    return timed(GrowingFile(path, minutes(world, append)), setup)
 
 
 def piped_feed(world, setup, ended):
@@ -225,7 +260,7 @@ def piped_feed(world, setup, ended):
     ended.callback(os.close, reading)
     ended.callback(os.close, writing)
     os.write(writing, f"{HEADER}\n".encode())
-    clock = Minutes(world, lambda lines: os.write(writing, "".join(f"{line}\n" for line in lines).encode()))
+    clock = minutes(world, lambda lines: os.write(writing, "".join(f"{line}\n" for line in lines).encode()))
 
     class Piped(StandardInput):
         def poll(self, timeout):
@@ -244,7 +279,7 @@ FEEDS = {
 }
 
 
-def by_command(world, setup, store, *, epsilon=1, until=None, new_epoch=False):
+def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     bins = written(world, "bins.txt", BINS)
     source = written(world, "events.csv", [HEADER, *(line for _, line in world.events)])
     words = ["publish", source, "--epsilon", epsilon, "--window", 3, "--step", "1min", "--start", iso(0)]
@@ -252,7 +287,7 @@ def by_command(world, setup, store, *, epsilon=1, until=None, new_epoch=False):
     words += ["--max-per-step", setup.most, "--mechanism", setup.mechanism, "--out", world.seen / "out.jsonl"]
     words += ["--log", "json", "--json", "--people", "walkers"]
     words += ["--store", store] if store is not None else []
-    words += ["--new-epoch"] if new_epoch else []
+    words += [f"--{name.replace('_', '-')}" for name in told]
     command(world, words)
 
 

@@ -84,23 +84,22 @@ class World:
         if place not in self._stores:
             self._stores.append(place)
 
-    def live(self, work: Callable[[], object], dies_at: str | None = None) -> None:
+    def live(self, work: Callable[[], object], dies_at: str | None = None, of: type[BaseException] = Crash) -> None:
         """Do some work; a refusal by eventide is seen, and ends only this work.
 
-        `dies_at` is a point of `eventide.live.faults`, and behind a colon the how-manieth passing of it: there the work
-        ends as if the process did, with nothing more done than Python does when it leaves.
+        `dies_at` is a point of `eventide.live.faults`, and behind a colon the how-manieth passing of it. There `of` is
+        raised: by default what ends the work as if the process had ended, or an error such as a disk gives.
         """
-        try:
-            with _dying(dies_at):
+        with _dying(dies_at, of) as died:
+            try:
                 work()
-        except Crash:
-            self.show("lives", f"died at {dies_at}")
-        except EventideError as refusal:
-            self.show("errors", f"{type(refusal).__name__}: {refusal}")
-        else:
-            self.show("lives", "came to its end")
-            if dies_at is not None and self.name == "A":
-                raise ValueError(f"{dies_at} was never passed, so nothing died there; choose another point")
+            except Crash:
+                pass
+            except EventideError as refusal:
+                self.show("errors", f"{type(refusal).__name__}: {refusal}")
+        self.show("lives", f"died at {dies_at}" if died else "came to its end")
+        if dies_at is not None and not died and self.name == "A":
+            raise ValueError(f"{dies_at} was never passed, so nothing died there; choose another point")
 
     def close(self) -> None:
         """Look at what the run has left."""
@@ -246,16 +245,17 @@ def _replaced(owner: Any, name: str, make: Callable[[Any], Any]) -> Iterator[Non
 
 
 @contextmanager
-def _dying(at: str | None) -> Iterator[None]:
-    """End by `Crash` at a named point."""
+def _dying(at: str | None, of: type[BaseException]) -> Iterator[list[str]]:
+    """Raise `of` at a named point; what is given holds the point from then on."""
     point, _, count = (at or "nowhere").partition(":")
     if at is not None and point not in faults.POINTS:
         raise ValueError(f"there is no point {point!r}; choose one of {', '.join(faults.POINTS)}")
-    left = itertools.count(int(count or 1), -1)
+    left, died = itertools.count(int(count or 1), -1), list[str]()
 
     def passing(passed: str) -> None:
         if passed == point and next(left) == 1:
-            raise Crash
+            died.append(point)
+            raise of(f"a fault was made at {point}")
 
     def pieces(passed: str, data: bytes) -> Iterator[bytes]:
         half = len(data) // 2 if passed == point else 0
@@ -264,4 +264,4 @@ def _dying(at: str | None) -> Iterator[None]:
         yield data[half:]
 
     with _replaced(faults, "passing", lambda _: passing), _replaced(faults, "pieces", lambda _: pieces):
-        yield
+        yield died
