@@ -26,7 +26,8 @@ from eventide.live.tally import EventTally
 
 STEPS = 60
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
-OF_A_FILE = [point for point in POINTS if "keep" not in point and "spark" not in point]
+ELSEWHERE = ("keep", "migrati", "spark")  # other feeds, and older stores
+OF_A_FILE = [point for point in POINTS if not any(word in point for word in ELSEWHERE)]
 
 
 def write_events(path, seed):

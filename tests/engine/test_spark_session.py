@@ -159,3 +159,14 @@ def test_what_cannot_be_right_is_refused_at_once(spark, arriving, tmp_path, chan
 
 def values_of(release):
     return json.loads(release[1])["values"]
+
+
+def test_spark_forgets_where_earlier_batches_began(spark, tmp_path):
+    write_events(tmp_path / "events", rows=3_000, steps=STEPS, users=300, files=6, seed=3, delay=8)
+    life = new_life(tmp_path, tmp_path / "events", steps=STEPS, arrival="arrival", late="20s")
+    published(spark, life)
+    check_store(life, STEPS)
+    for log in ("offsets", "commits"):
+        batches = [int(path.name) for path in Path(life["work"], "checkpoint", log).glob("[0-9]*")]
+        assert max(batches) >= 4
+        assert len(batches) <= 2

@@ -54,7 +54,8 @@ def in_a_child(code, path, dies=0):
     """What a process prints that runs `code` with the names of this module and `path`."""
     preamble = "import os, resource\nfrom eventide.errors import StoreError\nfrom live_stores import *\n"
     preamble += "path = os.environ['STORE']\n"
-    environment = os.environ | {"STORE": str(path), "PYTHONPATH": os.path.dirname(__file__)}
+    modules = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"STORE": str(path), "PYTHONPATH": modules}
     child = subprocess.run([sys.executable, "-c", preamble + code], env=environment, capture_output=True, text=True)
     assert child.returncode == dies, child.stderr
     return child.stdout

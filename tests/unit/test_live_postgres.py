@@ -6,7 +6,8 @@ import time
 
 import psycopg
 import pytest
-from live_stores import SETTING, a_commit, changes
+from live_stores import SETTING, a_commit, changes, in_a_child
+from old_stores import make_old_schema, mark_of, position_of, release_of
 from postgres_server import PostgresServer
 
 import eventide as ev
@@ -14,6 +15,7 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live import answering, postgres_database
 from eventide.live.memory_feed import MemoryFeed
 from eventide.live.open_store import open_store
+from eventide.live.postgres_statistics import RAW
 from eventide.live.sinks.base import Sink
 from eventide.live.store import PlanStep
 from eventide.live.verification import verify
@@ -78,7 +80,7 @@ def test_events_are_kept_once_and_erased_with_their_step(opened):
     assert store.kept() == [(1, b"two"), (1, b"three")]
 
 
-@pytest.mark.parametrize("table", ["kept", "plan", "snapshot"])
+@pytest.mark.parametrize("table", ["kept", "batch", "plan", "snapshot", "head"])
 def test_what_was_erased_is_written_over(opened, address, server, table):
     """Rows that a step leaves behind take the places of erased ones, of which there are no more than a few."""
     store, steps = opened(), 30
@@ -86,12 +88,138 @@ def test_what_was_erased_is_written_over(opened, address, server, table):
     for step in range(steps):
         if table == "kept":
             store.keep([(step + 1, b"event")])
+        if table == "batch":
+            store.keep([(step + 1, b"event")], f"batch {step}")
         plan = PlanStep(b"snapshot", b"open slots", whole=True) if table == "plan" else None
         store.commit(a_commit(step, snapshot=b"state" if table == "snapshot" else None)._replace(plan=plan))
     with psycopg.connect(server.address) as connection:
         query = f"SELECT max((ctid::text::point)[1]) FROM {address.partition('#')[2]}.{table}"
         (furthest,) = connection.execute(query).fetchone()
     assert furthest < steps / 2
+
+
+# Older versions.
+
+STEPS = 90
+
+
+@pytest.fixture
+def old(address, server):
+    """A store of the first version, of which the server has statistics."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        make_old_schema(connection, address.partition("#")[2], STEPS)
+        connection.execute("ANALYZE")
+    return address
+
+
+def check_content(store):
+    store.verify()
+    assert list(store.releases()) == [(step, release_of(step)) for step in range(STEPS)]
+    assert len(list(store.entries())) == STEPS
+    assert store.kept() == [(STEPS, b"tally")]
+
+
+def check_goes_on(store):
+    check_content(store)
+    standing = store.begin(SETTING)
+    assert (standing.next_step, standing.snapshot) == (STEPS, b"state")
+    assert standing.position == position_of(STEPS - 1)
+    store.commit(a_commit(STEPS))
+    store.verify()
+
+
+def files_of(server, address):
+    """The files of a store's tables; what is in them is on the disk."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        query = (
+            "SELECT pg_relation_filepath(oid), pg_relation_filepath(nullif(reltoastrelid, 0)) FROM pg_class "
+            "WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
+        )
+        found = connection.execute(query, (address.partition("#")[2],)).fetchall()
+    return [server.folder / path for pair in found for path in pair if path]
+
+
+def marks_left(files):
+    """The steps whose positions are in some files, as far as they are there."""
+    content = b"".join(path.read_bytes() for path in files if path.exists())
+    return [step for step in range(STEPS) if mark_of(step) in content]
+
+
+WITH_MARKS = [step for step in range(STEPS) if not position_of(step)["parts"]]  # long ones are compressed
+
+
+def sampled(server, address):
+    """The raw columns of which the server has statistics."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        query = "SELECT tablename, attname FROM pg_stats WHERE schemaname = %s"
+        found = connection.execute(query, (address.partition("#")[2],)).fetchall()
+    return [f"{table}.{column}" for table, column in found if column in RAW.get(table, ()) or column == "position"]
+
+
+def test_an_old_store_is_brought_to_this_version_and_keeps_no_old_position(old, opened, server):
+    before = files_of(server, old)
+    assert marks_left(before) == WITH_MARKS
+    assert "step.position" in sampled(server, old)
+    store = opened()
+    assert marks_left([*before, *files_of(server, old)]) == [STEPS - 1]
+    assert sampled(server, old) == []
+    check_goes_on(store)
+    with psycopg.connect(server.address) as connection:
+        (rows,) = connection.execute(f"SELECT count(*) FROM {old.partition('#')[2]}.releases").fetchone()
+    assert rows == STEPS + 1
+
+
+@pytest.mark.parametrize("point", ["migrating-step:70", "inside-migration", "after-migration"])
+def test_a_migration_that_is_killed_goes_on(old, opened, server, point, monkeypatch):
+    before = files_of(server, old)
+    with monkeypatch.context() as dying:
+        dying.setenv("EVENTIDE_FAULT", point)
+        in_a_child("open_store(path)", old, dies=-9)
+    with psycopg.connect(server.address, autocommit=True) as connection:  # the server needs a moment to notice
+        while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
+            time.sleep(0.01)
+    check_content(opened(read_only=True))
+    store = opened()
+    assert marks_left([*before, *files_of(server, old)]) == [STEPS - 1]
+    check_goes_on(store)
+
+
+def test_a_reader_takes_an_old_store_as_it_is(old, opened, server):
+    check_content(opened(read_only=True))
+    assert marks_left(files_of(server, old)) == WITH_MARKS
+
+
+def test_nobody_writes_while_a_store_is_brought_to_this_version(old, opened, server):
+    with psycopg.connect(server.address, autocommit=True) as writer:
+        writer.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"eventide {old.partition('#')[2]}",))
+        with pytest.raises(StoreError, match="being written by another process; stop it: nobody may write"):
+            opened()
+    check_goes_on(opened())
+
+
+def test_a_newer_store_is_refused(opened, address, server):
+    opened().close()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {address.partition('#')[2]}.migration VALUES (99, 'later')")
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="newer eventide"):
+            opened(read_only=read_only)
+
+
+def test_the_server_has_no_statistics_of_what_is_raw(opened, address, server):
+    store = opened()
+    store.begin(SETTING)
+    store.keep([(step, b"event") for step in range(1, 90)], "batch")
+    store.commit(a_commit(0, snapshot=b"state")._replace(plan=PlanStep(b"snapshot", b"open slots", whole=True)))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        query = "SELECT count(*) FROM pg_stats WHERE schemaname = %s"
+        assert connection.execute(query, (address.partition("#")[2],)).fetchone()[0] > 0
+    assert sampled(server, address) == []
+
+
+# Writers.
 
 
 def test_a_second_writer_is_refused_and_a_taken_over_one_commits_nothing(opened):

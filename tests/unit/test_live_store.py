@@ -156,19 +156,18 @@ def test_kept_events_go_when_their_step_is_committed(tmp_path):
     store.close()
 
 
-def test_a_batch_is_kept_once_and_its_name_forgotten_a_window_later(tmp_path):
+def test_a_batch_is_kept_once_and_its_name_forgotten_with_its_last_step(tmp_path):
+    """How many batches a step had is as raw as how many events."""
     store = filled(tmp_path / "city.db", 0)
     assert store.keep([(0, b"a"), (1, b"b")], batch="first")
     assert not store.keep([(0, b"a"), (1, b"b")], batch="first")
     assert store.keep([], batch="empty")
     assert len(store.kept()) == 2
     names = lambda: [name for (name,) in store._rows.all("SELECT name FROM batch ORDER BY name")]  # noqa: E731
-    for step in range(5):
-        store.commit(a_commit(step))
-        assert (
-            names() == [["empty", "first"], ["empty", "first"], ["empty", "first"], ["empty", "first"], ["first"]][step]
-        )
-    store.commit(a_commit(5))
+    assert names() == ["empty", "first"]
+    store.commit(a_commit(0))
+    assert names() == ["first"]
+    store.commit(a_commit(1))
     assert names() == []
     store.close()
 
@@ -177,15 +176,18 @@ def test_what_was_erased_is_nowhere_in_the_files(tmp_path, monkeypatch):
     monkeypatch.setattr("eventide.live.sqlite_database.CUT_LOG_EVERY", 0)
     store = filled(tmp_path / "city.db", 1)
     secret, state, open_slots = os.urandom(64), os.urandom(64), os.urandom(64)
-    store.keep([(1, secret)])
-    store.commit(a_commit(1, snapshot=state)._replace(plan=PlanStep(b"released", open_slots, whole=False)))
+    store.keep([(1, secret)], batch="the name of a batch")
+    plan = PlanStep(b"released", open_slots, whole=False)
+    store.commit(a_commit(1, snapshot=state, position={"offset": 7_654_321})._replace(plan=plan))
     store.commit(a_commit(2, snapshot=b"harmless")._replace(plan=PlanStep(b"more", b"nothing open", whole=False)))
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     store.close()
     assert b"harmless" in content
     assert secret not in content
+    assert b"the name of a batch" not in content
     assert state not in content
     assert open_slots not in content
+    assert b"7654321" not in content
 
 
 # One writer.

@@ -7,6 +7,7 @@ from contextlib import closing
 
 import pytest
 from live_stores import SETTING, filled, in_a_child, listing
+from old_stores import make_old_file
 
 from eventide.errors import InputError, StoreError
 from eventide.live import sqlite_file
@@ -17,11 +18,11 @@ from eventide.live.open_store import open_store
 
 @pytest.fixture
 def newer_version(monkeypatch):
-    def second(connection):
+    def third(connection):
         connection.execute("CREATE TABLE extra (id INTEGER PRIMARY KEY)")
 
-    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, second)
-    return second
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 3, third)
+    return third
 
 
 def version_of(path):
@@ -35,27 +36,25 @@ def version_of(path):
 
 def test_an_old_store_is_brought_to_this_version(tmp_path, request):
     path = tmp_path / "city.db"
-    filled(path).close()
-    assert version_of(path) == (1, [1])
+    make_old_file(path, 5)
     request.getfixturevalue("newer_version")
-    with pytest.raises(StoreError, match="version 1, before 2"):
-        open_store(path, read_only=True)
+    open_store(path, read_only=True).close()
+    assert version_of(path) == (1, [1])
     store = open_store(path)
     assert store.begin(SETTING).next_step == 5
     store.deliver("x", 1)
     store.close()
-    assert version_of(path) == (2, [1, 2])
-    open_store(path, read_only=True).close()
+    assert version_of(path) == (3, [1, 2, 3])
 
 
 def test_nobody_writes_while_a_store_is_brought_to_this_version(tmp_path, request):
     writer = filled(tmp_path / "city.db")
     request.getfixturevalue("newer_version")
-    with pytest.raises(StoreError, match="being written by process"):
+    with pytest.raises(StoreError, match=r"being written by process \d+ since .*; stop it: nobody may write"):
         open_store(tmp_path / "city.db")
     writer.close()
     open_store(tmp_path / "city.db").close()
-    assert version_of(tmp_path / "city.db") == (2, [1, 2])
+    assert version_of(tmp_path / "city.db") == (3, [2, 3])
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
@@ -66,11 +65,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch
         connection.execute("DROP TABLE kept")
         connection.execute("no such statement")
 
-    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, broken)
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 3, broken)
     with pytest.raises(StoreError):
         open_store(path)
-    monkeypatch.delitem(sqlite_file.MIGRATIONS, 2)
-    assert version_of(path) == (1, [1])
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 3)
+    assert version_of(path) == (2, [2])
     store = open_store(path)
     assert store.kept() == []
     store.close()
@@ -79,7 +78,8 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch
 def test_a_newer_store_is_refused(tmp_path, newer_version, monkeypatch):
     path = tmp_path / "city.db"
     filled(path).close()
-    monkeypatch.delitem(sqlite_file.MIGRATIONS, 2)
+    open_store(path).close()
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 3)
     for read_only in (True, False):
         with pytest.raises(StoreError, match="newer eventide"):
             open_store(path, read_only=read_only)
@@ -137,7 +137,7 @@ def test_a_store_that_was_not_finished_leaves_nothing(tmp_path, monkeypatch):
     def broken(connection):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setitem(sqlite_file.MIGRATIONS, 2, broken)
+    monkeypatch.setattr(sqlite_file, "_make_tables", broken)
     with pytest.raises(StoreError):
         open_store(tmp_path / "city.db")
     assert list(tmp_path.iterdir()) == []

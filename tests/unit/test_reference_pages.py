@@ -121,6 +121,6 @@ def test_every_built_in_study_is_named_by_the_help_and_by_the_page_about_studies
 def test_every_table_of_a_store_is_explained():
     page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \|", page.split("## Stores")[1].split("## ")[0], re.MULTILINE)
-    statements = table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", nothing="x''")
+    statements = table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", literal=bytes.hex)
     tables = re.findall(r"CREATE TABLE (\w+)", "\n".join(statements))
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tables)

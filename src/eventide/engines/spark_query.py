@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_SECONDS = 0.5
-IDLE_MILLISECONDS = 1000  # how often Spark tells that it found nothing
-_IDLE_OPTION = "spark.sql.streaming.noDataProgressEventInterval"
+SETTINGS = {
+    "spark.sql.streaming.noDataProgressEventInterval": "1000",  # milliseconds after which Spark tells of no data
+    "spark.sql.streaming.minBatchesToRetain": "1",  # where batches began and ended tells how many events they had
+}
 
 
 class _Moment(NamedTuple):
@@ -56,7 +58,7 @@ class TallyingQuery:
         self._spark = events.sparkSession
         self.seen_at_start = _now() - skew
         writer = events.writeStream.foreachBatch(self._batch).option("checkpointLocation", str(checkpoint))
-        with _setting(self._spark, _IDLE_OPTION, str(IDLE_MILLISECONDS)):
+        with _set(self._spark, SETTINGS):
             self._query: StreamingQuery = writer.trigger(**trigger).start()
         self._listener = _idle_listener(self._idle)
         self._spark.streams.addListener(self._listener)
@@ -121,14 +123,16 @@ def _idle_listener(tell: Callable[[str, str], None]) -> Any:
 
 
 @contextmanager
-def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """A setting of a session for as long as something begins."""
-    before = str(spark.conf.get(name))
-    spark.conf.set(name, value)
+def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of a session for as long as something begins."""
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        spark.conf.set(name, before)
+        for name, value in before.items():
+            spark.conf.set(name, value)
 
 
 def _now() -> int:

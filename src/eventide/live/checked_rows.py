@@ -1,8 +1,8 @@
 """The rows of a store, each checked against its digest when it is read.
 
 The steps form a chain: the digest of a step's charges goes into that of the next step's, and the rest of the row is
-sealed with it. So a changed, missing or misplaced row is found by whoever reads it. May import `errors` and its
-neighbours.
+sealed with it. So a changed, missing or misplaced row is found by whoever reads it. A reader takes a store of an older
+version as it is. May import `errors` and its neighbours.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from eventide.live.database import Database
 from eventide.live.digests import digest
 from eventide.live.setting_changes import read_setting
 from eventide.live.store import Epoch, PlanRecord
+from eventide.live.store_tables import NO_CHAIN
 
 ROWS_AT_A_TIME = 64  # a reader never holds the database for longer than these take
-NO_CHAIN = b""
 
 
 class Head(NamedTuple):
@@ -44,18 +44,18 @@ class StoredStep(NamedTuple):
     epoch: int
     entries: str
     chain: bytes
-    position: str
     seal: bytes
     release: bytes
     tape: bytes
 
 
 def sealed(
-    before: bytes, step: int, epoch: int, entries: str, position: str, release: bytes, tape: bytes
+    before: bytes, step: int, epoch: int, entries: str, release: bytes, tape: bytes, position: str | None = None
 ) -> StoredStep:
-    """The row of a step behind the one whose chain is `before`."""
+    """The row of a step behind the one whose chain is `before`; in the first version a row had a position as well."""
     chain = digest(before, step, epoch, entries)
-    return StoredStep(step, epoch, entries, chain, position, digest(chain, position, release, tape), release, tape)
+    content = (release, tape) if position is None else (position, release, tape)
+    return StoredStep(step, epoch, entries, chain, digest(chain, *content), release, tape)
 
 
 class CheckedRows:
@@ -64,6 +64,7 @@ class CheckedRows:
     def __init__(self, database: Database) -> None:
         self.all = database.all
         self._database = database
+        self._has_positions = database.version == 1  # in every row
 
     def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row of a query."""
@@ -89,6 +90,13 @@ class CheckedRows:
         if row is None or [type(part) for part in row] != [int, int, bytes]:
             raise self.damaged("its head")
         return Head._make(row)
+
+    def position(self) -> str:
+        """Where the source stands, as JSON."""
+        row = self.one("SELECT chain, position, seal FROM head")
+        if row is None or row[2] != digest(*row[:2]):
+            raise self.damaged("the position of its source")
+        return str(row[1])
 
     def check_before_writing(self) -> None:
         """Refuse what a writer would go on with and not look at row by row."""
@@ -124,10 +132,12 @@ class CheckedRows:
     def steps(self, first: int, last: int | None = None) -> Iterator[StoredStep]:
         """The rows of the steps from `first` up to and including `last`."""
         before, step = self.chain_before(first), first
-        query = "SELECT * FROM step WHERE step BETWEEN ? AND ? ORDER BY step LIMIT ?"
+        columns = "step, epoch, entries, chain, seal, release, tape, " + ("NULL", "position")[self._has_positions]
+        query = f"SELECT {columns} FROM step WHERE step BETWEEN ? AND ? ORDER BY step LIMIT ?"
         while rows := self.all(query, step, 2**62 if last is None else last, ROWS_AT_A_TIME):
-            for row in map(StoredStep._make, rows):
-                if row != sealed(before, *row[:3], row.position, row.release, row.tape):
+            for *stored, position in rows:
+                row = StoredStep._make(stored)
+                if row != sealed(before, *row[:3], row.release, row.tape, position):
                     raise self.damaged(f"step {row.step}")
                 before, step = row.chain, row.step + 1
                 yield row
@@ -204,6 +214,8 @@ class CheckedRows:
         self.kept()
         self.snapshot()
         self.plan()
+        if not self._has_positions:
+            self.position()
 
     def damaged(self, what: str) -> StoreError:
         """The error that says so."""

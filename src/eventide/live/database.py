@@ -39,6 +39,9 @@ class Database(abc.ABC):
     place: str
     """How messages name the store."""
 
+    version: int
+    """Of the tables; a reader may find an older one than a writer, who brings the store to the newest."""
+
     def __init__(self) -> None:
         self.turn = threading.RLock()
 

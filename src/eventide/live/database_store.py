@@ -100,8 +100,7 @@ class DatabaseStore(Store):
         _refuse_misplaced(commit, writer.epoch)
         before = self._rows.head()
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        content = (json.dumps(commit.position), commit.release, commit.tape)
-        row = sealed(before.chain, commit.step, writer.epoch.number, entries, *content)
+        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.tape)
         self._settled(
             lambda head: self._write_step(head, row, commit),
             "inside-transaction",
@@ -144,7 +143,7 @@ class DatabaseStore(Store):
     def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
         """Keep open events of a source that cannot replay, durably; False if `batch` was kept before.
 
-        The name of a batch is forgotten when its last step is a window old.
+        The name of a batch is forgotten when its last step is released: sent again, all of it is late.
         """
         self._writing()
         held = list(tallies)
@@ -235,7 +234,7 @@ class DatabaseStore(Store):
         epoch = self._writing().epoch
         if row.step != (next_step := max(head.step + 1, epoch.first_step)):
             raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
-        self._erased = self._written.step(row, commit, epoch.setting.window)
+        self._erased = self._written.step(row, commit)
 
     def _write_kept(self, tallies: list[tuple[int, bytes]], batch: str | None) -> None:
         next_step, steps = self.next_step(), [step for step, _ in tallies]
@@ -266,7 +265,7 @@ class DatabaseStore(Store):
             snapshot=state,
             tapes=[row.tape for row in since if row.step > taken],
             last_release=since[-1].release if since else None,
-            position=json.loads(since[-1].position) if since else None,
+            position=json.loads(self._rows.position()),
             key=self._key,
             plan=self._rows.plan(),
         )

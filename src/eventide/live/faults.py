@@ -26,6 +26,9 @@ POINTS = (
     "after-keep",
     "inside-epoch",  # a new epoch is written, its transaction is open
     "after-epoch",
+    "migrating-step",  # a row of an older store is sealed anew
+    "inside-migration",  # a store is of this version, the transaction is open
+    "after-migration",  # it is, and its log still shows what was erased
     "spark-batch-begins",  # Spark hands a batch over
     "spark-batch-tallied",  # the batch is counted into open steps, nothing is published of it
 )

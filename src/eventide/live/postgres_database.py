@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 from eventide.errors import InputError, StoreError
 from eventide.live.database import ConnectionLost, Database, WriterPlace
-from eventide.live.postgres_schema import find_or_make, parse_address
+from eventide.live.postgres_schema import LOCK, find_or_make, lock_name, parse_address
+from eventide.live.postgres_statistics import RAW
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
@@ -32,12 +33,12 @@ class PostgresDatabase(Database):
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only = read_only
         self._in_transaction = self._writes = False
-        self._erased = {"kept", "plan", "snapshot"}  # what was left behind, or ends with an epoch, goes as well
+        self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
             self._connection = self._connected()
         try:
             with self._opening():
-                find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
+                self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
                 self._prepare()
         except BaseException:
             self._connection.close()
@@ -140,8 +141,8 @@ class PostgresDatabase(Database):
             self._connection.execute("SET default_transaction_read_only TO on")
 
     def _locked(self) -> bool:
-        query = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
-        return bool(self._connection.execute(query, (f"eventide {self._schema}",)).fetchone()[0])
+        query = f"SELECT pg_try_advisory_lock({LOCK})"
+        return bool(self._connection.execute(query, (lock_name(self._schema),)).fetchone()[0])
 
     def _execute(self, query: str, values: tuple[Any, ...]) -> Any:
         return self._connection.execute(_placed(query), values)

@@ -8,15 +8,22 @@ neighbours.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
+from eventide.live import faults
 from eventide.live.digests import digest
+from eventide.live.postgres_statistics import without_statistics
 from eventide.live.store import StoreMissing
-from eventide.live.store_tables import table_statements
+from eventide.live.store_migrations import to_second_in_postgres
+from eventide.live.store_tables import VERSION, table_statements
 
-VERSION = 1
+MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres}
+"""What brings a schema to each version from the one before; run in order, all in one transaction."""
+
+LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts off the rest, and two names would be one store
 
 _RELEASES = """
@@ -58,29 +65,61 @@ def parse_address(url: str) -> tuple[str, str]:
     return urlunsplit(parts._replace(fragment="")), schema
 
 
-def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bool) -> None:
-    """See that the schema is a store of this version; make it where there is none and a writer asks."""
+def lock_name(schema: str) -> str:
+    """What the writer of a store locks."""
+    return f"eventide {schema}"
+
+
+def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bool) -> int:
+    """See that the schema is a store, and say of which version; for a writer make it, or bring it to this one."""
     found = connection.execute("SELECT to_regnamespace(%s), to_regclass(%s)", (f'"{schema}"', f'"{schema}".migration'))
     exists, migrations = found.fetchone()
     if exists is None:
         if read_only:
             raise StoreMissing(f"there is no store {schema} in this database; `eventide publish --store` makes one")
         _make(connection, schema, for_tests=for_tests)
-    elif migrations is None:
+        return VERSION
+    if migrations is None:
         raise StoreError(f"the schema {schema} is there but no store of eventide; choose another name behind the #")
-    else:
-        (version,) = connection.execute(f'SELECT MAX(version) FROM "{schema}".migration').fetchone()
-        if version is None or version > VERSION:
+    version = _version(connection, schema)
+    if version > VERSION:
+        raise StoreError(
+            f"the store {schema} was written by a newer eventide (version {version}, this one knows {VERSION}); update"
+        )
+    if version == VERSION or read_only:
+        return version
+    _migrate(connection, schema)
+    faults.passing("after-migration")
+    return VERSION
+
+
+def _version(connection: Any, schema: str) -> int:
+    (version,) = connection.execute(f'SELECT MAX(version) FROM "{schema}".migration').fetchone()
+    if version is None:
+        raise StoreError(f"the store {schema} is damaged: it has no version; restore a backup, then --after-restore")
+    return int(version)
+
+
+def _migrate(connection: Any, schema: str) -> None:
+    """Bring an old store to this version while nobody writes to it."""
+    with connection.transaction():
+        if not connection.execute(f"SELECT pg_try_advisory_xact_lock({LOCK})", (lock_name(schema),)).fetchone()[0]:
             raise StoreError(
-                f"the store {schema} was written by a newer eventide (version {version}, this one knows {VERSION}); "
-                "update"
+                f"the store {schema} is being written by another process; stop it: nobody may write while a store is "
+                "brought to a new version"
             )
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        for newer in range(_version(connection, schema) + 1, VERSION + 1):
+            MIGRATIONS[newer](connection)
+            connection.execute("INSERT INTO migration VALUES (%s, now()::text)", (newer,))
+        faults.passing("inside-migration")
 
 
 def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
     row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
     counter = "bigint GENERATED ALWAYS AS IDENTITY"
-    tables = table_statements(number="bigint", counter=counter, binary="bytea", nothing="''")
+    types = {"number": "bigint", "counter": counter, "binary": "bytea"}
+    tables = table_statements(**types, literal=lambda data: f"'\\x{data.hex()}'")
     with connection.transaction():
         for statement in (
             f'CREATE SCHEMA "{schema}"',
@@ -88,6 +127,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _RELEASES,
             _ANSWERS,
+            *without_statistics(),
         ):
             connection.execute(statement)
         connection.execute("INSERT INTO migration VALUES (%s, now()::text)", (VERSION,))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
@@ -42,6 +42,14 @@ from eventide.streams.release_lines import write_line
 log = logging.getLogger("eventide.live")
 
 SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+
+
+class _Drawn(NamedTuple):
+    """A step that is ready to be committed, and what anybody may be told of it once it is."""
+
+    commit: Commit
+    event: str
+    fields: dict[str, Any]
 
 
 class Publisher:
@@ -160,7 +168,11 @@ class Publisher:
 
     @property
     def ledger(self) -> WindowLedger:
-        """What the mechanism has spent; the store also has what answers to window queries have."""
+        """What the mechanism has spent; the store also has what answers to window queries have.
+
+        Refused while it holds charges of a step that is not committed.
+        """
+        self._refuse_half_way()
         return self.mechanism.ledger
 
     @property
@@ -169,12 +181,16 @@ class Publisher:
         return sum(ledger.total for ledger in self._ledgers) / NANO
 
     def worst_window(self) -> float:
-        """What the fullest window has held, at the most, of releases and answers together; never above epsilon."""
-        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+        """What the fullest window has held, at the most, of releases and answers together; never above epsilon.
+
+        Charges of a step that is not committed are left out.
+        """
+        return self._worst_window
 
     @property
     def _ledgers(self) -> list[WindowLedger]:
-        return [self.ledger] if self._answering is None else [self.ledger, self._answering.ledger]
+        ledger = self.mechanism.ledger
+        return [ledger] if self._answering is None else [ledger, self._answering.ledger]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -188,13 +204,20 @@ class Publisher:
             return
         faults.passing("before-draw")
         measured = step >= self._measured_from
-        commit = (self._measured if measured else self._repeated)(step, counts, position)
+        drawn = (self._measured if measured else self._repeated)(step, counts, position)
         faults.passing("before-commit")
-        self.store.commit(commit)
+        self.store.commit(drawn.commit)
         faults.passing("after-commit")
-        self.next_step, self._position = step + 1, position
-        self.published += 1
+        self._committed(drawn)
         self.deliver()
+
+    def _committed(self, drawn: _Drawn) -> None:
+        """Count the step and tell of it; until here nobody could learn anything about it."""
+        self.next_step, self._position = drawn.commit.step + 1, drawn.commit.position
+        self.published += 1
+        self.fresh_looks += drawn.fields.get("fresh", False)
+        self._worst_window = self._fullest()
+        self._tell(drawn)
 
     def _open_sinks(
         self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
@@ -227,6 +250,7 @@ class Publisher:
         self._position, self._key = standing.position, standing.key
         self._last, self._last_bins = standing.last_release, self._bins_before(standing)
         self._since_snapshot = len(standing.tapes)
+        self._worst_window = self._fullest()
         self._entries: list[Entry] = []
         if self.store.durable:
             self.mechanism.ledger.entries = self._entries
@@ -235,40 +259,51 @@ class Publisher:
         epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
         return epochs[-1].setting.bins if epochs else ()
 
-    def _measured(self, step: int, counts: Ints, position: Position) -> Commit:
+    def _fullest(self) -> float:
+        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+
+    def _refuse_half_way(self) -> None:
+        """Refuse where the mechanism has taken a step that was not committed."""
+        if self.mechanism.step != max(0, self.next_step - self._origin):
+            raise StateError(
+                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+            )
+
+    def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step that the mechanism answers."""
-        if self.mechanism.step != step - self._origin:
-            raise StateError("an earlier step failed half way; close this publisher and open the store again")
+        self._refuse_half_way()
         with Tape.recording(self.mechanism.meter) as tape:
             release = self.mechanism.release(counts)
         answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
-        self.fresh_looks += release.fresh
         line = write_line(release, self.feed.start_of(step), step, answered.answers)
         spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
         left = sum(float(ledger.left()) for ledger in self._ledgers)
-        self._tell("released", step, fresh=release.fresh, spent=spent, left=left)
+        told = {"fresh": release.fresh, "spent": spent, "left": left}
         if not self.store.durable:
-            return Commit(step, [], line, b"", None, position)
+            return _Drawn(Commit(step, [], line, b"", None, position), "released", told)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
         snapshot = self._snapshot(tape.whole)
-        return Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        commit = Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        return _Drawn(commit, "released", told)
 
-    def _repeated(self, step: int, counts: Ints, position: Position) -> Commit:
+    def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
         self.mechanism.checked(counts)
         release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        self._tell("repeated", step, measured_from=self._measured_from)
-        return Commit(step, [], self._last, b"", None, position)
+        return _Drawn(
+            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
+        )
 
-    def _tell(self, event: str, step: int, **fields: Any) -> None:
+    def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
+            step = drawn.commit.step
             end = self.feed.start_of(step + 1)
             lag = None if end is None else time.time() - datetime.fromisoformat(end).timestamp()
-            log.info(event, extra={"fields": {"step": step, **fields, "lag": lag and round(lag, 3)}})
+            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": lag and round(lag, 3)}})
 
     def _snapshot(self, tape_is_enough: bool) -> bytes | None:
         self._since_snapshot += 1

@@ -1,8 +1,8 @@
 """A SQLite file as the database of a store: each transaction is on disk when it returns.
 
-What was erased (kept events, an old snapshot) is overwritten in the file, and the log that may still show it is cut by
-the first commit, of a step or of events, that comes a second after the last cut, or at the end. May import its
-neighbours.
+What was erased (kept events, an old snapshot, an old position of the source) is overwritten in the file, and the log
+that may still show it is cut when a writer opens the file, by the first commit, of a step or of events, that comes a
+second after the last cut, and at the end. May import its neighbours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eventide.live.database import Database, WriterPlace
-from eventide.live.sqlite_file import PATIENCE, connect, refusals
+from eventide.live.sqlite_file import PATIENCE, connect, refusals, version_of
 from eventide.live.writer_lock import WriterLock
 
 CUT_LOG_EVERY = 1.0  # seconds, while there is something erased in it
@@ -28,7 +28,10 @@ class SqliteDatabase(Database):
         self.place = str(path)
         self._path = path
         self._connection = connect(path, read_only=read_only)
+        self.version = version_of(self._connection)
         self._erased, self._log_cut_at = True, -CUT_LOG_EVERY  # a log that was left behind may show something
+        if not read_only:
+            self.forget(())
 
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""

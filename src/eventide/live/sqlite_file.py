@@ -16,8 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from eventide.errors import StoreError
+from eventide.live import faults
 from eventide.live.digests import digest
-from eventide.live.store_tables import table_statements
+from eventide.live.store_migrations import to_second_in_sqlite
+from eventide.live.store_tables import VERSION, table_statements
 from eventide.live.writer_lock import WriterLock, lock_path, read_note
 
 APPLICATION = int.from_bytes(b"evtd", "big")  # marks the file as eventide's in its header
@@ -26,12 +28,7 @@ PATIENCE = 5.0  # seconds to wait for another process's transaction
 Migration = Callable[[sqlite3.Connection], None]
 
 
-def _first(connection: sqlite3.Connection) -> None:
-    for statement in table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", nothing="x''"):
-        connection.execute(statement)
-
-
-MIGRATIONS: dict[int, Migration] = {1: _first}
+MIGRATIONS: dict[int, Migration] = {2: to_second_in_sqlite}
 """What brings a file to each version from the one before; run in order, each in a transaction of its own."""
 
 
@@ -51,12 +48,27 @@ def create(path: Path, *, for_tests: bool) -> None:
                 connection.execute("PRAGMA journal_mode = MEMORY")  # no file beside it that could be left
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                migrate(connection)
+                connection.execute("BEGIN")
+                _make_tables(connection)
                 row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
                 connection.execute("INSERT INTO store VALUES (1, ?, ?, ?, ?)", (*row, digest(*row)))
+                connection.execute("COMMIT")
             os.link(unfinished, path)  # unlike a rename it fails where something else has come
         finally:
             unfinished.unlink(missing_ok=True)
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    types = {"number": "INTEGER", "counter": "INTEGER", "binary": "BLOB"}
+    for statement in table_statements(**types, literal=lambda data: f"x'{data.hex()}'"):
+        connection.execute(statement)
+    _note_version(connection, VERSION)
+
+
+def _note_version(connection: sqlite3.Connection, version: int) -> None:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    connection.execute("INSERT INTO migration VALUES (?, ?)", (version, now))
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
 def is_created(path: Path) -> bool:
@@ -102,14 +114,15 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
             raise StoreError(f"{path} is empty; that is no store: restore a backup, or remove the file to begin anew")
         connection = _connect(path, _reading_mode(path) if read_only else "rw")
         try:
-            _check_kind(connection, path, read_only=read_only)
+            _check_kind(connection, path)
             _refuse_cut(path)
             connection.execute("PRAGMA cell_size_check = ON")
             if not read_only:
                 connection.execute("PRAGMA journal_mode = WAL")
-                for pragma in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
+                for pragma in ("synchronous = FULL", "secure_delete = ON"):
                     connection.execute(f"PRAGMA {pragma}")
                 _migrate_alone(connection, path)
+                connection.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             connection.close()
             raise
@@ -134,16 +147,20 @@ def _has_log(path: Path) -> bool:
         return False
 
 
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables in an open file."""
+    return _number(connection, "user_version")
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a file to this version, one step after the other."""
-    version = _number(connection, "user_version")
+    version = version_of(connection)
     for newer in sorted(number for number in MIGRATIONS if number > version):
         connection.execute("BEGIN IMMEDIATE")
         try:
             MIGRATIONS[newer](connection)
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            connection.execute("INSERT INTO migration VALUES (?, ?)", (newer, now))
-            connection.execute(f"PRAGMA user_version = {newer}")
+            _note_version(connection, newer)
+            faults.passing("inside-migration")
             connection.execute("COMMIT")
         except BaseException:
             connection.rollback()
@@ -152,12 +169,13 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 def _migrate_alone(connection: sqlite3.Connection, path: Path) -> None:
     """Bring an old file to this version while nobody writes to it."""
-    if _number(connection, "user_version") < max(MIGRATIONS):
-        lock = WriterLock(path)
+    if version_of(connection) < max(MIGRATIONS):
+        lock = WriterLock(path, otherwise="stop it: nobody may write while a store is brought to a new version")
         try:
             migrate(connection)
         finally:
             lock.release()
+        faults.passing("after-migration")
 
 
 @contextmanager
@@ -191,14 +209,12 @@ def _reading_mode(path: Path) -> str:
     return "ro&immutable=1" if at_rest else "ro"
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path, *, read_only: bool) -> None:
+def _check_kind(connection: sqlite3.Connection, path: Path) -> None:
     if _number(connection, "application_id") != APPLICATION:
         raise StoreError(f"{path} is a database but no store of eventide; choose another file")
-    version, newest = _number(connection, "user_version"), max(MIGRATIONS)
+    version, newest = version_of(connection), max(MIGRATIONS)
     if version > newest:
         raise StoreError(f"{path} was written by a newer eventide (version {version}, this one knows {newest}); update")
-    if read_only and version < newest:
-        raise StoreError(f"{path} is of version {version}, before {newest}; open it once with `eventide publish`")
 
 
 def _number(connection: sqlite3.Connection, pragma: str) -> int:
@@ -215,5 +231,10 @@ def _sentence(problem: sqlite3.Error) -> str:
             return "cannot be opened or written; look at the rights of the file and its folder"
         case sqlite3.SQLITE_IOERR:
             return f"cannot be read or written ({problem}); look at its disk, then start again"
+        case sqlite3.SQLITE_ERROR:
+            return (
+                f"was brought to another version meanwhile, or is damaged ({problem}); start again, or restore a "
+                "backup and go on with --after-restore"
+            )
         case _:
             return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"

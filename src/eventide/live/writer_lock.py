@@ -25,10 +25,13 @@ _LENGTH = 240  # bytes; every note has the same length, so that one write replac
 class WriterLock:
     """The place of the only writer of the store at `path`, held from the moment it is made until `release`.
 
-    With `take_over` it may belong to another still; `settle` then takes it away.
+    With `take_over` it may belong to another still; `settle` then takes it away. `otherwise` says what to do about one
+    who holds it.
     """
 
-    def __init__(self, path: Path, *, take_over: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, take_over: bool = False, otherwise: str = "stop it, or take its place with --take-over"
+    ) -> None:
         self._path = lock_path(path)
         self._note = noted = read_note(path)
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -36,9 +39,7 @@ class WriterLock:
         if not self._held and not take_over:
             os.close(self._file)
             who, since = noted.get("pid", "unknown"), noted.get("since", "an unknown time")
-            raise StoreError(
-                f"{path} is being written by process {who} since {since}; stop it, or take its place with --take-over"
-            )
+            raise StoreError(f"{path} is being written by process {who} since {since}; {otherwise}")
 
     def settle(self, store: str, last_step: int) -> None:
         """Say who is here; whoever held the place keeps a lock on a file that has no name any more."""

@@ -5,6 +5,8 @@ May import its neighbours.
 
 from __future__ import annotations
 
+import json
+
 from eventide.live.checked_rows import StoredStep
 from eventide.live.database import Database
 from eventide.live.digests import digest
@@ -18,10 +20,14 @@ class WrittenRows:
     def __init__(self, database: Database) -> None:
         self._change, self._change_each = database.change, database.change_each
 
-    def step(self, row: StoredStep, commit: Commit, window: int) -> list[str]:
+    def step(self, row: StoredStep, commit: Commit) -> list[str]:
         """Write a step and move the head to it; the tables in which anything raw was erased."""
-        self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-        self._change("UPDATE head SET step = ?, chain = ?", row.step, row.chain)
+        self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        position = json.dumps(commit.position)
+        self._change(
+            "UPDATE head SET step = ?, chain = ?, position = ?, seal = ?",
+            *(row.step, row.chain, position, digest(row.chain, position)),
+        )
         if commit.snapshot is not None:
             self._change(
                 "INSERT INTO snapshot VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET step = excluded.step, "
@@ -30,10 +36,9 @@ class WrittenRows:
             )
         if commit.plan is not None:
             self._plan(row.step, commit.plan)
-        kept = self._change("DELETE FROM kept WHERE step <= ?", row.step)
-        self._change("DELETE FROM batch WHERE step < ?", row.step - window)
-        erased = {"kept": kept > 0, "plan": commit.plan is not None, "snapshot": commit.snapshot is not None}
-        return [table for table, changed in erased.items() if changed]
+        replaced = {"plan": commit.plan, "snapshot": commit.snapshot, "head": commit.position}
+        over = [table for table in ("kept", "batch") if self._change(f"DELETE FROM {table} WHERE step <= ?", row.step)]
+        return over + [table for table, state in replaced.items() if state is not None]
 
     def _plan(self, step: int, plan: PlanStep) -> None:
         """Keep what a step left of the plan; open slots of before are erased, and behind a snapshot all the rest."""
@@ -43,7 +48,7 @@ class WrittenRows:
         self._change_each("INSERT INTO plan VALUES (?, ?, ?, ?)", rows)
 
     def kept(self, tallies: list[tuple[int, bytes]], batch: str | None, reach: int) -> None:
-        """Keep open events, and the name of their batch until step `reach` is a window old."""
+        """Keep open events, and the name of their batch until step `reach` is released."""
         rows = [(step, tally, digest(step, tally)) for step, tally in tallies]
         self._change_each("INSERT INTO kept (step, tally, digest) VALUES (?, ?, ?)", rows)
         if batch is not None:
