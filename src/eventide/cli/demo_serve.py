@@ -81,7 +81,8 @@ def _live(service: Service, town: City, clock: ManualClock) -> None:
             "bin": pa.array(places),
         }
         try:
-            stream.feed.submit(stream.reader.read(pa.table(rows)), secrets.token_hex(8)).result()
+            with stream.feed.arrivals.stamp() as arrival:
+                stream.feed.submit(stream.reader.read(pa.table(rows)), arrival, secrets.token_hex(8)).result()
         except StateError:
             return  # the service ends
         clock.set(timeline.end(step))

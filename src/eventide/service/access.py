@@ -6,7 +6,7 @@ sender like any other. Imports FastAPI and its neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
@@ -28,10 +28,10 @@ class Doorkeeper:
         self.rate = rate
         self.open_reading = open_reading
 
-    def needs(self, role: str) -> Callable[..., Token]:
-        """A dependency that gives the token of a request, or refuses it."""
+    def needs(self, role: str) -> Callable[..., Awaitable[Token]]:
+        """A dependency that gives the token of a request, or refuses it; at once, whatever other threads are doing."""
 
-        def admitted(request: Request, _: object = Depends(_BEARER)) -> Token:
+        async def admitted(request: Request, _: object = Depends(_BEARER)) -> Token:
             return self.admit(request, role)
 
         return admitted

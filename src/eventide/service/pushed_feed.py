@@ -1,7 +1,8 @@
 """A feed that events are handed to: batch by batch, from any thread, each answered when it is durable.
 
-One thread alone takes batches and closes steps. A batch arrives when that thread takes it, so everything that arrived
-before a moment has been counted at that moment, and steps close on the clock alone. Imports `live`.
+One thread alone takes batches and closes steps. A batch arrives when its request is stamped (`arrivals`), however long
+that thread is busy with others; a step closes when everything that was stamped before its deadline has been taken or
+refused. So whether an event counts depends on its own stamp alone. Imports `live`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from eventide.live.event_reader import Counters, EventReader, Events
 from eventide.live.feed import ClosedStep, Resume
 from eventide.live.sources.base import Batch
 from eventide.live.timeline import Timeline
+from eventide.live.zones import EARLIEST
+from eventide.service.arrivals import Arrival, Arrivals
 from eventide.service.board import Board
 
 LOOK_UP = 0.1  # seconds after which the clock is looked at though no batch came
@@ -46,6 +49,7 @@ class Submitted(NamedTuple):
     """A batch on its way."""
 
     events: Events
+    arrival: Arrival
     key: str | None
     receipt: Future[Receipt]
 
@@ -67,6 +71,7 @@ class PushedFeed(EventFeed):
         super().__init__(None, timeline, reader, max_per_step=max_per_step, late=late)
         self.clock = clock
         self.board = board
+        self.arrivals = Arrivals(clock)
         self.totals = Counters()  # of all batches; `counters` are those of the last one
         self.begun = threading.Event()  # from then on the reader knows the store's key, and batches are taken
         self._waiting: queue.Queue[Submitted] = queue.Queue(most_waiting)
@@ -79,14 +84,14 @@ class PushedFeed(EventFeed):
         """How many batches are not durable yet."""
         return self._waiting.qsize()
 
-    def submit(self, events: Events, key: str | None = None) -> Future[Receipt]:
+    def submit(self, events: Events, arrival: Arrival, key: str | None = None) -> Future[Receipt]:
         """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""
         receipt: Future[Receipt] = Future()
         with self._door:
             if self._ended:
                 raise StateError("the stream is closed")
             try:
-                self._waiting.put_nowait(Submitted(events, key, receipt))
+                self._waiting.put_nowait(Submitted(events, arrival, key, receipt))
             except queue.Full:
                 raise Busy from None
         return receipt
@@ -96,7 +101,8 @@ class PushedFeed(EventFeed):
         self.begin(resume._replace(keep=self._noticing(resume.keep)))
         self.begun.set()
         while not self._ended:
-            self._take_next(0.0 if self.overdue() else LOOK_UP)
+            self._take_next(0.0 if self._seen_until >= self._deadline(self._next) else LOOK_UP)
+            self.take(Batch(Events.none(), None, self.arrivals.worked_off_until()))
             for closed in islice(self.closed(), STEPS_BETWEEN):
                 yield closed
                 self.board.pin(closed.index)  # whoever asks for more has published this one
@@ -128,13 +134,16 @@ class PushedFeed(EventFeed):
         return noticed
 
     def _take_next(self, patience: float) -> None:
+        """Take the next batch if one comes in so many seconds."""
         try:
             submitted = self._waiting.get(timeout=patience)
         except queue.Empty:
-            self.take(Batch(Events.none(), None, self.clock.now()))
             return
-        if not submitted.receipt.set_running_or_notify_cancel():
-            return  # whoever sent it has left without an answer, and may send it again
+        if submitted.receipt.set_running_or_notify_cancel():  # if not, its sender has left, and may send it again
+            self._answer(submitted)
+        self.arrivals.work_off(submitted.arrival)
+
+    def _answer(self, submitted: Submitted) -> None:
         try:
             submitted.receipt.set_result(self._taken(submitted))
         except BaseException as problem:
@@ -142,8 +151,8 @@ class PushedFeed(EventFeed):
             raise
 
     def _taken(self, submitted: Submitted) -> Receipt:
-        now, self.counters, self._kept = self.clock.now(), Counters(), True
-        events = submitted.events._replace(arrival=np.full(len(submitted.events.time), now))
-        self.take(Batch(events, None, now, submitted.key))
+        self.counters, self._kept = Counters(), True
+        arrival = np.full(len(submitted.events.time), submitted.arrival.moment)
+        self.take(Batch(submitted.events._replace(arrival=arrival), None, EARLIEST, submitted.key))
         self.totals.add(self.counters)
         return Receipt(self.counters, not self._kept)
