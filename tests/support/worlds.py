@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -96,13 +96,18 @@ class Setup:
     most: int = 2
     queries: bool = False
     parameters: tuple = ()
-    by: str = "library"
+
+    def __str__(self):
+        more = [*(f"{name} {value}" for name, value in self.parameters), *(["queries"] if self.queries else [])]
+        return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
 
 def check(setup, **more):
     """Run it in two worlds; the verdict."""
     made = events(setup.person)
-    return ev.check_two_worlds(lambda world: run(world, setup), made, window=WINDOW, most=setup.most, **more)
+    verdict = ev.check_two_worlds(lambda world: run(world, setup), made, window=WINDOW, most=setup.most, **more)
+    assert verdict.steps >= STEPS, "the worlds came to no end"
+    return verdict
 
 
 def run(world, setup):
@@ -110,14 +115,14 @@ def run(world, setup):
     store = None if setup.store is None else world.folder / "store.db"
     if store is not None:
         world.show_store(store)
-    publish = ways()[setup.by]
+    publish = OTHER_WAYS.get(setup.source, by_library)
     for life in LIVES[setup.life]:
         told = dict(life)
         before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
         before(store)
-        of = StoreError if setup.by == "service" else Crash  # its threads would not end by a crash
+        of = StoreError if setup.source == "http" else Crash  # its threads would not end by a crash
         world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
-    if setup.by == "command" and store is not None:
+    if setup.source == "command" and store is not None:
         read_by_command(world, store)
 
 
@@ -132,15 +137,9 @@ def restore(store):
     shutil.copy(store.with_name("backup.db"), store)
 
 
-def ways():
-    """Who publishes."""
-    from served_worlds import serve
-
-    return {"library": by_library, "command": by_command, "service": serve}
-
-
 LIVES = {
     "to its end": [{}],
+    "dies once": [{"dies_at": "before-commit:5"}, {}],
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
@@ -203,7 +202,7 @@ def jsonl_feed(world, setup, ended):
 def parquet_feed(world, setup, ended):
     path = world.folder / "events.parquet"
     if not path.exists():
-        rows = [(line.split(",") + ["", "", ""])[:3] for _, line in world.events]
+        rows = [[*line.split(","), "", ""][:3] for _, line in world.events]
         columns = dict(zip(HEADER.split(","), map(list, zip(*rows, strict=True)), strict=True))
         pq.write_table(pa.table(columns), path, row_group_size=16)
     return feed_of_file(world, path, setup)
@@ -306,4 +305,10 @@ def command(world, words):
     world.show("exit codes", str(done.exit_code))
 
 
-__all__ = ["PERSONS", "STEPS", "WINDOW", "Setup", "check", "event", "events", "replace"]
+def by_service(*life, **told):
+    from served_worlds import serve  # it needs names of this module
+
+    serve(*life, **told)
+
+
+OTHER_WAYS = {"command": by_command, "http": by_service}
