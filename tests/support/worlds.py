@@ -102,17 +102,17 @@ class Setup:
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
 
-def check(setup, **more):
+def check(setup, runs=None, **more):
     """Run it in two worlds; the verdict."""
-    made = events(setup.person)
-    verdict = ev.check_two_worlds(lambda world: run(world, setup), made, window=WINDOW, most=setup.most, **more)
+    made, runs = events(setup.person), runs or run
+    verdict = ev.check_two_worlds(lambda world: runs(world, setup), made, window=WINDOW, most=setup.most, **more)
     assert verdict.steps >= STEPS, "the worlds came to no end"
     return verdict
 
 
-def run(world, setup):
+def run(world, setup, store=None):
     """One world, life after life."""
-    store = None if setup.store is None else world.folder / "store.db"
+    store = store or (None if setup.store is None else world.folder / "store.db")
     if store is not None:
         world.show_store(store)
     publish = OTHER_WAYS.get(setup.source, by_library)

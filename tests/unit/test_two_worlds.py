@@ -138,7 +138,7 @@ def test_a_question_too_few_is_found():
 
 
 def test_the_published_spas_asks_for_a_distance_to_true_counts():
-    with pytest.raises(WorldsDiffer, match="step 4 .*'test' was asked for with another reference"):
+    with pytest.raises(WorldsDiffer, match=r"step 4 .*'test' was asked for with another reference"):
         check(Setup(mechanism="spas", parameters=(("as_published", True),)))
 
 
@@ -183,7 +183,7 @@ def test_log_lines_of_every_level_are_compared():
         released(world)
         logging.getLogger("eventide.live").debug("events so far", extra={"fields": {"events": len(world.events)}})
 
-    with pytest.raises(WorldsDiffer, match='log, line 1\n.*"events": 5'):
+    with pytest.raises(WorldsDiffer, match=r'log, line 1\n.*"events": 5'):
         check_two_worlds(run, [0, 1, 2, 3, OnlyA(1)], window=range(1, 2))
 
 
@@ -193,7 +193,7 @@ def test_what_is_left_in_a_folder_is_compared():
         (world.seen / "report.txt").write_text(f"{len(world.events)} events")
         (world.folder / "inputs.txt").write_text(f"{len(world.events)} events")
 
-    with pytest.raises(WorldsDiffer, match="file report.txt, line 1") as found:
+    with pytest.raises(WorldsDiffer, match=r"file report\.txt, line 1") as found:
         check_two_worlds(run, [0, OnlyA(1)], window=range(1, 2))
     assert "inputs" not in str(found.value)
 

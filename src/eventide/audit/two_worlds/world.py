@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from eventide.audit.two_worlds.answers import Attempt, Question, Record
 from eventide.audit.two_worlds.stores import public_rows
 from eventide.audit.two_worlds.view import View
 from eventide.errors import EventideError
-from eventide.live import faults
+from eventide.live import faults, memory_store, postgres_schema, sqlite_file
 from eventide.live.clock import ManualClock
 from eventide.live.feed import Position
 from eventide.live.publisher import Publisher
@@ -120,6 +120,7 @@ def lived(world: World, record: Record, seed: int) -> Iterator[None]:
     """Listen to everything that happens in this process."""
     ears = _Ears(record, seed)
     counter = itertools.count()
+    known = SimpleNamespace(token_bytes=lambda size: KEY[:size], token_hex=lambda size: f"{next(counter):0{2 * size}x}")
     ours, handler = logging.getLogger("eventide"), _Lines(world.view)
     with ExitStack() as stack:
         stack.enter_context(_replaced(Meter, "_answered", ears.answered))
@@ -128,8 +129,8 @@ def lived(world: World, record: Record, seed: int) -> Iterator[None]:
         stack.enter_context(_replaced(Publisher, "_publish", ears.published))
         stack.enter_context(_replaced(Secure, "laplace", lambda _: lambda _, *asked: ears.noise.laplace(*asked)))
         stack.enter_context(_replaced(Secure, "binomial", lambda _: lambda _, *asked: ears.noise.binomial(*asked)))
-        stack.enter_context(_replaced(secrets, "token_bytes", lambda _: lambda size=16: KEY[:size]))
-        stack.enter_context(_replaced(secrets, "token_hex", lambda _: lambda size=16: f"{next(counter):0{2 * size}x}"))
+        for module in (sqlite_file, postgres_schema, memory_store):  # which make stores
+            stack.enter_context(_replaced(module, "secrets", lambda _: known))
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(logging.DEBUG)
         logging.getLogger().addHandler(handler)
