@@ -1,7 +1,8 @@
 """What every test shares: repeatable examples, what a marked test needs, and when a skip is a failure.
 
-Plain `pytest` leaves out the tests marked `slow` or `nightly`, and skips with a sentence what needs a missing program.
-With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed, nothing may go untested unnoticed.
+Plain `pytest` leaves out all marked tests: they are long, or need a program. Asked for by a mark, a test whose program
+is missing is skipped with a sentence. With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed,
+nothing may go untested unnoticed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import pytest
 
 BY_THE_CLOCK = [hypothesis.HealthCheck.too_slow]  # a machine that is slow or stands still is no fault of a test
 hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None, suppress_health_check=BY_THE_CLOCK)
+hypothesis.settings.register_profile("random", deadline=None, suppress_health_check=BY_THE_CLOCK, print_blob=True)
 hypothesis.settings.load_profile("eventide")
+
+SHELVES = ("slow", "browser", "database", "engine", "nightly")
 
 PROGRAMS = {"browser": "chromium", "database": "postgres", "engine": "java"}
 MODULES = {"browser": "playwright", "database": "psycopg", "engine": "pyspark"}
@@ -51,9 +55,9 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
-    long = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("nightly")]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in long]
+    marked = {item for item in items if any(item.get_closest_marker(shelf) for shelf in SHELVES)}
+    config.hook.pytest_deselected(items=list(marked))
+    items[:] = [item for item in items if item not in marked]
 
 
 def pytest_runtest_setup(item):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from running_service import configuration, event, running, stream
 
+from eventide.filters.posterior_median import PosteriorMedian
 from eventide.windows.workload import Query
 
 pytestmark = pytest.mark.browser
@@ -315,6 +316,35 @@ def test_one_of_several_streams_can_be_chosen(browser, tmp_path):
         assert "north" not in page.locator("#chosen").inner_text()
         page.locator("#health", has_text="second").wait_for()
         assert page.title() == "second · eventide"
+        context.close()
+
+
+def test_the_band_is_called_what_it_is(browser, tmp_path):
+    own, noise = f"its interval of {100 * PosteriorMedian().coverage:g} %", "where 95 % of the noise falls"
+    streams = [stream(tmp_path, "plain"), stream(tmp_path, "estimated", mechanism="tide")]
+    with running(configuration(tmp_path, streams)) as up:
+        up.pass_steps(2, "plain")
+        up.pass_steps(2, "estimated")
+        context = browser.new_context(**DESKTOP)
+        page = context.new_page()
+        note = page.locator("#series-note")
+        page.goto(f"{up.address}/?stream=plain#token={up.tokens['read']}")
+        page.locator("#series-note", has_text=noise).wait_for()
+        assert own not in note.inner_text()
+        page.get_by_label("Stream").select_option("estimated")
+        page.locator("#series-note", has_text=own).wait_for()
+        assert "noise" not in note.inner_text()
+        mixed = page.evaluate(
+            """async () => {
+                const { History } = await import("/assets/history.js");
+                const history = new History({}, ["north"]);
+                history.add({ step: 0, values: [3], scale: [1] });
+                history.add({ step: 1, values: [3], scale: [1], low: [2], high: [4] });
+                return history.band();
+            }"""
+        )
+        assert own in mixed
+        assert noise in mixed
         context.close()
 
 

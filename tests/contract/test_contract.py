@@ -171,7 +171,7 @@ class Settling(Honest):
     """Makes a table once, late in a long run."""
 
     def filtering(self, measured):
-        if self.step == 1000:
+        if self.step == 500:
             self.table = np.zeros(10_000)
         return super().filtering(measured)
 

@@ -15,11 +15,14 @@ import time
 import traceback
 from pathlib import Path
 
+from file_clock import FileClock
+
 import eventide as ev
 from eventide.live import answering, faults, publisher
-from eventide.live.clock import SystemClock
 from eventide.live.open_store import open_store
-from eventide.live.sources import growing_file, kafka, line_file, nats_address, nats_stream
+from eventide.live.sources import growing_file, line_file
+from eventide.live.sources.jetstream import JetStream
+from eventide.live.sources.kafka import Kafka
 
 BINS = ["north", "south", "harbour"]
 QUERIES = (ev.Query(4, 2), ev.Query(9, 3), ev.Query(12, 12))
@@ -33,9 +36,7 @@ def live(life):
     publisher.SNAPSHOT_EVERY = answering.SNAPSHOT_EVERY = 8  # so that each life meets some
     line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
-    if life["clock"]:
-        SystemClock.now = lambda _: int(Path(life["clock"]).read_text())
-    nats_address.CONNECT_SECONDS = nats_stream.PATIENCE = kafka.PATIENCE = LONGEST_LIFE  # servers are slow, never away
+    options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     if life["source"] == "-":
         os.dup2(life["pipe"], 0)
     zero = life["noise"] == "zero"
@@ -51,9 +52,15 @@ def live(life):
     sinks = [*life["sinks"], "-"]
     questions = None if life["queries_of"] is None else ev.Questions(QUERIES, 0.4, life["queries_of"])
     with ev.Publisher(
-        life["source"], mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **life["feed"]
+        source_of(life["source"]), mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **options
     ) as publishing:
         publishing.run(until=life["until"])
+
+
+def source_of(address):
+    """Brokers are given time: here they are slow, and never away."""
+    broker = {"nats": JetStream, "kafka": Kafka}.get(address.partition("://")[0])
+    return address if broker is None else broker(address, patience=LONGEST_LIFE)
 
 
 def end_of(child, kill_after):

@@ -12,27 +12,13 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+from file_clock import FileClock
 from running_service import configuration, stream
 
 from eventide.live import faults
 from eventide.service.server import serve
 from eventide.service.service import Service
 from eventide.windows.workload import Query
-
-
-class FileClock:
-    """Shows what somebody wrote into a file."""
-
-    def __init__(self, path):
-        self.path = path
-        self.latest = 0
-
-    def now(self):
-        self.latest = max(self.latest, int(self.path.read_text() or 0))
-        return self.latest
-
-    def wait(self, seconds):
-        raise NotImplementedError
 
 
 def live(folder, fault):

@@ -55,11 +55,11 @@ FILE = {
 @pytest.mark.parametrize(
     ("mechanism", "noise", "queries_of"),
     [
-        ("uniform", "zero", None),
-        ("uniform", "secure", None),
-        ("ba", "zero", None),
-        ("rg", "zero", None),
-        ("dsat", "zero", None),
+        pytest.param("uniform", "zero", None, marks=pytest.mark.slow),
+        pytest.param("uniform", "secure", None, marks=pytest.mark.slow),
+        pytest.param("ba", "zero", None, marks=pytest.mark.slow),
+        pytest.param("rg", "zero", None, marks=pytest.mark.slow),
+        pytest.param("dsat", "zero", None, marks=pytest.mark.slow),
         ("ba", "zero", "bins"),
         ("uniform", "secure", "total"),
     ],
@@ -80,6 +80,7 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise,
     assert len(answers) == (0 if queries_of is None else 29 + 18 + 5)  # every window that ends in 60 steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["zero", "secure"])
 def test_answers_outlive_deaths_at_random_moments(lives, tmp_path, noise):
     setting = {"mechanism": "uniform", "noise": noise, "queries_of": "total"}
@@ -108,10 +109,9 @@ def die_at_random(lives, folder, chance, deaths, **setting):
     return died, stores
 
 
-@pytest.mark.parametrize(("mechanism", "noise"), [("ba", "zero"), ("uniform", "secure")])
-def test_killed_at_random_moments(lives, tmp_path, mechanism, noise):
-    died, _ = die_at_random(lives, tmp_path, random.Random(5), 5, mechanism=mechanism, noise=noise)
-    assert len(died) == 5
+def test_killed_at_random_moments(lives, tmp_path):
+    died, _ = die_at_random(lives, tmp_path, random.Random(5), 3, mechanism="ba", noise="zero")
+    assert len(died) == 3
 
 
 @pytest.mark.slow

@@ -104,6 +104,7 @@ def test_publisher_broker_and_database_are_killed_in_turn(lives, tmp_path, nats,
     assert sum(sum(json.loads(release)["values"]) for _, release in releases) > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["before-draw", "after-draw", "inside-transaction:2", "after-commit", "half-line"])
 def test_killed_at_a_write_point_fed_by_nats(lives, tmp_path, nats, point):
     begin = datetime.now(UTC).isoformat()

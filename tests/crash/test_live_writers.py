@@ -18,6 +18,7 @@ from eventide.live.store import Commit, Setting
 from eventide.live.verification import verify
 from eventide.privacy.ledger import Entry
 
+MOMENTS = [0, *(pytest.param(moment, marks=pytest.mark.slow) for moment in range(1, 5))]
 SETTING = Setting("riders", {"name": "ba"}, 1000, 5, 1, ("a", "b"), {"step": "1min"}, "secure")
 
 WRITER = """
@@ -105,7 +106,7 @@ def test_the_second_process_is_refused_until_the_first_is_gone(tmp_path):
         assert store.begin(SETTING).next_step > 3
 
 
-@pytest.mark.parametrize("moment", range(5))
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_paused_writer_that_wakes_up_after_a_take_over_commits_nothing(tmp_path, moment):
     path = tmp_path / "city.db"
     child = start(path)
@@ -173,7 +174,7 @@ def when_possible(child, take_over):
     raise AssertionError("the first process was always found in a commit")
 
 
-@pytest.mark.parametrize("moment", range(5))
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_paused_publisher_that_wakes_up_after_a_take_over_writes_no_line_twice(tmp_path, moment):
     path, out = tmp_path / "city.db", tmp_path / "city.db.jsonl"
     child = start(path, PUBLISHER)

@@ -161,12 +161,13 @@ def check(folder, expected):
     assert kept == []
 
 
+LONG = ("inside-keep:1", "after-keep:10", "before-draw:2", "after-draw:1", "before-commit:3", "after-commit:1")
+
+
 @pytest.mark.parametrize(
     "fault",
-    [
-        *("inside-keep:1", "inside-keep:9", "after-keep:1", "after-keep:10"),
-        *("before-draw:2", "after-draw:1", "before-commit:3", "inside-transaction:2", "after-commit:1"),
-    ],
+    ["inside-keep:9", "after-keep:1", "inside-transaction:2"]
+    + [pytest.param(one, marks=pytest.mark.slow) for one in LONG],
 )
 def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_path, fault):
     with lives(cradle, tmp_path, fault) as service:
@@ -175,7 +176,9 @@ def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_pa
     check(tmp_path, expected)
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(12, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.nightly)]
+)
 def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(cradle, tmp_path, kills):
     moments, timers = random.Random(kills), []
     with lives(cradle, tmp_path) as service:

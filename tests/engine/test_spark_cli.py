@@ -46,6 +46,25 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text):
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
 
 
+def test_rows_that_mostly_cannot_be_read_stop_the_first_run_and_leave_nothing_in_the_way(tmp_path):
+    (tmp_path / "events.csv").write_text(EVENTS)
+    options = shlex.split(
+        "--epsilon 1000000 --window 3 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user "
+        "--bins bins.txt --mechanism uniform --out out.csv --store spark.db --engine spark"
+    )
+    command = [sys.executable, "-m", "eventide", "publish", "events.csv", *options]
+    for bins, code in (("South\n", 2), ("north\nsouth\n", 0)):
+        (tmp_path / "bins.txt").write_text(bins)
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        if code:
+            assert "Most often: bin is not in the list (column 'bin'). Correct the list of bins" in done.stderr
+            assert not (tmp_path / "spark.db.spark").exists()
+    assert [row.split(",")[2:] for row in (tmp_path / "out.csv").read_text().splitlines()] == [
+        ["north", "south"], ["1", "0"], ["0", "1"], ["1", "0"]
+    ]  # fmt: skip
+
+
 def test_what_spark_needs_is_asked_for(tmp_path):
     (tmp_path / "events.csv").write_text(EVENTS)
     (tmp_path / "bins.txt").write_text("north\nsouth\n")

@@ -14,7 +14,6 @@ from eventide.engines.spark_nats import SequenceReader, read_nats
 from eventide.errors import InputError
 from eventide.live.open_store import open_store
 from eventide.live.sinks.base import Sink
-from eventide.live.sources import nats_stream
 
 pytestmark = pytest.mark.engine
 COLUMNS = ["timestamp", "user", "bin"]
@@ -86,10 +85,9 @@ def test_each_message_counts_once_though_a_batch_comes_again(spark, nats, tmp_pa
     assert [sum(column) for column in zip(*counts, strict=True)] == [4] * 50
 
 
-def test_a_server_that_does_not_answer_in_time_is_refused_in_a_sentence(nats, monkeypatch):
-    monkeypatch.setattr(nats_stream, "PATIENCE", 0.0)
+def test_a_server_that_does_not_answer_in_time_is_refused_in_a_sentence(nats):
     with pytest.raises(InputError, match=r"no NATS server with JetStream answers at 127.0.0.1 \(TimeoutError\)"):
-        SequenceReader(f"{nats.address}/EVENTS", COLUMNS, 30, 1).initialOffset()
+        SequenceReader(f"{nats.address}/EVENTS", COLUMNS, 30, 1, patience=0.0).initialOffset()
 
 
 def test_where_a_batch_ends_is_told_from_where_it_starts(nats):

@@ -29,7 +29,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if CASES[case][-1] > 20_000 else ()) for case in CASES]
+)
 def test_every_attack_on_every_pair(case):
     broken, sound, setting, runs = CASES[case]
     verdict = audit_mechanism(broken, 1.0, **setting, runs=runs)
@@ -38,6 +40,7 @@ def test_every_attack_on_every_pair(case):
     assert not verdict.broken, str(verdict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("broken", "sound"), [(NeverSilent, BudgetAbsorption), (RecyclesEarly, BudgetDistribution)])
 def test_one_possible_transcript_is_proof(broken, sound):
     for cls in (broken, sound):
@@ -60,6 +63,7 @@ def test_the_exact_likelihood_on_alternating_changes(broken, sound, epsilon, run
         assert verdict.broken == (cls is broken), str(verdict)
 
 
+@pytest.mark.slow
 def test_floating_point_noise_gives_itself_away():
     verdict = audit_mechanism(FloatLaplace, epsilon=1, window=1, bins=1, runs=5_000)
     assert verdict.broken, str(verdict)

@@ -1,6 +1,7 @@
 """Pan-privacy under attack: memory seen once in the middle of a step, and every release."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -10,10 +11,15 @@ from eventide.audit.intrusions import IntrudedSubject, pairs_around
 from eventide.mechanisms.budget_absorption import BudgetAbsorption
 from eventide.mechanisms.budget_distribution import BudgetDistribution
 
+PAIRS = [(BudgetDistribution, "single", True), (BudgetAbsorption, "announced", False)]
+OTHERS = [
+    pytest.param(*case, marks=pytest.mark.slow)
+    for case in itertools.product([BudgetDistribution, BudgetAbsorption], ["single", "announced"], [True, False])
+    if case not in PAIRS
+]
 
-@pytest.mark.parametrize("cls", [BudgetDistribution, BudgetAbsorption])
-@pytest.mark.parametrize("mode", ["single", "announced"])
-@pytest.mark.parametrize("changes_first", [True, False])
+
+@pytest.mark.parametrize(("cls", "mode", "changes_first"), PAIRS + OTHERS)
 def test_what_memory_shows_stays_within_epsilon(cls, mode, changes_first):
     make = functools.partial(cls, epsilon=1, window=2, bins=1, pan_private=mode)
     subject = IntrudedSubject(make, step=4, changes_first=changes_first)

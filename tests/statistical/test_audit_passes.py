@@ -14,11 +14,16 @@ from eventide.privacy.noise import Seeded
 COSTLY = ("tide", "posterior-median")  # a hundred times what others cost; their long form is a slow test
 
 
+QUICK = ("uniform", "ba", "rg")  # one that always looks, one that decides, one that groups
+
+
 def runs_for(name):
     return 200 if name in COSTLY else 20_000
 
 
-@pytest.mark.parametrize("name", ev.mechanism_names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ev.mechanism_names()]
+)
 def test_sound_mechanisms_pass(name, record_property):
     verdict = audit_mechanism(mechanism_class(name), 1.0, 2, 2, runs=runs_for(name), alpha=1e-6)
     record_property("bound", verdict.bound)
@@ -31,6 +36,7 @@ def test_tide_passes_with_many_runs():
     assert not verdict.broken, str(verdict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rg", "rg-baseline", "rg-window-baseline"])
 @pytest.mark.parametrize("window", [1, 3])
 def test_window_histograms_pass(name, window):
@@ -40,20 +46,16 @@ def test_window_histograms_pass(name, window):
     assert not verdict.broken, str(verdict)
 
 
-@pytest.mark.parametrize(
-    ("filter_name", "name"),
-    [
-        pytest.param(chosen, name, marks=pytest.mark.slow if chosen in COSTLY else ())  # Tide's own audit covers it
-        for chosen in ev.filters.names()
-        for name in ("uniform", "ba", "bd")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("filter_name", ev.filters.names())
+@pytest.mark.parametrize("name", ["uniform", "ba", "bd"])
 def test_filters_give_nothing_away(filter_name, name):
     options = {"parameters": {"filter": ev.filters.by_name(filter_name)}, "runs": runs_for(filter_name), "alpha": 1e-6}
     verdict = audit_mechanism(mechanism_class(name), 1.0, 2, 2, **options)
     assert not verdict.broken, str(verdict)
 
 
+@pytest.mark.slow
 def test_the_bound_has_power():
     """Uniform uses all of its epsilon, and a million runs must show at least nine tenths of it."""
     make = functools.partial(Uniform, epsilon=1, window=3, bins=1)
@@ -63,6 +65,7 @@ def test_the_bound_has_power():
     assert 0.9 <= verdict.bound <= 1.0
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated():
     """At 95 % confidence 200 audits of a sound mechanism may alarm 10 times; 24 is far out in the tail."""
     make = functools.partial(Uniform, epsilon=1, window=1, bins=1)

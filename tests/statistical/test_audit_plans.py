@@ -13,6 +13,7 @@ QUERIES = [Query(1, 1), Query(4, 2), *[Query(8, 4)] * 4]
 SETTINGS = {"event-level": {"window": 1, "bins": 1}, "w-event": {"window": 3, "bins": 2}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planner", ["base", "emd", "best"])
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_sound_plans_pass(planner, setting):
@@ -35,12 +36,14 @@ def audited(start, noise, setting):
     return audit_start(subject, plan, 1.0, **options, runs=40_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_noise_below_its_scale_is_found(setting):
     verdict = audited(windows.plan(QUERIES).start, Quiet, setting)
     assert verdict.broken, str(verdict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_budgets_above_what_is_claimed_are_found(setting):
     verdict = audited(windows.plan(QUERIES, epsilon=2).start, Seeded, setting)

@@ -42,7 +42,31 @@ def changes(store):
         lambda: store.deliver("x", 1),
         lambda: store.promise("x"),
         lambda: store.after_restore(9),
+        store.withdraw,
     )
+
+
+def check_withdrawal(opened):
+    """A writer that withdraws leaves the store as it found it: without an epoch, or with what others kept."""
+    store = opened()
+    store.begin(SETTING)
+    store.keep([(0, b"mine")])
+    store.withdraw()
+    assert (store.epochs(), store.kept(), store.next_step()) == ([], [], 0)
+    store.close()
+    other = SETTING._replace(bins=("west",), steps={"step": "1h"})
+    for tally in (b"first", b"second"):
+        store = opened()
+        store.begin(other)
+        store.keep([(3, tally)])
+        if tally == b"second":
+            store.withdraw()
+        store.close()
+    store = opened()
+    store.begin(other)
+    assert ([epoch.setting for epoch in store.epochs()], store.kept()) == ([other], [(3, b"first")])
+    store.verify()
+    store.close()
 
 
 def listing(folder):

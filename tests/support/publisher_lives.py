@@ -28,8 +28,14 @@ KILLED = -9
 def lives_of_a_process():
     """A function that lives once and gives the exit code."""
     pipe = os.pipe()
+    support = os.pathsep.join([str(Path(__file__).parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     process = subprocess.Popen(
-        [sys.executable, LIVES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, pass_fds=[pipe[0]]
+        [sys.executable, LIVES],
+        env=os.environ | {"PYTHONPATH": support},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        pass_fds=[pipe[0]],
     )
 
     def live(life, fault="none", kill_after=None, **changed):

@@ -1,21 +1,9 @@
-"""A NATS server for each file of tests that asks for one, sources that are closed in the end, and time for both."""
+"""A NATS server for each file of tests that asks for one, and sources that are closed in the end."""
 
 import pytest
-from nats_server import PATIENCE, NatsServer
+from nats_server import NatsServer
 
 from eventide.live.event_reader import EventReader
-
-
-@pytest.fixture
-def patient(monkeypatch):
-    """Servers are here, so that they are only slow, and never away, unless a test says so."""
-    from eventide.live.sinks import kafka as kafka_sinks
-    from eventide.live.sources import kafka as kafka_sources
-    from eventide.live.sources import nats_address, nats_stream
-
-    monkeypatch.setattr(nats_address, "CONNECT_SECONDS", PATIENCE)
-    for module in (nats_stream, kafka_sources, kafka_sinks):
-        monkeypatch.setattr(module, "PATIENCE", PATIENCE)
 
 
 @pytest.fixture(scope="module")

@@ -328,6 +328,8 @@ def test_durations_are_steps(capsys):
     assert json.loads(out)["hide"] == json.loads(out)["window"] == 19  # 18, and one more where it begins inside a step
     _, out, _ = run(capsys, *DESCRIBED, "--window", "2h", "--step", "10min", "--json")
     assert json.loads(out)["window"] == 12
+    _, out, _ = run(capsys, *DESCRIBED, "--hide", "1h", "--step", "1d", "--json")
+    assert json.loads(out)["window"] == 2  # it may begin in one day and end in the next
 
 
 @pytest.mark.parametrize(
@@ -338,6 +340,7 @@ def test_durations_are_steps(capsys):
         (["{history}", "--level", "5", "--epsilon", "1", "--window", "5"], "exclude each other"),
         (["{history}", "--steps", "5", "--epsilon", "1", "--window", "5"], "exclude each other"),
         (["{history}", "--epsilon", "1", "--window", "3h"], "--window 3h needs --step"),
+        (["{history}", "--epsilon", "1", "--window", "3h", "--step", "1d"], "of 3h is shorter than a step of 1d"),
         (["{history}", "--epsilon", "1", "--window", "61"], "has 60 steps, fewer than the window of 61"),
         (["{history}", "--epsilon", "1", "--window", "0"], "window is 0"),
         (["{history}", "--epsilon", "1", "--window", "5", "--mechanisms", "none"], "no mechanism 'none'"),

@@ -261,6 +261,7 @@ PER_ACCOUNT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", BOTH)
 @pytest.mark.parametrize("groups", [2, 3])
 def test_contract_of_fixed_bins(cls, groups):

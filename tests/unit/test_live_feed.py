@@ -188,6 +188,22 @@ def test_a_replay_gives_what_was_open_and_nothing_that_was_released():
     assert [step.position for step in again] == [second.position, third.position]
 
 
+def test_what_comes_again_after_a_restart_and_what_comes_after_its_release_are_counted_apart():
+    # step 0 was released before this run, step 1 is in it, and then an event of it comes that had arrived in time
+    source = Scripted(batch(1, 0, (1, "a"), (2, "b"), (15, "b")), batch(2, 20), batch(3, 21, (16, "a"), (21, "a")))
+    feed = EventFeed(source, Timeline("1970-01-01", "10s"), reader_of())
+    assert [step.counts.tolist() for step in feed.steps(Resume(1, None, KEY, [])) if step] == [[0, 1]]
+    counters = feed.counters
+    assert (counters.again, counters.accepted, counters.late) == (2, 2, 1)
+
+
+def test_what_comes_after_its_release_and_cannot_come_again_is_late():
+    source = Scripted(batch(1, 12, (1, "a"), (12, "b")), replays=False)
+    feed = EventFeed(source, Timeline("1970-01-01", "10s"), reader_of())
+    assert list(feed.steps(Resume(1, None, KEY, []))) == [None]
+    assert (feed.counters.again, feed.counters.accepted, feed.counters.late) == (0, 1, 1)
+
+
 def test_a_source_that_records_no_arrival_lets_count_what_may_have_come_in_time():
     # looks       8            14          16
     # found       a(5)         a(5) b(12)  a(5)

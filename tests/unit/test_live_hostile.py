@@ -162,7 +162,7 @@ def test_an_end_that_is_not_after_the_start_is_refused(until):
 def test_a_line_that_is_neither_a_row_nor_text_takes_no_other_with_it(bad, place):
     good = [b"2024-01-01T00:%02d,u%d\xfe,n" % (row, row) for row in range(6)]
     lines = [*good[:place], bad, *good[place:]]
-    rows, unreadable = CsvLines(b"time,user,bin", "x").rows(b"\n".join(lines) + b"\n", ["user"])
+    rows, unreadable, _ = CsvLines(b"time,user,bin", "x").rows(b"\n".join(lines) + b"\n", ["user"])
     users = rows.column("user").to_pylist()
     assert [user for user in users if user.startswith(b"u")] == [b"u%d\xfe" % row for row in range(6)]
     assert unreadable >= 1

@@ -12,11 +12,8 @@ from nats_server import PATIENCE, NatsServer
 
 from eventide.errors import InputError
 from eventide.live.sinks.jetstream import JetStreamSink
-from eventide.live.sources import nats_stream
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.nats_stream import Consumer, MessagesLost
-
-pytestmark = pytest.mark.usefixtures("patient")
 
 
 def event(number):
@@ -76,7 +73,7 @@ class CuttingProxy:
 def test_what_was_on_its_way_when_the_connection_broke_is_read_again(nats, opened):
     nats.make_stream("CUT", "cut.>")
     with contextlib.closing(CuttingProxy(nats.port)) as proxy:
-        source = opened(JetStream(f"{proxy.address}/CUT"))
+        source = opened(JetStream(f"{proxy.address}/CUT", patience=PATIENCE))
         caught_up(source)
         nats.send("cut.a", [event(number) for number in range(2000)])
         proxy.cut_after = 50_000
@@ -119,7 +116,7 @@ def test_messages_that_were_sent_and_do_not_come_are_lost():
 
 def test_what_the_stream_drops_before_it_is_read_is_refused_in_the_middle_of_a_run(nats, opened):
     nats.do(lambda stream: stream.add_stream(name="SMALL", subjects=["small.>"], max_msgs=10))
-    source = opened(JetStream(f"{nats.address}/SMALL"))
+    source = opened(JetStream(f"{nats.address}/SMALL", patience=PATIENCE))
     nats.send("small.a", [event(0)])
     assert polled(source, 1) == 1
     caught_up(source)
@@ -133,7 +130,7 @@ def test_what_the_stream_drops_before_it_is_read_is_refused_in_the_middle_of_a_r
 def test_a_full_stream_can_be_begun_with(nats, opened):
     nats.do(lambda stream: stream.add_stream(name="FULL", subjects=["full.>"], max_msgs=10))
     nats.send("full.a", [event(number) for number in range(30)])
-    source = opened(JetStream(f"{nats.address}/FULL"))
+    source = opened(JetStream(f"{nats.address}/FULL", patience=PATIENCE))
     nats.send("full.a", [event(number) for number in range(5)])
     assert polled(source, 10) == 10
 
@@ -141,7 +138,7 @@ def test_a_full_stream_can_be_begun_with(nats, opened):
 def test_a_stream_that_is_made_anew_in_the_middle_of_a_run_is_refused(nats, opened):
     nats.make_stream("AGAIN", "again.>")
     nats.send("again.a", [event(number) for number in range(5)])
-    source = opened(JetStream(f"{nats.address}/AGAIN"))
+    source = opened(JetStream(f"{nats.address}/AGAIN", patience=PATIENCE))
     assert polled(source, 5) == 5
     nats.do(lambda stream: stream.delete_stream("AGAIN"))
     nats.make_stream("AGAIN", "again.>")
@@ -154,24 +151,24 @@ def test_time_passes_in_a_stream_that_was_emptied(nats, opened):
     nats.make_stream("EMPTIED", "emptied.>")
     nats.send("emptied.a", [event(number) for number in range(5)])
     nats.do(lambda stream: stream.purge_stream("EMPTIED"))
-    assert caught_up(opened(JetStream(f"{nats.address}/EMPTIED"))).position["sequence"] == 5
+    assert caught_up(opened(JetStream(f"{nats.address}/EMPTIED", patience=PATIENCE))).position["sequence"] == 5
 
 
 def test_what_other_subjects_drop_is_nothing_to_a_reader_that_was_there(nats, opened):
     nats.do(lambda stream: stream.add_stream(name="OTHERS", subjects=["others.>"], max_msgs=10))
     nats.send("others.mine", [event(0)])
-    source = opened(JetStream(f"{nats.address}/OTHERS?subject=others.mine"))
+    source = opened(JetStream(f"{nats.address}/OTHERS?subject=others.mine", patience=PATIENCE))
     assert polled(source, 1) == 1
     nats.send("others.theirs", [event(number) for number in range(20)])
     position = caught_up(source).position
     nats.send("others.mine", [event(1)])
-    assert polled(opened(JetStream(f"{nats.address}/OTHERS?subject=others.mine"), position), 1) == 1
+    assert polled(opened(JetStream(f"{nats.address}/OTHERS?subject=others.mine", patience=PATIENCE), position), 1) == 1
 
 
 def test_a_release_whose_confirmation_was_lost_is_not_sent_twice(nats, monkeypatch):
     """The stream knows an id for a tenth of a second only, as if the server had been away for longer than it does."""
     nats.do(lambda stream: stream.add_stream(name="OUT", subjects=["out.>"], duplicate_window=0.1))
-    with contextlib.closing(JetStreamSink(f"{nats.address}/OUT?subject=out.city")) as sink:
+    with contextlib.closing(JetStreamSink(f"{nats.address}/OUT?subject=out.city", patience=PATIENCE)) as sink:
         sink.open()
         publish = sink._connection.stream.publish
 
@@ -189,13 +186,13 @@ def test_a_release_whose_confirmation_was_lost_is_not_sent_twice(nats, monkeypat
     assert nats.do(lambda stream: stream.stream_info("OUT")).state.messages == 2
 
 
-def test_a_source_whose_server_is_away_can_be_let_go_of(tmp_path, opened, monkeypatch):
+def test_a_source_whose_server_is_away_can_be_let_go_of(tmp_path, opened):
     server = NatsServer(tmp_path).start()
     server.make_stream("AWAY", "away.>")
-    source = opened(JetStream(f"{server.address}/AWAY"))
+    source = opened(JetStream(f"{server.address}/AWAY", patience=PATIENCE))
     caught_up(source)
     server.kill()
-    monkeypatch.setattr(nats_stream, "PATIENCE", 0.5)
+    source._connection.patience = 0.5
     assert not any(len(source.poll(0.2).events.time) for _ in range(3))
     source.close()
     with contextlib.closing(asyncio.sleep(0)) as work, pytest.raises(RuntimeError, match="Runner is closed"):

@@ -6,8 +6,9 @@ import time
 
 import psycopg
 import pytest
-from live_stores import SETTING, a_commit, changes, in_a_child
+from live_stores import SETTING, a_commit, changes, check_withdrawal, in_a_child
 from old_stores import make_old_schema, mark_of, position_of, release_of
+from population_lives import live, people
 from postgres_server import PostgresServer
 
 import eventide as ev
@@ -78,6 +79,10 @@ def test_events_are_kept_once_and_erased_with_their_step(opened):
     assert store.keep([(1, b"three")])
     store.commit(a_commit(0))
     assert store.kept() == [(1, b"two"), (1, b"three")]
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(opened):
+    check_withdrawal(opened)
 
 
 @pytest.mark.parametrize("table", ["kept", "batch", "plan", "snapshot", "head"])
@@ -312,6 +317,29 @@ def test_what_a_server_refuses_while_it_works_is_said_and_not_tried_for_ever(ope
     assert [step for step, _ in store.releases()] == [0, 1]
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_store_that_was_dropped_or_replaced_is_said_and_not_written_to(opened, address, server, again):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {address.partition('#')[2]} CASCADE")
+    if again:
+        other = opened()
+        other.begin(SETTING, take_over=True)
+        other.commit(a_commit(0))
+        assert other._rows.head() == store._rows.head()
+    sentence = "was replaced" if again else "was removed from its database"
+    for change in (lambda: store.commit(a_commit(1)), lambda: store.keep([(1, b"event")])):
+        with pytest.raises(StoreError, match=f"{sentence} while it was in use.*--after-restore"):
+            change()
+    if again:
+        assert other.next_step() == 1
+    else:
+        with pytest.raises(StoreError, match=sentence):
+            store.check_place()
+
+
 def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(opened, address, server, monkeypatch):
     monkeypatch.setattr(postgres_database, "PATIENCE", 0.5)
     store = opened()
@@ -517,3 +545,20 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):
+    """One is taken out of the configuration, the other gets its share; passwords are not written down."""
+    shared = server.address.replace("eventide@", "eventide:secret@")
+    streams = {name: {"store": f"{shared}#people_{name}", "mechanism": "sample"} for name in "ab"}
+    streams["a"] |= {"epsilon": 0.5, "mechanism": "uniform"}
+    live(people(tmp_path, streams | {"b": streams["b"] | {"epsilon": 0.5}}), 5)
+    alone = people(tmp_path, {"b": streams["b"] | {"epsilon": 1}})
+    assert live(alone, 6) == live(alone, 7) == {"b": 9}
+    with psycopg.connect(server.address) as connection:
+        ((text,),) = connection.execute("SELECT text FROM eventide_populations.record").fetchall()
+        assert "people_a" in text
+        assert "secret" not in text
+        connection.execute("UPDATE eventide_populations.record SET text = '{}'")
+    with pytest.raises(StoreError, match=r"people\.population in 127.*not what the service wrote"):
+        live(alone, 8)

@@ -5,7 +5,7 @@ import stat
 import threading
 
 import pytest
-from live_stores import SETTING, a_commit, changes, filled
+from live_stores import SETTING, a_commit, changes, check_withdrawal, filled
 
 from eventide.errors import StateError, StoreError
 from eventide.live.open_store import open_store
@@ -105,6 +105,21 @@ def test_only_a_writer_writes(tmp_path):
             with pytest.raises(StateError, match="writer"):
                 change()
         store.close()
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(tmp_path):
+    check_withdrawal(lambda: open_store(tmp_path / "city.db"))
+    assert b"mine" not in (tmp_path / "city.db").read_bytes()
+
+
+def test_that_a_backup_was_restored_is_never_withdrawn(tmp_path):
+    store = open_store(tmp_path / "city.db")
+    store.begin(SETTING)
+    measured_from = store.after_restore(0).measured_from
+    store.withdraw()
+    assert measured_from > 0
+    assert store.begin(SETTING).measured_from == measured_from
+    store.close()
 
 
 def test_sinks_and_promises_are_remembered(tmp_path):

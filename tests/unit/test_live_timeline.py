@@ -1,4 +1,4 @@
-"""How time is cut: exact steps, calendar days, zones, and the clock that never goes back."""
+"""How time is cut: exact steps, calendar days, zones, and a clock for tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventide.errors import InputError
-from eventide.live import clock
-from eventide.live.clock import ManualClock, SystemClock
+from eventide.live.clock import ManualClock
 from eventide.live.timeline import Timeline
 from eventide.live.zones import EPOCH, Zone
 
@@ -169,15 +168,6 @@ def test_a_time_line_around_the_first_event_counts_from_midnight(length, begin):
 def test_what_is_no_time_line_is_refused(start, length, zone, fault):
     with pytest.raises(InputError, match=fault):
         Timeline(start, length, zone)
-
-
-def test_the_systems_clock_stands_still_when_it_is_set_back(monkeypatch):
-    # shown   5    9    4    7   12
-    # told    5    9    9    9   12
-    shown = iter([5_000, 9_000, 4_000, 7_000, 12_000])
-    monkeypatch.setattr(clock.time, "time_ns", lambda: next(shown))
-    system = SystemClock()
-    assert [system.now() for _ in range(5)] == [5, 9, 9, 9, 12]
 
 
 def test_a_manual_clock_moves_when_told_and_never_back():

@@ -151,7 +151,7 @@ def test_drift_tables_are_the_dense_kernel(steps):
         assert found == pytest.approx(dense_drift(grid, steps, 2.0, model), rel=1e-5, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_values_are_quantiles_of_the_plain_posterior(seed):
     """Counts so small next to the noise that the grid speaks alone, at every step between the looks."""
     random = np.random.default_rng(seed)

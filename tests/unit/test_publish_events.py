@@ -23,9 +23,9 @@ import pytest
 
 from eventide.cli import main
 from eventide.cli.live_log import logging_to_stderr
+from eventide.live import open_feed
 from eventide.live.open_store import open_store
 from eventide.live.sinks.appending_file import AppendingFile
-from eventide.live.sources import standard_input
 
 ROOT = Path(__file__).parents[2]
 BINS = ("north", "south")
@@ -207,7 +207,7 @@ def test_the_document_names_what_is_for_operators(publish):
     code, out, err = publish("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.csv", "--json")
     document = json.loads(out)
     assert code == 0
-    assert document["operators_only"] == {"accepted": len(events()), "late": 0, "refused": {}}
+    assert document["operators_only"] == {"accepted": len(events()), "late": 0, "again": 0, "refused": {}}
     assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
     assert document["guarantee"] == err.splitlines()[-1]
 
@@ -218,6 +218,8 @@ def test_the_log_is_one_object_a_line_and_holds_no_count(publish):
     lines = [json.loads(line) for line in err.splitlines()[:STEPS]]
     assert [line["step"] for line in lines] == list(range(STEPS))
     assert all(set(line) == {"time", "level", "event", "step", "fresh", "spent", "left", "lag"} for line in lines)
+    assert all(line["lag"] > 0 and line["lag"] % 3_600 == 0 for line in lines)  # in whole steps
+    assert all(datetime.fromisoformat(line["time"]).microsecond == 0 for line in lines)
 
 
 def test_warnings_are_sentences(capsys):
@@ -239,6 +241,7 @@ def test_warnings_are_sentences(capsys):
         ((*STEP, "--time", "when"), "when"),
         ((*STEP, "--start", "yesterday"), "yesterday"),
         ((*STEP, "--step", "1 fortnight"), "duration"),
+        ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
         ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
         ((*STEP, "--max-per-step", "0"), "at least"),
         ((*STEP, "--mechanism", "uniform", "--window", "100000000", "--epsilon", "0.01"), "larger epsilon"),
@@ -275,7 +278,9 @@ def published():
     return Path("private.jsonl").read_text().count("\n") if os.path.exists("private.jsonl") else 0
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
     (folder / "log.jsonl").touch()
     start = datetime.now(UTC).isoformat()
@@ -321,17 +326,19 @@ class Sender:
 
     def now(self):
         look = next(self._looks)
-        at = BEGIN + timedelta(milliseconds=100 * look) + timedelta(hours=look > 20)
+        at = BEGIN + timedelta(milliseconds=100 * look) + timedelta(hours=look > 40)
         if look < 20:
             event = {"timestamp": at.isoformat(), "bin": BINS[look % 2]}
             os.write(self._pipe, (json.dumps(event) + "\n").encode())
         return int(at.timestamp() * 1e6)
 
+    certain = now
+
 
 def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
     when = ("--start", BEGIN.isoformat(), "--until", (BEGIN + timedelta(seconds=2)).isoformat(), "--late", "1s")
     reading, writing = os.pipe()
-    monkeypatch.setattr(standard_input, "SystemClock", lambda: Sender(writing))
+    monkeypatch.setattr(open_feed, "SystemClock", lambda: Sender(writing))
     with open(reading) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
         code, out, err = publish("-", *EXACT, "--step", "500ms", "--bins", "bins.txt", *when)

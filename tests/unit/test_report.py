@@ -324,6 +324,7 @@ def run(*arguments):
     return CliRunner().invoke(main, ["report", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_the_command_writes_page_and_images_and_prints_the_verdict(folder, tmp_path):
     outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path / "images")
     assert outcome.exit_code == 0

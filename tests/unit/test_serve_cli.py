@@ -96,6 +96,7 @@ def test_missing_packages_are_named(monkeypatch):
         require_service()
 
 
+@pytest.mark.slow
 def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with started("demo", "--serve", "--no-browser", folder=tmp_path) as (process, address, token):

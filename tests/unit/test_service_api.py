@@ -339,6 +339,21 @@ def test_figures_for_prometheus_are_those_of_the_stream(city):
     assert 'eventide_up{stream="city"} 1.0' in said
 
 
+def test_readers_are_told_in_whole_steps_how_far_a_stream_is_behind(city):
+    feed, held, go = city.service.streams["city"].feed, threading.Event(), threading.Event()
+    feed.take = lambda batch: (held.set(), go.wait(PATIENCE))
+    assert held.wait(PATIENCE)
+    city.clock.set(feed.timeline.end(0) + 150_250_000)
+    try:
+        client = city.client("read")
+        assert client.get("/v1/streams/city").json()["lag_seconds"] == 120
+        assert client.get("/v1/streams").json()["streams"][0]["lag_seconds"] == 120
+        assert 'eventide_lag_seconds{stream="city"} 120.0' in client.get("/metrics").text
+        assert client.get("/v1/streams/city").json()["health"] == "behind"
+    finally:
+        go.set()
+
+
 def test_the_page_and_its_files_are_served_by_us_alone(city):
 
     client = city.client()

@@ -112,6 +112,7 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
         ("[[server]]\n", "server is one table"),
         (PEOPLE + a_stream(epsilon=0.6) + a_stream("two", 0.6), "ask for epsilon 1.2 together, of 1; give each 0.5"),
         (PEOPLE + a_stream() + a_stream("two", window="12h"), "window differs from that of 'one'"),
+        (PEOPLE + a_stream(window="5min"), "window: a window of 5min is shorter than a step of 10min"),
         (PEOPLE + a_stream() + a_stream("one"), "another stream has the name 'one'"),
         (PEOPLE + a_stream() + a_stream("two").replace('user = "user"\n', ""), "name it, as user"),
         (a_stream(), "there is no population 'people'; write one"),

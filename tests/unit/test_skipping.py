@@ -21,6 +21,9 @@ def test_slow(): pass
 @pytest.mark.browser
 def test_needs_a_browser(): pass
 
+@pytest.mark.nightly
+def test_takes_an_hour(): pass
+
 @pytest.mark.xfail(strict=True)
 def test_expected_to_fail(): assert False
 """
@@ -31,7 +34,7 @@ def outcome(tmp_path):
     """Run the small project where no program can be found, and give pytest's last line."""
     shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
     (tmp_path / "test_small.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    browser\n    engine\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    browser\n    nightly\n")
 
     def run(*arguments, **environment):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
@@ -43,16 +46,18 @@ def outcome(tmp_path):
     return run
 
 
-def test_plain_run_leaves_out_slow_tests_and_skips_what_needs_a_program(outcome):
-    assert "1 passed, 1 skipped, 1 deselected, 1 xfailed" in outcome()
+def test_plain_run_leaves_out_whatever_is_marked(outcome):
+    assert "1 passed, 3 deselected, 1 xfailed" in outcome()
 
 
 def test_marked_tests_run_by_mark(outcome):
-    assert "1 passed, 3 deselected" in outcome("-m", "slow")
+    assert "1 passed, 4 deselected" in outcome("-m", "slow")
+    assert "1 passed, 4 deselected" in outcome("-m", "nightly")
 
 
-def test_a_skip_fails_where_everything_is_required(outcome):
-    assert "1 passed, 1 deselected, 1 xfailed, 1 error" in outcome(EVENTIDE_REQUIRE_ALL="1")
+def test_what_needs_a_missing_program_is_skipped_or_fails_where_everything_is_required(outcome):
+    assert "1 skipped, 4 deselected" in outcome("-m", "browser")
+    assert "4 deselected, 1 error" in outcome("-m", "browser", EVENTIDE_REQUIRE_ALL="1")
 
 
 def test_a_skipped_file_fails_where_everything_is_required(outcome, tmp_path):

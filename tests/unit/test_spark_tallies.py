@@ -125,7 +125,7 @@ def test_a_partition_is_summed_up():
     ]
     _, (summary,) = tallied(counting(), [events])
     refused = {"bin is not in the list": 1, "row cannot be read": 1}
-    assert summary == {"latest": 39_000_000, "accepted": 1, "late": 1, "refused": refused}
+    assert summary == {"latest": 39_000_000, "accepted": 1, "late": 1, "again": 0, "refused": refused}
 
 
 def test_the_key_is_not_shown():

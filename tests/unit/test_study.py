@@ -368,6 +368,7 @@ def test_a_third_partys_mechanism_is_refused_with_the_reason(load, name, text, r
         load(GOOD.replace('name = "hybrid"\nk = 2', f'name = "{name}:Theirs"'))
 
 
+@pytest.mark.slow
 def test_the_example_in_the_documentation_runs(load, tmp_path):
     found = blocks((ROOT / "docs" / "how-to" / "studies.md").read_text())
     python = [block.code for block in found if block.language == "python"]

@@ -78,7 +78,14 @@ def test_every_window_that_ends_is_answered_once_for_each_query_in_order(planner
     assert [answer.query for answer in due][:50] == [queries[i] for i in due.query[:50]]
 
 
-@pytest.mark.parametrize("name", ["nested steps", "coprime steps", "windows over cycles", "general"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nested steps",
+        "general",
+        *(pytest.param(long, marks=pytest.mark.slow) for long in ("coprime steps", "windows over cycles")),
+    ],
+)
 @pytest.mark.parametrize(("parts", "sensitivity"), [(1, 1), (4, 3)])
 def test_answers_are_the_best_linear_ones_on_time_and_refined(name, parts, sensitivity):
     plan, ticks = planned(name)

@@ -116,14 +116,15 @@ def command(
 
 def _steps(option: str, text: str | None, step: str | None) -> int | None:
     """A number of steps, given as such or as a duration."""
-    from eventide.streams.durations import milliseconds
+    from eventide.streams.durations import milliseconds, steps_of_window
 
     if text is None or text.isdecimal():
         return None if text is None else int(text)
     if step is None:
         raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
-    whole = -(-milliseconds(text) // milliseconds(step))
-    return whole + 1 if option == "--hide" else whole  # what is to be hidden may begin in the middle of a step
+    if option == "--hide":  # what is to be hidden may begin in the middle of a step
+        return -(-milliseconds(text) // milliseconds(step)) + 1
+    return steps_of_window(text, step)
 
 
 def _history(

@@ -27,16 +27,21 @@ def command() -> None:
 def check(ctx: click.Context, file: Path, as_json: bool) -> None:
     """Name every mistake in FILE with its line and a way out; the exit code is 2 if there is any.
 
+    If there is none, say what a start would do now: which streams begin a new epoch, and until when a stream measures
+    nothing. Nothing is changed.
+
     \b
     Example: eventide config check eventide.toml
     """
-    from eventide.service.config_reader import mistakes_in
+    from eventide.service.config_reader import examine
+    from eventide.service.outlook import outlook
 
-    mistakes = mistakes_in(file)
+    config, mistakes = examine(file)
+    said = [] if config is None else outlook(config)
     if as_json:
-        click.echo(json.dumps({"file": str(file), "mistakes": mistakes}))
+        click.echo(json.dumps({"file": str(file), "mistakes": mistakes, "outlook": said}))
     else:
-        click.echo("\n".join(mistakes) or f"{file} is right.")
+        click.echo("\n".join(mistakes or [f"{file} is right.", *said]))
     if mistakes:
         ctx.exit(2)
 

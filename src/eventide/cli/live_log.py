@@ -1,6 +1,7 @@
 """What a publisher logs, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
 
-The fields are the publisher's, which hold no raw value. Imports the standard library only.
+The fields are the publisher's, which hold no raw value; times are whole seconds, since finer ones would tell how long
+the counting took. Imports the standard library only.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def logging_to_stderr(form: str | None) -> Iterator[None]:
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds")
         document = {"time": time, "level": record.levelname.lower(), "event": record.getMessage()}
         return json.dumps(document | getattr(record, "fields", {}))
 

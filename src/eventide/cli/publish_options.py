@@ -40,6 +40,7 @@ class Options:
     new_epoch: bool
     take_over: bool
     after_restore: bool
+    allow_refused: bool
     out: str | None
     layout: str | None
     webhook: tuple[str, ...]
@@ -116,6 +117,7 @@ _OPTIONS = [
     click.option("--new-epoch", is_flag=True, help="Accept another setting; nothing is measured for a window."),
     click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds."),
     click.option("--after-restore", is_flag=True, help="The store is a backup: count the last window as spent."),
+    click.option("--allow-refused", is_flag=True, help="Publish although most of the first rows are refused."),
     click.option(
         "--out",
         metavar="PATH",

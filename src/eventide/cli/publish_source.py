@@ -24,7 +24,7 @@ from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import NANO, nano
 from eventide.streams.bins import parse_bins
 from eventide.streams.count_files import CountFile, open_counts
-from eventide.streams.durations import milliseconds
+from eventide.streams.durations import steps_of_window
 from eventide.windows.query_files import read_queries
 
 ONLY_FOR_EVENTS = {
@@ -105,7 +105,7 @@ def window_steps(options: Options) -> int:
         raise InputError(
             f"--window {options.window} must be a whole number of steps; a duration needs events and --step"
         )
-    return -(-milliseconds(options.window) // milliseconds(options.step))
+    return steps_of_window(options.window, options.step)
 
 
 def _bins_of_events(options: Options) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             new_epoch=options.new_epoch,
             take_over=options.take_over,
             after_restore=options.after_restore,
+            allow_refused=options.allow_refused,
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):

@@ -76,14 +76,14 @@ def operators_only(feed: Feed) -> dict[str, Any] | None:
     """How many events were taken, late and refused, which is raw: for whoever runs this, nobody else."""
     if not isinstance(feed, EventFeed):
         return None
-    counters = feed.counters
-    return {"accepted": counters.accepted, "late": counters.late, "refused": dict(counters.refused)}
+    return {**vars(feed.counters)}
 
 
 def counted(counters: dict[str, Any]) -> str:
     """The same as a sentence."""
     refused = ", ".join(f"{number:,} {reason}" for reason, number in counters["refused"].items())
+    again = f"{counters['again']:,} of steps released before were read again, " if counters["again"] else ""
     return (
         f"For operators only, since these numbers are not private: {counters['accepted']:,} events were taken, "
-        f"{counters['late']:,} came too late, {refused or '0'} refused."
+        f"{counters['late']:,} came too late, {again}{refused or '0'} refused."
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,11 @@ from eventide.engines.spark_query import TallyingQuery
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
+from eventide.live.clock import SystemClock
 from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Events
+from eventide.live.event_reader import Counters, Events
 from eventide.live.feed import ClosedStep, Resume
+from eventide.live.first_rows import FirstRows, MostRowsRefused
 from eventide.live.sources.base import FOREVER, Batch
 from eventide.live.zones import EARLIEST
 
@@ -41,7 +44,8 @@ class SparkFeed(EventFeed):
     def __init__(
         self, events: DataFrame, counting: Counting, work: WorkFolder, trigger: dict[str, Any], skew: int
     ) -> None:
-        super().__init__(None, **counting.rules())
+        self._driver_clock = SystemClock()
+        super().__init__(None, clock=self._driver_clock if counting.arrival else None, **counting.rules())
         self._events, self._counting, self._work = events, counting, work
         self._trigger, self._skew = trigger, skew
         self._latest = EARLIEST
@@ -52,24 +56,42 @@ class SparkFeed(EventFeed):
         if resume.kept:
             raise InputError("the store keeps open events of another source; let that one publish them first")
         self._prepare(resume)
-        if not self._over:
-            yield from self._counted()
+        try:
+            if not self._over:
+                yield from self._counted()
+        except MostRowsRefused:
+            self._work.withdraw()
+            raise
 
     def _counted(self) -> Iterator[ClosedStep | None]:
         complete = self._counting.arrival is None
-        query = TallyingQuery(self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew)
+        query = TallyingQuery(
+            self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew, self._driver_clock
+        )
         try:
             for moment in query.moments():
                 if self._over:  # asked here, so that the batch behind the last step is finished too
                     return
-                if moment is not None and not complete:
-                    yield from self._closed(moment)
+                if moment is not None:
+                    self._look_at_first_rows()
+                    if not complete:
+                        yield from self._closed(moment)
                 yield None
             yield from self._closed(FOREVER if complete else query.seen_at_start)
+            self._first_rows.decide()
         finally:
             query.stop()
 
+    def _look_at_first_rows(self) -> None:
+        """Refuse rows that mostly cannot be read; without the number of one, since Spark does not count rows."""
+        while self._taken:
+            counters = self._taken.popleft()
+            rows = counters.accepted + counters.late + counters.refused.total()
+            self._first_rows.add(rows, counters.refused)
+
     def _prepare(self, resume: Resume) -> None:
+        self._first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
+        self._taken: deque[Counters] = deque()
         spark = self._events.sparkSession
         counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
         self._counting = self._work.settle(counting, spark.sparkContext.defaultParallelism)
@@ -81,6 +103,7 @@ class SparkFeed(EventFeed):
     def _take_batch(self, events: DataFrame, batch: int) -> int:
         summary = self._open_steps.write(events, batch, self._counting)
         self.counters.add(summary.counters)
+        self._taken.append(summary.counters)
         self._latest = max(self._latest, summary.latest)
         return self._latest
 
@@ -89,6 +112,7 @@ class SparkFeed(EventFeed):
         self.take(Batch(Events.none(), None, seen_until))
         closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
+            self._first_rows.decide()
             self._open_steps.add_counts(steps, self._counting)
             yield from steps
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from eventide.live.sources.line_formats import json_object
-from eventide.live.sources.nats_address import NatsConnection, parse_address
+from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
 from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
 from eventide.live.texts import texts
 
@@ -49,8 +49,10 @@ def read_nats(spark: SparkSession, address: str, columns: list[str], *, max_mess
 class SequenceReader:
     """What Spark asks of a stream of messages with sequence numbers; an offset names the last message before it."""
 
-    def __init__(self, address: str, columns: list[str], max_messages: int, partitions: int) -> None:
-        self._address, self._columns = address, columns
+    def __init__(
+        self, address: str, columns: list[str], max_messages: int, partitions: int, *, patience: float = PATIENCE
+    ) -> None:
+        self._address, self._columns, self._patience = parse_address(address), columns, patience
         self._max_messages, self._partitions = max_messages, partitions
         self._target: int | None = None
 
@@ -88,7 +90,7 @@ class SequenceReader:
     def read(self, partition: Any) -> Iterator[Any]:
         """The messages after one and up to another, as Arrow batches."""
         after, last = partition.value
-        with closing(NatsConnection(parse_address(self._address))) as connection:
+        with closing(NatsConnection(self._address, self._patience)) as connection:
             consumer = connection.wait(Consumer.behind(connection, after))
             while after < last:
                 messages = connection.wait(consumer.fetch(min(AT_A_TIME, last - after), FETCH_SECONDS))
@@ -104,7 +106,7 @@ class SequenceReader:
         """Nothing is held."""
 
     def _look(self) -> Look:
-        with closing(NatsConnection(parse_address(self._address))) as connection:
+        with closing(NatsConnection(self._address, self._patience)) as connection:
             found: Look = connection.ask(look(connection))
             return found
 

@@ -125,6 +125,6 @@ def _summary(part: Path) -> Summary:
         for row in pa_parquet.read_table(file, columns=["tally"])[0].to_pylist():
             one = json.loads(row)
             latest = max(latest, one["latest"])
-            counters.add(Counters(one["accepted"], one["late"], Counter(one["refused"])))
+            counters.add(Counters(one["accepted"], one["late"], one["again"], Counter(one["refused"])))
     shutil.rmtree(part, ignore_errors=True)  # there is none if the batch had no partition
     return Summary(latest, counters)

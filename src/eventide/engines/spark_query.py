@@ -2,15 +2,14 @@
 
 Spark hands batches over; a batch is finished, and Spark commits it, only after everything that fell due by it has been
 published. When there is nothing to hand over, the driver's clock goes on: Spark tells when it last looked and found
-nothing. Neither depends on the times that events claim for themselves. Imports `errors` and the faults of `live`;
-pyspark when a query starts.
+nothing. Neither depends on the times that events claim for themselves, and neither is believed beyond what the driver's
+clock is certain of. Imports `errors`, and the clock and the faults of `live`; pyspark when a query starts.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eventide.errors import StateError
 from eventide.live import faults
+from eventide.live.clock import Clock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,12 +51,13 @@ class TallyingQuery:
         checkpoint: Path,
         trigger: dict[str, Any],
         skew: int,
+        clock: Clock,
     ) -> None:
-        self._tally, self._skew = tally, skew
+        self._tally, self._skew, self._clock = tally, skew, clock
         self._moments: queue.Queue[_Moment] = queue.Queue()
         self._stopped = False
         self._spark = events.sparkSession
-        self.seen_at_start = _now() - skew
+        self.seen_at_start = clock.certain() - skew
         writer = events.writeStream.foreachBatch(self._batch).option("checkpointLocation", str(checkpoint))
         with _set(self._spark, SETTINGS):
             self._query: StreamingQuery = writer.trigger(**trigger).start()
@@ -93,8 +94,7 @@ class TallyingQuery:
         faults.passing("spark-batch-begins")
         latest = self._tally(batch, number)
         faults.passing("spark-batch-tallied")
-        moment = _Moment(min(latest, _now()) - self._skew, threading.Event())  # a source's clock may be wrong
-        self._moments.put(moment)
+        moment = self._told(latest)
         while not moment.published.wait(POLL_SECONDS):
             if self._stopped:
                 raise StateError("publishing ended before this batch was published; it will be handed over again")
@@ -102,8 +102,12 @@ class TallyingQuery:
     def _idle(self, run: str, looked_at: str) -> None:
         """Told by Spark: whatever arrived before it looked has been handed over."""
         if run == self._query.runId:
-            moment = datetime.fromisoformat(looked_at)
-            self._moments.put(_Moment(round(moment.timestamp() * 1e6) - self._skew, threading.Event()))
+            self._told(round(datetime.fromisoformat(looked_at).timestamp() * 1e6))
+
+    def _told(self, seen_until: int) -> _Moment:
+        moment = _Moment(min(seen_until, self._clock.certain()) - self._skew, threading.Event())
+        self._moments.put(moment)
+        return moment
 
 
 def _idle_listener(tell: Callable[[str, str], None]) -> Any:
@@ -133,7 +137,3 @@ def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             spark.conf.set(name, value)
-
-
-def _now() -> int:
-    return time.time_ns() // 1000

@@ -118,7 +118,8 @@ class Tallying:
     def _read(self, table: Any) -> Events:
         reader, name, lines = self._feed.reader, self._counting.arrival, self._counting.lines
         if lines is not None:
-            return reader.read(*lines.rows(_text(table.column(LINE)), reader.wanted))
+            found = lines.rows(_text(table.column(LINE)), reader.wanted)
+            return reader.read(found.rows, found.unreadable)
         if name is None:
             return reader.read(table)
         arrival, readable = parse_times(table.column(name), reader.zone)
@@ -141,8 +142,7 @@ class Tallying:
 
     def _summary(self) -> bytes:
         counters = self._feed.counters
-        summary = {"latest": self._latest, "accepted": counters.accepted, "late": counters.late}
-        return json.dumps(summary | {"refused": counters.refused}).encode()
+        return json.dumps({"latest": self._latest, **vars(counters)}).encode()
 
 
 def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 from eventide.engines.spark_tallies import Counting
@@ -27,6 +28,7 @@ class WorkFolder:
 
     def settle(self, counting: Counting, shards: int) -> Counting:
         """Make the folder, or refuse one that was made for something else; say how many shards it has."""
+        self._made_here = not self.path.exists()
         for folder in (self.path, self.open_steps):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         purpose = {
@@ -46,3 +48,8 @@ class WorkFolder:
                 "have the source read again from its beginning"
             )
         return dataclasses.replace(counting, shards=found["shards"])
+
+    def withdraw(self) -> None:
+        """Remove the folder if it was made for this run, so that another one has the source read from its beginning."""
+        if self._made_here:
+            shutil.rmtree(self.path)

@@ -72,6 +72,9 @@ class Database(abc.ABC):
     def come_back(self) -> None:  # noqa: B027 - a file does not go away
         """Connect again after the connection was lost, or refuse after a while."""
 
+    def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
+        """Refuse if the store's name does not mean any more what was just written to."""
+
     def forget(self, erased: Collection[str]) -> None:  # noqa: B027
         """Called after each commit of a step or of events: what these tables have erased must not be found for long."""
 

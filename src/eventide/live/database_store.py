@@ -29,6 +29,8 @@ class _Writer(NamedTuple):
     lock: WriterPlace
     fence: int
     epoch: Epoch
+    began_epoch: bool  # rather than going on with it
+    kept_before: int  # the last row of events that others had kept
 
 
 class DatabaseStore(Store):
@@ -52,6 +54,7 @@ class DatabaseStore(Store):
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
         approve: Approve = lambda _: None,
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
@@ -60,29 +63,39 @@ class DatabaseStore(Store):
             while True:
                 try:
                     lock = self._database.writer_place(take_over=take_over)
-                    standing = self._begin(lock, setting, new_epoch, after_restore, approve)
+                    standing = self._begin(lock, setting, new_epoch, after_restore, not_before, approve)
                     break
                 except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
                     self._database.come_back()
         faults.passing("after-epoch")
         return standing
 
+    def withdraw(self) -> None:
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+        writer = self._writing()
+        self._settled(lambda head: self._write_withdrawal(head, writer))
+        self._database.forget(["kept"])
+        self._writer = None
+        writer.lock.release()
+
     def check_place(self) -> None:
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
+        self._database.check_in_place()
         self._own_head()
 
-    def after_restore(self, next_step: int) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
-        w is the longest window of the epochs that these steps may belong to.
+        w is the longest window of the epochs that these steps may belong to. No step before `not_before` may be
+        measured.
         """
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
-        epoch = Epoch(len(epochs), first, measured, setting, restored=True)
+        epoch = Epoch(len(epochs), first, max(measured, not_before), setting, restored=True)
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
-        self._writer = writer._replace(epoch=epoch)
+        self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
         faults.passing("after-epoch")
         return self._standing(epoch)
 
@@ -197,29 +210,42 @@ class DatabaseStore(Store):
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again."""
+        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+
+        What was done to a store that was removed meanwhile is not durable, and is refused.
+        """
         with self._database.turn:
             while True:
                 try:
                     with self._transaction(point) as head:
                         work(head)
-                    return
+                    break
                 except ConnectionLost:
                     self._database.come_back()
                     if done():
-                        return
+                        break
+            self._database.check_in_place()
 
     def _begin(
-        self, lock: WriterPlace, setting: Setting, new_epoch: bool, after_restore: bool, approve: Approve
+        self,
+        lock: WriterPlace,
+        setting: Setting,
+        new_epoch: bool,
+        after_restore: bool,
+        not_before: int,
+        approve: Approve,
     ) -> Standing:
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
-                if not after_restore:
+                if after_restore:
+                    not_before = 0  # the epoch that follows sees to it
+                else:
                     self._refuse_forgotten(lock)
-                epoch = epoch_for(self, setting, new_epoch=new_epoch)
-                if epoch.number == len(self.epochs()):
+                epoch = epoch_for(self, setting, new_epoch=new_epoch, not_before=not_before)
+                if began := epoch.number == len(self.epochs()):
                     self._written.new_epoch(epoch)
+                kept = self._rows.last_kept()
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
                 standing = self._standing(epoch)
                 approve(standing.next_step)
@@ -227,7 +253,7 @@ class DatabaseStore(Store):
         except BaseException:
             lock.release()
             raise
-        self._writer = _Writer(lock, head.fence + 1, epoch)
+        self._writer = _Writer(lock, head.fence + 1, epoch, began, kept)
         return standing
 
     def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
@@ -235,6 +261,11 @@ class DatabaseStore(Store):
         if row.step != (next_step := max(head.step + 1, epoch.first_step)):
             raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
         self._erased = self._written.step(row, commit)
+
+    def _write_withdrawal(self, head: Head, writer: _Writer) -> None:
+        if head.step >= 0:
+            raise StateError("a store that has released a step cannot be withdrawn from")
+        self._written.withdrawal(writer.epoch.number if writer.began_epoch else None, writer.kept_before)
 
     def _write_kept(self, tallies: list[tuple[int, bytes]], batch: str | None) -> None:
         next_step, steps = self.next_step(), [step for step, _ in tallies]

@@ -2,12 +2,14 @@
 
 One rule decides everything: an event of step k counts if it arrived before end(k) + late, and step k closes when its
 source has seen everything that arrived before then. An event whose time lies too far after its arrival is refused. So
-whether an event counts depends on that event and the public clock alone. What the source offers is either pulled
-(`steps`) or pushed (`begin`, `take`, `closed`). May import `errors`, `streams` and its neighbours.
+whether an event counts depends on that event and the public clock alone; whatever does not count is counted as late,
+come again or refused. What the source offers is either pulled (`steps`) or pushed (`begin`, `take`, `closed`). May
+import `errors`, `streams` and its neighbours.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
+from eventide.live.clock import JUMP, Clock
 from eventide.live.event_reader import (
     AFTER_END,
     BEFORE_START,
@@ -26,11 +29,14 @@ from eventide.live.event_reader import (
     first_fault,
 )
 from eventide.live.feed import ClosedStep, Position, Promise, Resume
+from eventide.live.first_rows import FirstRows
 from eventide.live.sources.base import FOREVER, Batch, EventSource
 from eventide.live.tally import EventTally, Tally, UserTally
 from eventide.live.timeline import MILLISECOND, Timeline, parse_time
 from eventide.live.zones import EARLIEST
 from eventide.streams.durations import milliseconds
+
+log = logging.getLogger("eventide.live")
 
 POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
@@ -41,7 +47,8 @@ class EventFeed:
 
     `late` is how long after its end a step waits for events, `ahead` how far an event's time may lie after its arrival
     (clocks differ). `until` is where to stop; without it a complete source stops after the step of its last event, and
-    a live one never. Without a source, batches are pushed.
+    a live one never. Without a source, batches are pushed. `clock` is there to warn if steps were released that are not
+    over yet.
     """
 
     def __init__(
@@ -49,6 +56,7 @@ class EventFeed:
         source: EventSource | None,
         timeline: Timeline,
         reader: EventReader,
+        clock: Clock | None = None,
         *,
         max_per_step: int = 1,
         late: str | None = None,
@@ -64,6 +72,8 @@ class EventFeed:
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
+        self._replays = source is None or source.replays
+        self._clock = None if source is not None and source.complete else clock
         self._late = milliseconds(late) * MILLISECOND if late else 0
         self._ahead = milliseconds(ahead) * MILLISECOND
         self._stop: int | None = None
@@ -106,10 +116,16 @@ class EventFeed:
         assert self._source is not None, "a feed without a source is pushed to"
         self.begin(resume)
         self._source.open(resume.position, self.reader)
+        first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
-            yield from self.closed()
+            events = batch.events
+            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw)
+            for step in self.closed():
+                first_rows.decide()
+                yield step
             yield None
+        first_rows.decide()
 
     def close(self) -> None:
         """Let go of the source."""
@@ -119,13 +135,16 @@ class EventFeed:
     def begin(self, resume: Resume) -> None:
         """Forget what was open and go on as told."""
         self._key = self.reader.key = resume.key
-        self._next, self._position = resume.next_step, resume.position
+        self._next = self._first = resume.next_step
+        self._position = resume.position
         self._keep = None if self._source is not None and self._source.replays else resume.keep
         self._seen_until = EARLIEST
         self._open: dict[int, Tally] = {}
         self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
         for step, data in resume.kept:
             self._opened(step).join(data)
+        self._is_ahead = False
+        self._warn_if_ahead()
 
     def take(self, batch: Batch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
@@ -149,6 +168,7 @@ class EventFeed:
         while self._next < end and self._seen_until >= self._deadline(self._next):
             step = self._next
             self._next += 1
+            self._warn_if_ahead()
             self._before.pop(step, None)
             counts = self._open.pop(step, self._tally()).counts(step)
             yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
@@ -201,9 +221,26 @@ class EventFeed:
             step = int(steps[rows[0]])
             in_time = rows[arrival[rows] < self._deadline(step)]
             counters.late += len(rows) - len(in_time)
-            if step >= self._next and len(in_time):  # what was released before comes again after a restart
+            if step < self._first and self._replays:
+                counters.again += len(in_time)
+            elif step < self._next:  # which happens only if a clock was wrong
+                counters.late += len(in_time)
+            elif len(in_time):
                 counters.accepted += len(in_time)
                 yield step, None if users is None else users[in_time], bins[in_time]
+
+    def _warn_if_ahead(self) -> None:
+        """Warn, once while it is so, if the clock has not reached the end of the last step that was released."""
+        if self._clock is None or self._next == 0:
+            return
+        is_ahead = self._clock.now() + JUMP < self.timeline.end(self._next - 1)
+        if is_ahead and not self._is_ahead:
+            log.warning(
+                "the store is ahead of this machine's clock: steps are released up to %s, so events until then may not "
+                "count; if the clock is wrong, correct it and start again",
+                self.timeline.iso(self._next),
+            )
+        self._is_ahead = is_ahead
 
     def _deadline(self, step: int) -> int:
         return self.timeline.end(step) + self._late

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from eventide.arrays import Array, Bools, Ints
 from eventide.live import siphash_kernels
 from eventide.live.event_times import parse_times
+from eventide.live.raw_rows import RawRows
 from eventide.live.texts import buffers, named, texts
 from eventide.live.zones import Zone
 from eventide.streams.bins import checked_names
@@ -41,13 +42,14 @@ class Columns(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Events as arrays of one length, and how many rows were refused, by reason."""
+    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from."""
 
     time: Ints
     user: Array | None  # uint64
     bin: Array  # int32
     arrival: Ints
     refused: Counter[str]
+    raw: RawRows | None = None
 
     def __repr__(self) -> str:
         return "<events>"
@@ -61,16 +63,22 @@ class Events(NamedTuple):
 
 @dataclass(repr=False)
 class Counters:
-    """What became of the events of this run: raw numbers, for operators only."""
+    """What became of the events of this run, each of which is counted once: raw numbers, for operators only.
+
+    `late` came after their step's deadline or, if a clock was wrong, after its release. `again` are those that a source
+    hands over once more after a restart, of steps that were released before it.
+    """
 
     accepted: int = 0
     late: int = 0
+    again: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Counters) -> None:
         """Count what another has counted."""
         self.accepted += other.accepted
         self.late += other.late
+        self.again += other.again
         self.refused += other.refused
 
 
@@ -103,10 +111,12 @@ class EventReader:
         times, readable = parse_times(named(rows, self.columns.time), self.zone)
         return times[readable]
 
-    def read(self, rows: Any, unreadable: int = 0, arrival: int | Ints | None = None) -> Events:
+    def read(
+        self, rows: Any, unreadable: int = 0, arrival: int | Ints | None = None, raw: RawRows | None = None
+    ) -> Events:
         """The events of rows that arrived at one moment, or each at its own; without it each when it happens.
 
-        `unreadable` says how many rows got lost on the way here.
+        `unreadable` says how many rows got lost on the way here, `raw` is what all of them were read from.
         """
         time, readable = parse_times(named(rows, self.columns.time), self.zone)
         bins = self._bins(texts(named(rows, self.columns.bin)))
@@ -122,8 +132,8 @@ class EventReader:
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
         if arrival is None:
-            return Events(time, user, bins, time, refused)
-        return Events(time, user, bins, np.broadcast_to(arrival, good.shape)[good], refused)
+            return Events(time, user, bins, time, refused, raw)
+        return Events(time, user, bins, np.broadcast_to(arrival, good.shape)[good], refused, raw)
 
     def _bins(self, names: Any) -> Array:
         found = pc.index_in(names, value_set=self._names)

@@ -34,6 +34,7 @@ class Resume(NamedTuple):
 
     `kept` are the tallies of open steps that a store holds for a source that cannot replay: pairs of step and bytes.
     `keep` is the store's own: such a source hands over the tallies of what it took before it counts as taken.
+    `check_first_rows` asks a feed of events to refuse rows that mostly cannot be read, before it gives out a step.
     """
 
     next_step: int
@@ -41,6 +42,7 @@ class Resume(NamedTuple):
     key: bytes
     kept: list[tuple[int, bytes]]
     keep: Callable[[Iterable[tuple[int, bytes]], str | None], bool] | None = None
+    check_first_rows: bool = False
 
     def __repr__(self) -> str:
         return f"<resume at step {self.next_step}>"

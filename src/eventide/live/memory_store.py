@@ -35,6 +35,7 @@ class MemoryStore(Store):
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
         approve: Approve = lambda _: None,
     ) -> Standing:
         """Begin at step 0 with a fresh key; a second run needs a second store."""
@@ -42,9 +43,9 @@ class MemoryStore(Store):
             raise StoreError("a run without a store cannot be gone on with; give a store")
         approve(0)
         self._setting = setting
-        return Standing(0, 0, 0, None, [], None, None, secrets.token_bytes(16))
+        return Standing(0, not_before, not_before, None, [], None, None, secrets.token_bytes(16))
 
-    def after_restore(self, next_step: int) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
         """There is no backup of what leaves nothing behind."""
         raise StoreError("only a store can be restored from a backup; give one")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eventide.errors import InputError
-from eventide.live.clock import SystemClock
+from eventide.live.clock import Clock, SystemClock
 from eventide.live.count_feed import CountFeed
 from eventide.live.event_feed import EventFeed
 from eventide.live.event_reader import Columns, EventReader
@@ -22,7 +22,7 @@ from eventide.streams.count_files import open_counts
 
 
 def open_feed(
-    source: str | Path,
+    source: str | Path | EventSource,
     bins: Sequence[str],
     *,
     step: str | None = None,
@@ -36,34 +36,40 @@ def open_feed(
     max_per_step: int = 1,
     late: str | None = None,
     follow: bool = False,
+    clock: Clock | None = None,
 ) -> Feed:
-    """A feed of the file `source`, or of standard input ("-").
+    """A feed of the file `source`, of standard input ("-"), of an address, or of a source of events.
 
     step: how long a step is; without it the file holds counts, and nothing else applies. start, until: when the first
     step begins and the last one ends; from the data of a complete file where left out, a live source begins today and
     has no end. zone: where days begin and plain times are read. time, user, bin: the columns of an event; without a
     user column each event is its own user. other: the bin for events of bins that are not in the list. max_per_step:
     how many events of one user count in a step. late: how long after its end a step waits. follow: go on as the file
-    grows.
+    grows. clock: what time it is; the machine's where left out.
     """
     if step is None:
+        if isinstance(source, EventSource):
+            raise InputError("a source of events needs the length of a step; give one, such as 10min")
         return CountFeed(open_counts(source, bins))
     reader = EventReader(bins, Columns(time, user, bin), other=other, zone=zone)
     if reader.bins != tuple(bins):
         raise InputError(f"the bin {other!r} for other events is not in the list; add it there")
-    events = open_source(source, follow=follow)
+    clock = clock or SystemClock()
+    events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
     try:
-        timeline = _timeline(events, reader, start, step, zone)
-        return EventFeed(events, timeline, reader, max_per_step=max_per_step, late=late, until=until)
+        timeline = _timeline(events, reader, start, step, zone, clock)
+        return EventFeed(events, timeline, reader, clock, max_per_step=max_per_step, late=late, until=until)
     except BaseException:
         events.close()
         raise
 
 
-def _timeline(source: EventSource, reader: EventReader, start: str | None, step: str, zone: str) -> Timeline:
+def _timeline(
+    source: EventSource, reader: EventReader, start: str | None, step: str, zone: str, clock: Clock
+) -> Timeline:
     if start is not None:
         return Timeline(start, step, zone)
     if isinstance(source, CompleteFile):
         return Timeline.around(source.first_time(reader), step, zone)
-    today = Timeline.around(SystemClock().now(), "1d", zone)  # the clock is public
+    today = Timeline.around(clock.now(), "1d", zone)  # the clock is public
     return Timeline(today.iso(0), step, zone)

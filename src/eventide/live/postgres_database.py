@@ -21,6 +21,7 @@ from eventide.live.postgres_statistics import RAW
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+_WAY_BACK = "nothing is published any more: restore a backup and go on with --after-restore"
 
 
 class PostgresDatabase(Database):
@@ -28,7 +29,7 @@ class PostgresDatabase(Database):
 
     def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
         super().__init__()
-        self._psycopg = _psycopg()
+        self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only = read_only
@@ -40,6 +41,7 @@ class PostgresDatabase(Database):
             with self._opening():
                 self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
                 self._prepare()
+                self._head = self._connection.execute("SELECT tableoid FROM head").fetchone()
         except BaseException:
             self._connection.close()
             raise
@@ -72,7 +74,8 @@ class PostgresDatabase(Database):
             self._in_transaction = True
             try:
                 with self._connection.transaction():
-                    self._connection.execute("SELECT 1 FROM head FOR UPDATE")
+                    if self._connection.execute("SELECT tableoid FROM head FOR UPDATE").fetchone() != self._head:
+                        raise StoreError(f"{self.place} was replaced while it was in use; {_WAY_BACK}")
                     yield
             finally:
                 self._in_transaction = False
@@ -186,6 +189,8 @@ def _sentence(problem: Any) -> str:
             return "has no room left on its disk; make room and start again, nothing is lost"
         case "55P03":
             return "is held by another process in the middle of a commit; end that process, then start again"
+        case "42P01" | "3F000":
+            return f"was removed from its database while it was in use; {_WAY_BACK}"
     return f"refused ({type(problem).__name__}); look at the server's log, then start again"
 
 
@@ -193,7 +198,8 @@ def _placed(query: str) -> str:
     return query.replace("?", "%s")
 
 
-def _psycopg() -> Any:
+def load_psycopg() -> Any:
+    """The package psycopg, or a refusal that says how to get it."""
     try:
         import psycopg
     except ImportError:

@@ -8,9 +8,8 @@ again. What is emitted is read from the store. Imports `privacy`, `streams`, `me
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -20,7 +19,8 @@ from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.answering import NOTHING, Answering
 from eventide.live.delivery import Delivery
-from eventide.live.feed import Feed, Position, Resume
+from eventide.live.feed import ClosedStep, Feed, Position, Resume
+from eventide.live.first_rows import MostRowsRefused
 from eventide.live.fitness import check_fit
 from eventide.live.memory_store import MemoryStore
 from eventide.live.open_feed import open_feed
@@ -31,6 +31,7 @@ from eventide.live.rebuilding import rebuilt
 from eventide.live.repeating import repeated
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sources.base import EventSource
 from eventide.live.store import Commit, Standing, Store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
@@ -55,12 +56,15 @@ class _Drawn(NamedTuple):
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    source: a feed, or a path (or "-") with the options of `open_feed`. mechanism: a new one; where the store has steps
-    already, its state is rebuilt. store: a store, its path, or None for a run that leaves nothing behind. sinks: sinks,
-    or paths and addresses. questions: window queries to be answered besides; their epsilon comes on top of the
-    mechanism's. people: whose events these are; everything published about them shares a store. new_epoch: accept that
-    the setting has changed. take_over: become the writer though another seems to be at work. after_restore: the store
-    is a backup; go on behind whatever the sinks hold.
+    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
+    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
+    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
+    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
+    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
+    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. not_before: the first step
+    that may be measured, where other stores of the same people were charged before it. allow_refused: publish
+    although more than half of the first rows are refused; without it they are an error before the first release of
+    a store, and the store is as it was.
 
     >>> import eventide as ev
     >>> from eventide.live.memory_feed import MemoryFeed
@@ -74,7 +78,7 @@ class Publisher:
 
     def __init__(
         self,
-        source: Feed | str | Path,
+        source: Feed | EventSource | str | Path,
         mechanism: Mechanism,
         store: Store | str | Path | None = None,
         sinks: Iterable[Sink | str | Path] = (),
@@ -84,9 +88,12 @@ class Publisher:
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
+        allow_refused: bool = False,
         **feed_options: Any,
     ) -> None:
         self.feed = _feed(source, mechanism, feed_options)
+        self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._sinks: list[Sink] = []
         self._deliveries: list[Delivery] = []
@@ -103,10 +110,11 @@ class Publisher:
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
+                not_before=not_before,
                 approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing))
+                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before)
             self._stand(mechanism, questions, standing)
             self.store.promise(str(self.guarantee))
         except BaseException:
@@ -116,9 +124,10 @@ class Publisher:
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable.
+        `position` says where the source is to be read again from once this step is durable. Counts that come with
+        names are matched with the bins.
         """
-        self._publish(step, counts, position)
+        self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
@@ -127,9 +136,8 @@ class Publisher:
         `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
         """
         before = self.published
-        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep)
         if until is None or self.next_step < until:
-            for closed in self.feed.steps(resume):
+            for closed in self._closed_steps():
                 if closed is None:
                     self.deliver()
                 else:
@@ -196,6 +204,17 @@ class Publisher:
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
         return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+
+    def _closed_steps(self) -> Iterator[ClosedStep | None]:
+        """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
+        check = not (self.next_step or self._allow_refused)
+        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+        try:
+            yield from self.feed.steps(resume)
+        except MostRowsRefused:
+            self.store.withdraw()
+            self._close_sinks()
+            raise
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
         if step > self.next_step:
@@ -301,9 +320,16 @@ class Publisher:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
             step = drawn.commit.step
-            end = self.feed.start_of(step + 1)
-            lag = None if end is None else time.time() - datetime.fromisoformat(end).timestamp()
-            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": lag and round(lag, 3)}})
+            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": self._lag(step)}})
+
+    def _lag(self, step: int) -> float | None:
+        """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""
+        begin, end = self.feed.start_of(step), self.feed.start_of(step + 1)
+        if begin is None or end is None:
+            return None
+        length = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+        passed = max(datetime.now(UTC) - datetime.fromisoformat(end), timedelta(0))
+        return (passed // length * length).total_seconds()
 
     def _snapshot(self, tape_is_enough: bool) -> bytes | None:
         self._since_snapshot += 1
@@ -322,8 +348,8 @@ class Publisher:
         return release
 
 
-def _feed(source: Feed | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    if isinstance(source, str | Path):
+def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    if isinstance(source, str | Path | EventSource):
         return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")

@@ -38,18 +38,22 @@ def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
         )
 
 
-def epoch_for(store: Store, setting: Setting, *, new_epoch: bool) -> Epoch:
-    """The epoch to go on with: the last one, or one to be begun where the store is empty or a new one is wanted."""
+def epoch_for(store: Store, setting: Setting, *, new_epoch: bool, not_before: int = 0) -> Epoch:
+    """The epoch to go on with: the last one, or one to be begun where the store is empty or a new one is wanted.
+
+    It measures no step before `not_before`; the last one goes on only if it would not either.
+    """
     epochs = store.epochs()
     if not epochs:
-        return Epoch(0, 0, 0, setting)
-    refuse_other_steps(epochs[-1].setting, setting)
-    if setting_text(epochs[-1].setting) == setting_text(setting):
-        return epochs[-1]
-    next_step = store.next_step()
-    first = first_measured(epochs, store.entries(), next_step, setting.window)
+        return Epoch(0, 0, not_before, setting)
+    last, next_step = epochs[-1], store.next_step()
+    refuse_other_steps(last.setting, setting)
+    if setting_text(last.setting) == setting_text(setting) and not_before <= max(next_step, last.measured_from):
+        return last
+    first = max(first_measured(epochs, store.entries(), next_step, setting.window), not_before)
     if not new_epoch:
-        refuse_other_setting(epochs[-1].setting, setting, first)
+        refuse_other_setting(last.setting, setting, first)
+        refuse_full_windows(first)
     return Epoch(len(epochs), next_step, first, setting)
 
 
@@ -70,6 +74,15 @@ def refuse_other_setting(stored: Setting, wanted: Setting, measured_from: int) -
             f"with --new-epoch: then every step before step {measured_from} repeats the last release, and from there "
             "on no window holds a charge of before"
         )
+
+
+def refuse_full_windows(measured_from: int) -> None:
+    """Refuse to go on as before where other stores of the same people have charged what is left, and say what would."""
+    raise InputError(
+        f"other stores of the same people have charged so much that nothing may be measured before step "
+        f"{measured_from}: go on with --new-epoch, then every step before it repeats the last release; or give back "
+        "the larger epsilon that these people had"
+    )
 
 
 def differences(stored: Setting, wanted: Setting, names: Iterable[str]) -> list[str]:

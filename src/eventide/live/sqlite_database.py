@@ -2,7 +2,8 @@
 
 What was erased (kept events, an old snapshot, an old position of the source) is overwritten in the file, and the log
 that may still show it is cut when a writer opens the file, by the first commit, of a step or of events, that comes a
-second after the last cut, and at the end. May import its neighbours.
+second after the last cut, and at the end. What is committed to a file that was removed meanwhile is refused. May import
+`errors` and its neighbours.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from eventide.errors import StoreError
 from eventide.live.database import Database, WriterPlace
 from eventide.live.sqlite_file import PATIENCE, connect, refusals, version_of
 from eventide.live.writer_lock import WriterLock
@@ -26,12 +28,20 @@ class SqliteDatabase(Database):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         super().__init__()
         self.place = str(path)
-        self._path = path
+        self._path, self._log = path, path.with_name(path.name + "-wal")
+        with refusals(path):
+            file = _identity(path)
         self._connection = connect(path, read_only=read_only)
         self.version = version_of(self._connection)
         self._erased, self._log_cut_at = True, -CUT_LOG_EVERY  # a log that was left behind may show something
-        if not read_only:
-            self.forget(())
+        try:
+            if not read_only:
+                self.forget(())
+            self._files = file, _identity(self._log)
+            self.check_in_place()
+        except BaseException:
+            self._connection.close()
+            raise
 
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
@@ -68,6 +78,16 @@ class SqliteDatabase(Database):
         found = [text for (text,) in self.all("PRAGMA integrity_check") if text != "ok"]
         return found[0] if found else None
 
+    def check_in_place(self) -> None:
+        """Refuse if the file or its log was removed, moved or replaced: what is in the open ones is lost with them."""
+        with refusals(self._path):
+            found = _identity(self._path), _identity(self._log)
+        if found != self._files:
+            raise StoreError(
+                f"{self._path} or its log was removed, moved or replaced while it was in use, and nothing is published "
+                "any more; put both back, or restore a backup and go on with --after-restore"
+            )
+
     def forget(self, erased: Collection[str]) -> None:
         """Empty the log of what was erased, unless a reader is in it; then the next commit does."""
         self._erased = self._erased or bool(erased)
@@ -82,3 +102,12 @@ class SqliteDatabase(Database):
         """Let go of the file."""
         with self.turn:
             self._connection.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a name means, None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

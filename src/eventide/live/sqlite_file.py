@@ -115,7 +115,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         connection = _connect(path, _reading_mode(path) if read_only else "rw")
         try:
             _check_kind(connection, path)
-            _refuse_cut(path)
+            _refuse_cut(connection, path)
             connection.execute("PRAGMA cell_size_check = ON")
             if not read_only:
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -129,14 +129,16 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         return connection
 
 
-def _refuse_cut(path: Path) -> None:
-    """Refuse a file that is not as long as its header says; SQLite does not mind some lost bytes."""
+def _refuse_cut(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is not as long as its header says; SQLite does not mind some lost bytes.
+
+    The file is not opened for that: closing it would give up the locks of this process's other connections, and then
+    another process would take the log for its own and delete it.
+    """
     if _has_log(path):
         return  # then it may be longer or shorter for now
-    with path.open("rb") as file:
-        header, size = file.read(100), os.fstat(file.fileno()).st_size
-    pages, page = int.from_bytes(header[28:32], "big"), int.from_bytes(header[16:18], "big")
-    if size != pages * (65_536 if page == 1 else page) and not _has_log(path):
+    length = _number(connection, "page_count") * _number(connection, "page_size")
+    if path.stat().st_size != length and not _has_log(path):
         raise StoreError(f"{path} is damaged: its length is not what it was; restore a backup, then --after-restore")
 
 

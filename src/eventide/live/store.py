@@ -112,10 +112,12 @@ class Store(abc.ABC):
 
     `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
     `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
+    `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
     """
 
     durable = True
     for_tests = False
+    name = ""
 
     @abc.abstractmethod
     def begin(
@@ -125,19 +127,27 @@ class Store(abc.ABC):
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
+        not_before: int = 0,
         approve: Approve = lambda _: None,
     ) -> Standing:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted.
 
-        A store that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
+        No step before `not_before` may be measured: where the last epoch would, a new one is needed as well. A store
+        that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
         """
 
+    def withdraw(self) -> None:  # noqa: B027 - what is not durable needs no undoing
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+
     def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
-        """Refuse if another writer has taken this one's place."""
+        """Refuse if another writer has taken this one's place, or the store is gone."""
 
     @abc.abstractmethod
-    def after_restore(self, next_step: int) -> Standing:
-        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again."""
+    def after_restore(self, next_step: int, not_before: int = 0) -> Standing:
+        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
+
+        No step before `not_before` may be measured.
+        """
 
     @abc.abstractmethod
     def commit(self, commit: Commit) -> None:

@@ -66,6 +66,12 @@ class WrittenRows:
         for table in ("snapshot", "plan", "kept"):
             self._change(f"DELETE FROM {table}")
 
+    def withdrawal(self, epoch: int | None, kept_before: int) -> None:
+        """Erase the events that were kept after a row, and an epoch of which nothing was released."""
+        self._change("DELETE FROM kept WHERE id > ?", kept_before)
+        if epoch is not None:
+            self._change("DELETE FROM epoch WHERE number = ?", epoch)
+
     def epoch(self, epoch: Epoch) -> None:
         """Write an epoch, or its sentence anew."""
         numbers = (epoch.number, epoch.first_step, epoch.measured_from, int(epoch.restored))

@@ -25,6 +25,7 @@ from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
+from eventide.mechanisms.named_counts import in_order
 from eventide.mechanisms.release import Release
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
@@ -36,7 +37,7 @@ from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 
 LARGEST_SENSITIVITY = 10**6
-_DOOR = ("release", "checked", "_step", "_report")  # the way of true counts to a release: no mechanism replaces it
+_DOOR = ("release", "in_order", "checked", "_step", "_report")  # how true counts become a release: never replaced
 
 
 class Common(TypedDict, total=False):
@@ -129,19 +130,30 @@ class Mechanism(Stateful, abc.ABC):
 
     @final
     def release(self, counts: Any) -> Release:
-        """Publish the next step, whose counts are `d` whole numbers that are not negative."""
+        """Publish the next step.
+
+        Parameters
+        ----------
+        counts
+            `d` whole numbers that are not negative, in the order of the bins; or a dict or a row of a data frame,
+            whose names are matched with the bins. With replicas also `(R, d)`.
+        """
         full = self._step(self.checked(counts))
         return full if self.replicas > 1 else full.first()
 
     def checked(self, counts: Any) -> Ints:
         """The counts as a copy of shape `(1 or R, d)`, or a refusal that shows none of them."""
-        array = whole_counts(counts)
+        array = whole_counts(self.in_order(counts))
         shared = array.ndim == 1
         if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
             raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
         if array.shape[-1] != self.size:
             raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
         return array.reshape(-1, self.size)
+
+    def in_order(self, counts: Any) -> Any:
+        """Counts with the bins in this mechanism's order: by their names where they have any, else as they are."""
+        return in_order(counts, self._names, self.size)
 
     @property
     def epsilon(self) -> float:

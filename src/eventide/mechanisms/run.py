@@ -16,6 +16,8 @@ from eventide.arrays import Array, Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
 
+NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
+
 
 @dataclass(frozen=True, repr=False)
 class Run:
@@ -73,19 +75,34 @@ class Run:
 
 
 def run(mechanism: Mechanism, matrix: Any) -> Run:
-    """Release every row of `matrix`, `(T, d)` for all replicas alike or `(R, T, d)` for each its own.
+    """Release every row of a matrix of counts.
 
     The mechanism goes on from the step it is at, so a long stream can be run piece by piece. All counts are checked
     before the first release: if any is bad, nothing is charged.
 
+    Parameters
+    ----------
+    mechanism
+        What releases the steps.
+    matrix
+        Counts `(T, d)` for all replicas alike, or `(R, T, d)` for each its own. A data frame (pandas, polars, Arrow),
+        a dict of columns, or a list of them (one for each replica): columns are matched with the bins by name, and
+        names that are missing or unknown are an error. Where the mechanism was given a number of bins and no names,
+        the columns of a frame are taken in their order.
+
     >>> import eventide as ev
     >>> ev.run(ev.Uniform(epsilon=1, window=3, bins=1, noise=ev.noise.Zero()), [[4], [5]]).values.tolist()
     [[4.0], [5.0]]
+    >>> mechanism = ev.Uniform(epsilon=1, window=3, bins=["north", "south"], noise=ev.noise.Zero())
+    >>> ev.run(mechanism, {"south": [7, 8], "north": [4, 5]}).values.tolist()
+    [[4.0, 7.0], [5.0, 8.0]]
     """
-    counts = whole_counts(matrix)
+    if getattr(matrix, "ndim", 2) == 1:
+        raise InputError(NO_MATRIX)
+    counts = whole_counts(mechanism.in_order(matrix))
     each_its_own = counts.ndim == 3 and mechanism.replicas > 1
     if not (each_its_own or counts.ndim == 2):
-        raise InputError("a run takes a matrix of steps and bins (or of replicas, steps and bins)")
+        raise InputError(NO_MATRIX)
     if counts.shape[-1] != mechanism.size or (each_its_own and len(counts) != mechanism.replicas):
         raise InputError(f"a matrix of shape {counts.shape} does not fit {mechanism!r}")
     begin, steps = mechanism.step, counts.shape[-2]

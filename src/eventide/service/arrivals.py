@@ -30,14 +30,14 @@ class Arrivals:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._open: dict[Arrival, None] = {}  # in the order of their moments, since the clock never goes back
+        self._open: set[Arrival] = set()
 
     @contextmanager
     def stamp(self) -> Iterator[Arrival]:
         """Stamp a request that has just arrived; at the end of the block it is worked off, whatever became of it."""
         with self._lock:
             arrival = Arrival(self._clock.now())
-            self._open[arrival] = None
+            self._open.add(arrival)
         try:
             yield arrival
         finally:
@@ -46,10 +46,9 @@ class Arrivals:
     def work_off(self, arrival: Arrival) -> None:
         """Say that the events of a request were counted or refused; saying it again does no harm."""
         with self._lock:
-            self._open.pop(arrival, None)
+            self._open.discard(arrival)
 
     def worked_off_until(self) -> int:
         """The moment before which nothing arrived that is still being worked on, nor will have arrived later."""
         with self._lock:
-            oldest = next(iter(self._open), None)
-            return self._clock.now() if oldest is None else oldest.moment
+            return min([self._clock.certain(), *(arrival.moment for arrival in self._open)])

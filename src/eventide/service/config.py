@@ -1,7 +1,7 @@
 """What a service is told: where to listen, whom to answer, and its streams.
 
 These are records, which check nothing: `config_reader` does. Defaults are the careful ones: it listens on this machine
-only, and nobody reads without a token. Imports `mechanisms`, `windows` and `live`.
+only, and nobody reads without a token. Imports `privacy`, `mechanisms`, `windows` and `live`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from eventide.live.event_reader import Columns, EventReader
 from eventide.live.questions import Questions
+from eventide.live.timeline import Timeline
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
+from eventide.privacy.amounts import nano
 from eventide.windows.workload import Query
 
 PORT = 8710
@@ -76,6 +79,20 @@ class Stream:
     queries: tuple[Query, ...] = ()
     queries_epsilon: Fraction = Fraction(0)
     queries_of: str = "bins"
+
+    @property
+    def budget(self) -> int:
+        """Its epsilon as its store counts it, in nano-epsilon."""
+        return nano(self.epsilon - self.queries_epsilon) + (nano(self.queries_epsilon) if self.queries else 0)
+
+    def timeline(self) -> Timeline:
+        """The times of the stream's steps."""
+        return Timeline(self.start, self.step, self.zone)
+
+    def reader(self) -> EventReader:
+        """What reads the stream's events, new."""
+        columns = Columns(self.time, self.user, self.bin)
+        return EventReader(self.bins, columns, other=self.other, zone=self.zone)
 
     def build(self) -> Mechanism:
         """The stream's mechanism, new."""

@@ -25,7 +25,7 @@ from eventide.service import config_fields as kinds
 from eventide.service.config import Access, Config, Limits, Server, Stream
 from eventide.service.config_tables import DEFAULTS, TABLES
 from eventide.streams.bins import checked_names, parse_bins
-from eventide.streams.durations import milliseconds
+from eventide.streams.durations import steps_of_window
 from eventide.toml_lines import TOP, Document, Entry
 from eventide.windows.query_files import read_queries
 
@@ -36,7 +36,7 @@ SHARED = ("step", "start", "zone", "window")  # what streams of one population h
 
 def read_config(path: str | Path) -> Config:
     """The configuration in a file, or an error that names all its mistakes."""
-    config, mistakes = _read(Path(path))
+    config, mistakes = examine(path)
     if config is None:
         raise InputError("\n".join(mistakes))
     return config
@@ -44,10 +44,12 @@ def read_config(path: str | Path) -> Config:
 
 def mistakes_in(path: str | Path) -> list[str]:
     """Every mistake in a file, in the order of its lines, each with a way out."""
-    return _read(Path(path))[1]
+    return examine(path)[1]
 
 
-def _read(path: Path) -> tuple[Config | None, list[str]]:
+def examine(path: str | Path) -> tuple[Config | None, list[str]]:
+    """The configuration in a file, None where it has mistakes; and these, in the order of lines."""
+    path = Path(path)
     try:
         document = Document(path.read_text(encoding="utf-8"), path.name)
     except (OSError, UnicodeDecodeError):
@@ -267,5 +269,5 @@ def _population(member: tuple[Entry, dict[str, Any]]) -> str:
 def _steps(window: Any, step: str) -> int:
     """A window in steps, from a number of them or from a duration, rounded up."""
     if isinstance(window, str):
-        return -(-milliseconds(window) // milliseconds(step))
+        return steps_of_window(window, step)
     return kinds.whole(1, 10**9)(window)

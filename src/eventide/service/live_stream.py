@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from eventide.errors import EventideError
-from eventide.live.clock import Clock, SystemClock
-from eventide.live.event_reader import Columns, EventReader
+from eventide.live.clock import Clock
 from eventide.live.open_store import open_store
 from eventide.live.publisher import Publisher
 from eventide.live.store import Epoch, Setting
-from eventide.live.timeline import Timeline
 from eventide.service.board import Board
 from eventide.service.config import Stream
 from eventide.service.pushed_feed import PushedFeed
@@ -46,23 +44,23 @@ class LiveStream:
     def __init__(
         self,
         settings: Stream,
-        clock: Clock | None = None,
+        clock: Clock,
         *,
         most_waiting: int = 64,
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
+        not_before: int = 0,
     ) -> None:
         self.settings = settings
         self.board = Board()
         self.closing = False
         self.followed = True  # until those who follow are sent away
         self.failed = False
-        columns = Columns(settings.time, settings.user, settings.bin)
-        self.reader = EventReader(settings.bins, columns, other=settings.other, zone=settings.zone)
+        self.reader = settings.reader()
         self.feed = PushedFeed(
-            Timeline(settings.start, settings.step, settings.zone),
+            settings.timeline(),
             self.reader,
-            clock or SystemClock(),
+            clock,
             self.board,
             max_per_step=settings.max_per_step,
             late=settings.late,
@@ -71,7 +69,9 @@ class LiveStream:
         store = open_store(settings.store, for_tests=for_tests)
         told = circumstances._asdict()
         people, questions = settings.population, settings.questions()
-        self.publisher = Publisher(self.feed, settings.build(), store, people=people, questions=questions, **told)
+        self.publisher = Publisher(
+            self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
+        )
         self.board.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
         self._find_epoch()
@@ -79,6 +79,11 @@ class LiveStream:
         self._count(self._spending, self._epoch.first_step, self.board.last)
         self._spending_lock = threading.Lock()
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
+
+    @property
+    def measured_from(self) -> int:
+        """The first step of its epoch that is measured; before it every step repeats the last release."""
+        return self._epoch.measured_from
 
     def start(self) -> None:
         """Publish from now on."""
@@ -110,8 +115,7 @@ class LiveStream:
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins than now left out."""
         first = max(first, self._first_step)
-        end = first + most - 1 if last is None else min(last, first + most - 1)
-        return list(self._stored.releases(first, end))
+        return list(self._stored.releases(first, min(self.last_until(last), first + most - 1)))
 
     def last_until(self, last: int | None) -> int:
         """The last step that is released, and no later than `last`."""

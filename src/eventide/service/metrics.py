@@ -35,7 +35,8 @@ class _Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """All figures."""
         yield self._gauge("up", "1 while the stream publishes", lambda stream: float(not stream.failed))
-        yield self._gauge("lag_seconds", "how long the next release is overdue", lambda stream: stream.feed.overdue())
+        overdue = "how long the next release is overdue, in whole steps"
+        yield self._gauge("lag_seconds", overdue, lambda stream: stream.feed.lag())
         yield self._gauge("window_spent_ratio", "part of the current window's budget that is spent", _spent)
         releases = CounterMetricFamily("eventide_releases", "releases in the store", labels=["stream"])
         for stream in self.streams:

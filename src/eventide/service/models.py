@@ -35,7 +35,7 @@ class QuestionsAnswer(BaseModel):
 
 
 class StreamAnswer(BaseModel):
-    """A stream: its public settings and how far it is."""
+    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps."""
 
     name: str
     population: str

@@ -68,7 +68,8 @@ class PushedFeed(EventFeed):
         late: str | None = None,
         most_waiting: int = 64,
     ) -> None:
-        super().__init__(None, timeline, reader, max_per_step=max_per_step, late=late)
+        super().__init__(None, timeline, reader, clock, max_per_step=max_per_step, late=late)
+        self._replays = False  # a batch that is sent again is known by its key
         self.clock = clock
         self.board = board
         self.arrivals = Arrivals(clock)
@@ -120,7 +121,14 @@ class PushedFeed(EventFeed):
 
     def overdue(self) -> float:
         """The seconds that the next step should have been out already."""
-        return max(0, self.clock.now() - self._deadline(self.board.last + 1)) / 1e6
+        return self._overdue() / 1e6
+
+    def lag(self) -> float:
+        """The same for readers, in whole steps: finer ones would tell how long the counting takes."""
+        return self._overdue() // self.timeline.length * self.timeline.length / 1e6
+
+    def _overdue(self) -> int:
+        return max(0, self.clock.now() - self._deadline(self.board.last + 1))
 
     def _noticing(self, keep: Keep | None) -> Keep | None:
         """The store's `keep`, so that its answer is known here."""

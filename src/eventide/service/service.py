@@ -1,17 +1,20 @@
 """Everything that runs: the streams of a configuration, their doorkeeper, and the answers to questions about them.
 
 All streams are open or none: one that cannot be opened closes the others. What is promised counts all streams of the
-same people. Imports `privacy`, `live` and its neighbours.
+same people, also those that were there before: a stream measures nothing until no window can hold too much of them.
+Imports `privacy`, `live` and its neighbours.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
-from eventide.live.clock import Clock
+from eventide.live.clock import Clock, SystemClock
+from eventide.live.open_store import open_store
 from eventide.live.questions import Questions
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -20,8 +23,11 @@ from eventide.service.access import Doorkeeper
 from eventide.service.config import Config
 from eventide.service.limits import RequestRate
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
+from eventide.service.population import Population, waiting
 from eventide.service.problems import Problem
 from eventide.service.tokens import Tokens
+
+LOG = logging.getLogger("eventide.live.service")
 
 Truth = Callable[[int], list[tuple[int, list[int]]]]
 """True counts of the steps from one on: of synthetic streams, which are nobody's."""
@@ -41,22 +47,49 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
         self.doorkeeper = Doorkeeper(tokens, rate, config.access.open_reading)
         self.streams: dict[str, LiveStream] = {}
         try:
-            for settings in config.streams:
-                waiting = config.limits.waiting_batches
-                self.streams[settings.name] = LiveStream(
-                    settings, clock, most_waiting=waiting, for_tests=for_tests, circumstances=circumstances
-                )
+            self._open(clock, for_tests, circumstances)
             for stream in self.streams.values():
                 stream.publisher.store.promise(str(self.promised(stream)))
         except BaseException:
             self.stop()
             raise
+
+    def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances) -> None:
+        """Open all streams, none of which measures before the others of its people leave room for it."""
+        config, restored, now = self.config, circumstances.after_restore, clock.now()
+        for settings in config.streams:
+            open_store(settings.store, for_tests=for_tests).close()  # so that each is there, and of this version
+        names = dict.fromkeys(settings.population for settings in config.streams)
+        populations = [Population(name, config, now, after_restore=restored) for name in names]
+        first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
+        for settings in config.streams:
+            self.streams[settings.name] = LiveStream(
+                settings,
+                clock,
+                most_waiting=config.limits.waiting_batches,
+                for_tests=for_tests,
+                circumstances=circumstances,
+                not_before=first_steps[settings.name],
+            )
+        begun = {name: max(one.measured_from, one.board.last + 1) for name, one in self.streams.items()}
+        for people in populations:
+            people.settle(begun)
+            if people.is_unknown:
+                LOG.warning(
+                    "nothing is written down about %s beside its stores: what streams have charged that were taken out "
+                    "of the configuration before is not known",
+                    people.name,
+                )
+        for one in self.streams.values():
+            if one.measured_from > one.board.last + 1:
+                LOG.warning("%s", waiting(one.settings, one.measured_from))
 
     def start(self) -> None:
         """Publish all streams from now on."""
@@ -95,7 +128,7 @@ class Service:
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
-            lag_seconds=stream.feed.overdue(),
+            lag_seconds=stream.feed.lag(),
             health=stream.health,
             synthetic=self.truth is not None,
             questions=_described(stream.publisher.questions),

@@ -29,3 +29,18 @@ def milliseconds(text: str) -> int:
     if length > LONGEST:
         raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
     return length
+
+
+def steps_of_window(window: str, step: str) -> int:
+    """How many steps a window of this duration has: rounded up, so that they cover all of it.
+
+    >>> steps_of_window("90min", "1h")
+    2
+    """
+    duration, length = milliseconds(window), milliseconds(step)
+    if duration < length:
+        raise InputError(
+            f"a window of {window} is shorter than a step of {step}, so it would protect single steps only "
+            "(event-level privacy); choose a longer window or a shorter step, or write 1 if one step is what you want"
+        )
+    return -(-duration // length)

@@ -68,17 +68,28 @@ class AppendingFile(Sink):
                 self._look()
             if step <= self._step:
                 return
+            header = self.header[self._end :]  # which a file gets with its first step
             try:
-                for piece in faults.pieces("half-line", data):
+                for piece in faults.pieces("half-line", header + data):
                     self._write(piece)
             except OSError:
                 self._cut()
                 raise
-            self._begin, self._end, self._step = self._end, self._end + len(data), step
+            self._begin = self._end + len(header)
+            self._end, self._step = self._begin + len(data), step
 
     def flush(self) -> None:
         """Make it durable."""
         os.fsync(self._file.fileno())
+
+    def finish(self) -> None:
+        """Make it durable; a file without any step has its header at least."""
+        if self._end < len(self.header):
+            with self._locked():
+                self._look()
+                self._write(self.header[self._end :])
+                self._begin = self._end = max(self._end, len(self.header))
+        self.flush()
 
     def close(self) -> None:
         """Close the file, which stays."""
@@ -112,12 +123,9 @@ class AppendingFile(Sink):
         self._step = self._step_of(self._last()) if self._end > self._begin else -1
 
     def _cut(self) -> None:
-        """Bring the file back to its whole steps, and give a new one its header."""
+        """Bring the file back to its whole steps."""
         self._file.truncate(self._end)
         self._file.seek(self._end)
-        if self._end < len(self.header):
-            self._write(self.header)
-            self._begin = self._end = len(self.header)
 
     def _last(self) -> bytes:
         return os.pread(self._file.fileno(), self._end - self._begin, self._begin)

@@ -11,13 +11,14 @@ import json
 
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.nats_address import NatsConnection, parse_address
+from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
 
 
 class JetStreamSink(Sink):
-    """Publishes releases on a subject of a stream."""
+    """Publishes releases on a subject of a stream; `patience`: seconds for each answer."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._address = parse_address(url)
         if not self._address.subject or set("*>") & set(self._address.subject):
             raise InputError("releases go to one subject of a stream; write nats://host:port/STREAM?subject=NAME")
@@ -29,7 +30,7 @@ class JetStreamSink(Sink):
         """Connect, and see what the stream has."""
         from nats.js.errors import NotFoundError
 
-        self._connection = NatsConnection(self._address)
+        self._connection = NatsConnection(self._address, self._patience)
         try:
             self._last = self._connection.ask(self._last_message())
         except NotFoundError:

@@ -10,17 +10,17 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.kafka_address import confluent_kafka, parse_address
+from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
 
 PARTITION = 0
-PATIENCE = 10.0  # seconds
 LARGEST = 1_000_000_000  # bytes of a release, as far as the client goes; the brokers have a limit of their own
 
 
 class KafkaSink(Sink):
-    """Produces releases to a topic."""
+    """Produces releases to a topic; `patience`: seconds for each answer."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._kafka = confluent_kafka()
         self._address = parse_address(url)
         self.name = f"kafka {self._address.topic}"
@@ -35,12 +35,12 @@ class KafkaSink(Sink):
         reading = {"group.id": f"{self._address.group} sink", "allow.auto.create.topics": True}
         consumer = self._kafka.Consumer(brokers | reading)
         try:
-            consumer.list_topics(self._address.topic, PATIENCE)  # where brokers make topics on demand, this does
-            first, end = consumer.get_watermark_offsets(place, PATIENCE)
+            consumer.list_topics(self._address.topic, self._patience)  # where brokers make topics on demand, this does
+            first, end = consumer.get_watermark_offsets(place, self._patience)
             if end > first:
                 place.offset = end - 1
                 consumer.assign([place])
-                self._last = consumer.poll(PATIENCE)
+                self._last = consumer.poll(self._patience)
         except self._kafka.KafkaException:
             raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
         finally:
@@ -69,6 +69,6 @@ class KafkaSink(Sink):
         self._producer.produce(
             self._address.topic, release, key=str(step).encode(), partition=PARTITION, on_delivery=confirmed
         )
-        if self._producer.flush(PATIENCE) or failures:
+        if self._producer.flush(self._patience) or failures:
             self._producer.purge()  # so that it is not sent behind our back
             raise OSError(f"Kafka did not confirm it ({failures[0] if failures else 'no answer'})")

@@ -7,7 +7,7 @@ before `seen_until` has been handed over. Only that closes steps, so no event de
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
@@ -29,6 +29,7 @@ class Batch(NamedTuple):
     key: str | None = None
 
 
+@runtime_checkable
 class EventSource(Protocol):
     """A way in for events."""
 

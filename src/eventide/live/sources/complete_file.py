@@ -19,9 +19,9 @@ import pyarrow as pa
 from eventide.errors import InputError
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
+from eventide.live.raw_rows import Rows
 from eventide.live.sources.base import FOREVER, Batch
 from eventide.live.sources.file_marks import mark_of_file
-from eventide.live.sources.line_formats import Rows
 
 THREADS = 2
 _Made = TypeVar("_Made")
@@ -103,7 +103,8 @@ class CompleteFile:
 
     def _events(self, reader: EventReader, begin: int) -> Iterator[tuple[Events, int]]:
         def read(block: Block) -> tuple[Events, int]:
-            return reader.read(*self._blocks.rows(block.content, reader.wanted)), block.end
+            found = self._blocks.rows(block.content, reader.wanted)
+            return reader.read(found.rows, found.unreadable, raw=found.raw), block.end
 
         return self._map(read, begin)
 

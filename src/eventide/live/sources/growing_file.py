@@ -16,9 +16,10 @@ from eventide.errors import InputError
 from eventide.live.clock import Clock, SystemClock
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
+from eventide.live.raw_rows import Rows
 from eventide.live.sources.base import Batch
 from eventide.live.sources.file_marks import mark_of
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, Rows, is_csv
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
 from eventide.live.zones import EARLIEST
 
 BLOCK = 4 << 20  # bytes read at a time
@@ -63,7 +64,7 @@ class GrowingFile:
         events = self._events(lines, refused)
         self._place += len(lines)
         if self._caught_up:
-            self._seen_until = self._marked_at
+            self._seen_until = self._certain
         return Batch(events, {"at": self._place, "head": self._head()}, self._seen_until)
 
     def close(self) -> None:
@@ -73,7 +74,8 @@ class GrowingFile:
     def _mark(self, timeout: float) -> None:
         if self._size() == self._length:
             self._clock.wait(timeout)
-        self._marked_at = self._clock.now()  # before the length, so that what arrived before lies below it
+        # before the length, so that what arrived before lies below it
+        self._certain, self._marked_at = self._clock.certain(), self._clock.now()
         self._length = self._size()
 
     def _size(self) -> int:
@@ -97,8 +99,8 @@ class GrowingFile:
         return content[end:], 1
 
     def _events(self, lines: bytes, refused: int) -> Events:
-        rows, unreadable = self._rows(lines) if lines else Rows([], 0)
-        return self._reader.read(rows, refused + unreadable, arrival=self._marked_at)
+        found = self._rows(lines) if lines else Rows([], 0)
+        return self._reader.read(found.rows, refused + found.unreadable, self._marked_at, found.raw)
 
     def _rows(self, lines: bytes) -> Rows:
         if self._format is None:

@@ -19,7 +19,7 @@ from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
 from eventide.live.sources.base import Batch
 from eventide.live.sources.messages import read_messages
-from eventide.live.sources.nats_address import NatsConnection, parse_address
+from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
 from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
 from eventide.live.zones import EARLIEST
 
@@ -29,13 +29,13 @@ AT_A_TIME = 5_000  # messages
 
 
 class JetStream:
-    """The messages of a stream, all of them or those of one subject."""
+    """The messages of a stream, all of them or those of one subject; `patience`: seconds for each answer."""
 
     complete, replays, records_arrival = False, True, True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
         self._address = parse_address(url)
-        self._connection = NatsConnection(self._address)
+        self._connection = NatsConnection(self._address, patience)
         self._consumer: Consumer | None = None
         self._seen_until = EARLIEST
 

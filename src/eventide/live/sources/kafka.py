@@ -18,7 +18,7 @@ from eventide.live.clock import Clock, SystemClock
 from eventide.live.event_reader import EventReader, Events
 from eventide.live.feed import Position
 from eventide.live.sources.base import Batch
-from eventide.live.sources.kafka_address import confluent_kafka, parse_address
+from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
 from eventide.live.sources.messages import read_messages
 from eventide.live.zones import EARLIEST
 
@@ -27,15 +27,15 @@ log = logging.getLogger("eventide.live")
 AT_A_TIME = 10_000  # messages
 CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
 FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
-PATIENCE = 10.0  # seconds until an answer is no longer waited for
 
 
 class Kafka:
-    """The messages of a topic."""
+    """The messages of a topic; `patience`: seconds for each answer."""
 
     complete, replays = False, True
 
-    def __init__(self, url: str, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, *, patience: float = PATIENCE) -> None:
+        self._patience = patience
         self._kafka = confluent_kafka()
         self._address = parse_address(url)
         self.records_arrival = self._address.arrival == "append"
@@ -92,7 +92,7 @@ class Kafka:
     def _catch_up(self) -> None:
         """Move to the present in each partition whose end, asked for now, is where we are."""
         for partition in self._assigned:
-            moment = self._clock.now() - (CLOCKS_APART if self.records_arrival else 0)
+            moment = self._clock.certain() - (CLOCKS_APART if self.records_arrival else 0)
             try:
                 _, end = self._offset_range(partition)
             except self._kafka.KafkaException as problem:
@@ -125,7 +125,7 @@ class Kafka:
 
     def _all_partitions(self) -> list[int]:
         try:
-            topics = self._consumer.list_topics(self._address.topic, PATIENCE).topics
+            topics = self._consumer.list_topics(self._address.topic, self._patience).topics
         except self._kafka.KafkaException:
             raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
         if not topics[self._address.topic].partitions:
@@ -135,7 +135,7 @@ class Kafka:
     def _offset_range(self, partition: int) -> tuple[int, int]:
         """The first offset that the brokers hold, and the one behind the last."""
         place = self._kafka.TopicPartition(self._address.topic, partition)
-        first, end = self._consumer.get_watermark_offsets(place, PATIENCE)
+        first, end = self._consumer.get_watermark_offsets(place, self._patience)
         return int(first), int(end)
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from eventide.errors import InputError
 
+PATIENCE = 10.0  # seconds until an answer is no longer waited for
 OPTIONS = {"group": "eventide", "arrival": "append"}
 
 

@@ -11,8 +11,9 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.raw_rows import Rows
 from eventide.live.sources.complete_file import Block
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, Rows, is_csv
+from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
 
 BLOCK = 8 << 20  # bytes
 

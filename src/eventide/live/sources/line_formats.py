@@ -1,7 +1,7 @@
 """Lines of text as rows: CSV with a header, or one JSON object a line; a line is a row, so no cell may break over two.
 
 A line that is no row is counted and left out, and never changes what is read from another: lines come from different
-people. Imports numpy, pyarrow, `errors` and the kernel.
+people. Imports numpy, pyarrow, `errors`, `raw_rows` and the kernel.
 """
 
 from __future__ import annotations
@@ -10,25 +10,20 @@ import codecs
 import csv
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from eventide.errors import InputError
+from eventide.live.raw_rows import Rows, raw_lines
 from eventide.live.sources.csv_line_kernels import without_torn_lines
 
 LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
 JSON_ENDINGS = (".jsonl", ".ndjson")
-
-
-class Rows(NamedTuple):
-    """Rows as `EventReader` takes them, and how many lines were none."""
-
-    rows: Any
-    unreadable: int
 
 
 class CsvLines:
@@ -47,12 +42,13 @@ class CsvLines:
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The wanted columns of whole lines, as bytes."""
         self._check(wanted)
+        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         if b'"' in lines:
             kept, torn = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
             lines, refused = kept.tobytes(), refused + torn
         tables, unreadable = self._tables(lines, wanted)
-        return Rows(pa.concat_tables(tables) if tables else [], refused + unreadable)
+        return Rows(pa.concat_tables(tables) if tables else [], refused + unreadable, raw)
 
     def _tables(self, lines: bytes, wanted: Sequence[str]) -> tuple[list[Any], int]:
         """Whole lines as tables, and how many are no rows; where Arrow gives up, the halves by themselves."""
@@ -95,10 +91,11 @@ class JsonLines:
 
     def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
         """The objects of whole lines; one by one, so that none can reach into another."""
+        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         given = [line for line in lines.split(b"\n") if line.strip()]
         objects = [row for line in given if (row := json_object(line)) is not None]
-        return Rows(objects, refused + len(given) - len(objects))
+        return Rows(objects, refused + len(given) - len(objects), raw)
 
 
 def without_long_lines(lines: bytes) -> tuple[bytes, int]:

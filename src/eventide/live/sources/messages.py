@@ -6,11 +6,13 @@ Imports its neighbours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Ints
 from eventide.live.event_reader import EventReader, Events
+from eventide.live.raw_rows import Rows, raw_list
 from eventide.live.sources.line_formats import json_object
 
 
@@ -18,4 +20,11 @@ def read_messages(reader: EventReader, messages: Sequence[bytes], arrival: Ints)
     """The events of messages, each with the moment at which its broker appended it."""
     rows = [json_object(message) for message in messages]
     good = np.array([row is not None for row in rows], dtype=np.bool_)
-    return reader.read([row for row in rows if row is not None], int(np.count_nonzero(~good)), arrival[good])
+    found = _found(rows)
+    return reader.read(found.rows, found.unreadable, arrival[good], raw_list(rows, _found))
+
+
+def _found(rows: Sequence[Any]) -> Rows:
+    """The objects among them, and how many are none."""
+    objects = [row for row in rows if row is not None]
+    return Rows(objects, len(rows) - len(objects))

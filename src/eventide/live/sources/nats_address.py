@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from eventide.errors import InputError
 
-CONNECT_SECONDS = 5
+PATIENCE = 5.0  # seconds until an answer is no longer waited for
 
 
 class NatsAddress(NamedTuple):
@@ -41,28 +41,28 @@ def parse_address(url: str) -> NatsAddress:
 
 
 class NatsConnection:
-    """A connection to the JetStream of a server."""
+    """A connection to the JetStream of a server, which is given `patience` seconds for each answer."""
 
-    def __init__(self, address: NatsAddress) -> None:
+    def __init__(self, address: NatsAddress, patience: float = PATIENCE) -> None:
         try:
             import nats
         except ImportError:
             raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'") from None
-        self.address = address
+        self.address, self.patience = address, patience
         self._runner = asyncio.Runner()
         connecting = nats.connect(
             address.server,
-            connect_timeout=CONNECT_SECONDS,
+            connect_timeout=patience,
             max_reconnect_attempts=-1,
             reconnect_time_wait=0.5,
             error_cb=_quiet,
         )
         try:
-            self.client = self.ask(asyncio.wait_for(connecting, CONNECT_SECONDS))
+            self.client = self.ask(asyncio.wait_for(connecting, patience))
         except BaseException:
             self._runner.close()
             raise
-        self.stream = self.client.jetstream()
+        self.stream = self.client.jetstream(timeout=patience)
 
     def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of something that a beginning depends on; refused where no answer comes."""

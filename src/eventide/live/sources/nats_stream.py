@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 from eventide.errors import InputError
 from eventide.live.sources.nats_address import NatsConnection
 
-PATIENCE = 5.0  # seconds until an answer is no longer waited for
-
 
 class Look(NamedTuple):
     """What a server says about a stream: when it was made, what it holds, and the server's own time."""
@@ -39,7 +37,7 @@ class Message(NamedTuple):
 async def look(connection: NatsConnection) -> Look:
     """Ask the server about the stream."""
     stream = connection.address.stream
-    answer = await connection.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", PATIENCE)
+    answer = await connection.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", connection.patience)
     found = json.loads(answer.data)
     if "error" in found:
         raise InputError(f"NATS has no stream {stream}; make it, or correct the address")

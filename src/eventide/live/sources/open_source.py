@@ -6,10 +6,10 @@ Anything else is refused, with the endings that are known. May import `errors` a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.clock import Clock
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_file import CompleteFile
 from eventide.live.sources.growing_file import GrowingFile
@@ -21,22 +21,24 @@ from eventide.live.sources.parquet_file import ParquetFile
 from eventide.live.sources.standard_input import StandardInput
 
 PARQUET_ENDINGS = (".parquet", ".pq")
-_BROKERS: dict[str, Callable[[str], EventSource]] = {"nats": JetStream, "kafka": Kafka}
 
 
-def open_source(source: str | Path, *, follow: bool = False) -> EventSource:
-    """Open a source of events; with `follow` a file is read on as it grows."""
+def open_source(source: str | Path, clock: Clock | None = None, *, follow: bool = False) -> EventSource:
+    """Open a source of events; with `follow` a file is read on as it grows, and `clock` tells when its lines arrive."""
     if source == "-":
-        return StandardInput()
-    if (scheme := str(source).partition("://")[0]) in _BROKERS:
-        return _BROKERS[scheme](str(source))
+        return StandardInput(clock=clock)
+    scheme = str(source).partition("://")[0]
+    if scheme == "nats":
+        return JetStream(str(source))
+    if scheme == "kafka":
+        return Kafka(str(source), clock)
     path = Path(source)
     if not os.path.isfile(path):  # noqa: PTH113 - False also where it cannot be looked at
         raise InputError(f"{path} is not a file; check the path")
     if follow:
         if not is_lines(path.name) or path.suffix.lower() == ".gz":
             raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
-        return GrowingFile(path)
+        return GrowingFile(path, clock)
     if is_lines(path.name):
         return CompleteFile(LineFile(path))
     if path.name.lower().endswith(PARQUET_ENDINGS):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from eventide.errors import InputError
+from eventide.live.raw_rows import RawRows, Rows
 from eventide.live.sources.complete_file import Block
-from eventide.live.sources.line_formats import Rows
 
 
 class ParquetFile:
@@ -37,5 +38,10 @@ class ParquetFile:
         names = self._metadata.schema.to_arrow_schema().names
         if missing := [name for name in wanted if name not in names]:
             raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
+        count, table = self._metadata.row_group(content).num_rows, self._table(content, wanted)
+        again = RawRows(lambda: count, lambda number: Rows(self._table(content, wanted)[:number], 0))
+        return Rows(table, 0, again)
+
+    def _table(self, group: int, wanted: list[str]) -> Any:
         with pa_parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:
-            return Rows(file.read_row_group(content, wanted, use_threads=False), 0)
+            return file.read_row_group(group, wanted, use_threads=False)

@@ -37,13 +37,13 @@ class StandardInput:
     def poll(self, timeout: float) -> Batch | None:
         """What has come, up to the last complete line; at the end of the input all of it."""
         if not select.select([self._descriptor], [], [], timeout)[0]:
-            return Batch(Events.none(), None, self._clock.now())
+            return Batch(Events.none(), None, self._clock.certain())
         content, now = os.read(self._descriptor, CHUNK), self._clock.now()
         if not content and not self._torn:
             return None
         lines, end, torn = (self._torn + (content or b"\n")).rpartition(b"\n")
         self._torn = torn[: LONGEST_LINE + 1]  # of a line that is too long, enough to refuse it
-        return Batch(self._events(lines + end, now) if end else Events.none(), None, now)
+        return Batch(self._events(lines + end, now) if end else Events.none(), None, self._clock.certain())
 
     def close(self) -> None:
         """Nothing to let go of: the pipe is not ours."""
@@ -54,4 +54,5 @@ class StandardInput:
             is_json = header.lstrip().startswith(b"{")
             self._format = JsonLines() if is_json else CsvLines(header, "standard input")
             lines = lines if is_json else following
-        return self._reader.read(*self._format.rows(lines, self._reader.wanted), arrival=now)
+        found = self._format.rows(lines, self._reader.wanted)
+        return self._reader.read(found.rows, found.unreadable, now, found.raw)

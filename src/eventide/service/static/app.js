@@ -72,8 +72,6 @@ async function open(name) {
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
-  find("series-note").textContent =
-    "Band: where 95 % of the noise falls. Dots: fresh looks at the data; in between, the last number is repeated.";
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
   if (signal.aborted) return;

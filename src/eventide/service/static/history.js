@@ -2,6 +2,7 @@
 
 const NOISE_INSIDE = Math.log(20); // discrete Laplace noise stays within this many scales 95 % of the time
 const CELLS = 1_500_000;
+const hasInterval = (release) => Boolean(release.low && release.high); // of 90 %, which is what filters give by default
 
 export class History {
   constructor(info, bins) {
@@ -26,11 +27,19 @@ export class History {
 
   // The interval around a released value that comes with it, or where most of the noise falls.
   interval(release, bin) {
-    if (release.low && release.high) return [release.low[bin], release.high[bin]];
+    if (hasInterval(release)) return [release.low[bin], release.high[bin]];
     const scale = release.scale[bin];
     if (scale === null) return [null, null];
     const [value, reach] = [release.values[bin], scale * NOISE_INSIDE];
     return [this.info.filter === "truncate" ? Math.max(0, value - reach) : value - reach, value + reach];
+  }
+
+  // What the band around the releases is, in words.
+  band() {
+    const own = "where the mechanism expects the true count, with its interval of 90 %";
+    const noise = "where 95 % of the noise falls";
+    if (!this.releases.some(hasInterval)) return noise;
+    return this.releases.every(hasInterval) ? own : own + "; at steps without such an interval, " + noise;
   }
 
   // Two bins worth a first look: the busiest now, and whichever is busiest when that one is at its lowest.

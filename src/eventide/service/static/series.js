@@ -1,4 +1,4 @@
-// The chart of chosen bins: released values as lines, the reach of the noise as bands, fresh looks as dots.
+// The chart of chosen bins: released values as lines, with a band around each, and fresh looks as dots.
 
 import { colour, escaped, find, number, shortTime, wallTime } from "./format.js";
 
@@ -43,6 +43,7 @@ export class Series {
     const x = history.releases.map(wallTime);
     const traces = this.chosen.flatMap((bin, place) => this.traces(history, bin, colour(COLOURS[place]), x));
     const all = x.length > 1 ? { range: [x[0], x[x.length - 1]] } : {};
+    find("series-note").textContent = "Band: " + history.band() + ". Dots: steps at which something was measured.";
     draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" } });
     if (!this.watching) {
       this.watching = true;
