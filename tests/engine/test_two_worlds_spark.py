@@ -28,7 +28,8 @@ def written(world):
 
 @pytest.mark.parametrize("person", ["is there", "does too much", "writes nonsense"])
 @pytest.mark.parametrize(
-    ("arrival", "lives"), [(None, [None]), ("arrival", [None]), ("arrival", ["before-commit:4", "after-commit:2", None])]
+    ("arrival", "lives"),
+    [(None, [None]), ("arrival", [None]), ("arrival", ["before-commit:4", "after-commit:2", None])],
 )
 def test_two_worlds_look_the_same(spark, person, arrival, lives, monkeypatch):
     now = START + 20 * MINUTE

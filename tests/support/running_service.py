@@ -94,10 +94,10 @@ def running(config, *, for_tests=True, truth=None, clock=None, **circumstances):
     """`circumstances` are what a publisher must be told, as of `Circumstances`."""
     config.access.tokens.unlink(missing_ok=True)
     tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
-    clock = clock or ManualClock()
-    told = Circumstances(**circumstances)
+    clock, told = clock or ManualClock(), Circumstances(**circumstances)
     service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)
-    clock.set(next(iter(service.streams.values())).feed.timeline.start)
+    if isinstance(clock, ManualClock):
+        clock.set(next(iter(service.streams.values())).feed.timeline.start)
     server, listening = build_server(service), listen(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

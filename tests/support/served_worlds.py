@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from unittest import mock
@@ -10,18 +11,20 @@ from unittest import mock
 from running_service import PATIENCE, configuration, running, stream, wait_until
 from worlds import BINS, MINUTE, START, STEPS, iso
 
+from eventide.live.clock import SystemClock
 from eventide.live.database_store import DatabaseStore
 from eventide.windows.workload import Query
 
+HOUR = 60 * MINUTE
 FORMS = [f"{what}?format={form}" for what in ("releases", "answers") for form in ("csv", "arrow")]
 WRONG = ["/v1/streams/nowhere", "/v1/streams/city/releases?first=x", "/nothing"]
 
 
-def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, **told):
+def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, **told):
     """A life of the service, from the minute that the clock shows until another.
 
     In the minute `busy` everything of that minute and the one before comes at once, just in time, while the disk is
-    slow.
+    slow. In the minute `jump` the machine's clock is an hour ahead for a moment, in which only that person sends.
     """
     settings = stream(
         world.folder,
@@ -36,8 +39,9 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, **told):
         bins=BINS,
         **({"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2)} if setup.queries else {}),
     )
-    config, disk = configuration(world.folder, [settings]), Disk(world)
-    with disk.keeping(), running(config, for_tests=False, clock=world.clock, **told) as up:
+    config, disk, machine = configuration(world.folder, [settings]), Disk(world), Machine(world)
+    clock = world.clock if jump is None else SystemClock(machine.wall, machine.steady)
+    with disk.keeping(), running(config, for_tests=False, clock=clock, **told) as up:
         for minute in range((world.clock.now() - START) // MINUTE, until + 1):
             if minute == busy:
                 world.clock.set(START + (minute + 1) * MINUTE - 10_000)
@@ -45,7 +49,10 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, **told):
                 continue
             world.clock.set(START + minute * MINUTE + MINUTE // 2)
             if busy is None or minute != busy - 1:
-                hand_in(world, up, [minute])
+                machine.jump = HOUR if minute == jump else 0
+                hand_in_own(world, up, [minute])
+                machine.jump = 0
+                hand_in_of_others(world, up, [minute])
             released(up, minute - 2)
         world.clock.set(START + (until + 1) * MINUTE)
         released(up, until - 1)
@@ -58,11 +65,11 @@ def released(up, step):
     wait_until(lambda: stream.board.last >= step or stream.failed)
 
 
-def hand_in(world, up, minutes):
-    """The events that arrive in some minutes: that person's first, then those of all others in one batch."""
-    for one in own_of(world, minutes):
-        world.show("own reply", up.post([as_object(one[1])]).text)
-    hand_in_of_others(world, up, minutes)
+def hand_in_own(world, up, minutes):
+    """The events of that person that arrive in some minutes, each by itself; the same again counts as a repetition."""
+    for _, line in own_of(world, minutes):
+        answer = up.post([as_object(line)], key=f"own-{zlib.crc32(line.encode())}")
+        world.show("own reply", answer.text)
 
 
 def own_of(world, minutes):
@@ -70,10 +77,25 @@ def own_of(world, minutes):
 
 
 def hand_in_of_others(world, up, minutes):
+    """Those of all others, in one batch."""
     now = [one for one in world.events if one[0] in minutes and one not in world.own]
     answer = up.post([as_object(line) for _, line in now], key=f"minute-{minutes[-1]}")
     assert answer.status_code == 200 or up.service.streams["city"].failed, answer.text
     world.show("replies to others", f"{answer.status_code} {answer.text}")
+
+
+class Machine:
+    """The two clocks of a machine, of which one can be wrong."""
+
+    def __init__(self, world):
+        world.clock.set(START)
+        self.clock, self.jump = world.clock, 0
+
+    def wall(self):
+        return (self.clock.now() + self.jump) * 1000
+
+    def steady(self):
+        return self.clock.now() * 1000
 
 
 class Disk:

@@ -144,6 +144,7 @@ LIVES = {
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
     "is busy": [{"busy": 4}],
+    "has a clock that jumps": [{"jump": 3}],
     "begins an epoch": [{"until": 2}, {"epsilon": 2, "new_epoch": True}],
     "needs an epoch": [
         {"until": 2},

@@ -263,12 +263,22 @@ def test_the_usual_exemptions_are_named_and_have_reasons():
     view.show("own reply", "accepted: 1")
     view.show("operators: GET /metrics", "events 3")
     assert {channel: view.lines(channel, UNSEEN) for channel in view} == {
-        "log": [b'{"fields": {"step": 3, *}}'],
-        "stderr": [b"{*, *}", b"*"],
-        "stdout": [b'{"steps": 8, *, "out": null}'],
-        "own reply": [b""],
-        "operators: GET /metrics": [b""],
+        "log": [b'{"fields": {"step": 3, }}'],
+        "stderr": [b"{, }"],
+        "stdout": [b'{"steps": 8, , "out": null}'],
+        "own reply": [],
+        "operators: GET /metrics": [],
     }
+
+
+@pytest.mark.parametrize("source", ["csv", "command"])
+def test_input_that_is_mostly_unreadable_may_be_refused_before_the_first_release(source):
+    nonsense = [OnlyA((0, f"nonsense {number}")) for number in range(200)]
+    setup = Setup(source=source)
+    verdict = check_two_worlds(
+        lambda world: run(world, setup), [*nonsense, *events("is there")], window=WINDOW, most=setup.most
+    )
+    assert "came to no release, which is allowed: the refusal of input" in str(verdict)
 
 
 def test_an_exemption_of_ones_own_has_a_reason():

@@ -6,9 +6,10 @@ import json
 import logging
 
 import pytest
+import served_worlds
 from worlds import Setup, check
 
-from eventide.audit.two_worlds import WorldsDiffer
+from eventide.audit.two_worlds import Unseen, WorldsDiffer
 from eventide.live.publisher import Publisher
 from eventide.live.written_rows import WrittenRows
 from eventide.service.pushed_feed import PushedFeed
@@ -39,6 +40,28 @@ def test_a_busy_neighbour_who_decides_who_counts(monkeypatch):
     monkeypatch.setattr(PushedFeed, "_taken", stamped_when_taken)
     with pytest.raises(WorldsDiffer, match=r"step 3 .*sealed counts are \d+ apart, where one person adds 2"):
         check(setup)
+
+
+class Hasty:
+    """A clock that believes whatever the machine says, and never goes back."""
+
+    def __init__(self, wall, steady):
+        self._wall, self._latest = wall, 0
+
+    def now(self):
+        self._latest = max(self._latest, self._wall() // 1000)
+        return self._latest
+
+    certain = now
+
+
+def test_a_clock_that_jumps_when_one_person_looks(monkeypatch):
+    setup = Setup(source="http", mechanism="uniform", life="has a clock that jumps")
+    jumped = Unseen("log*", r".*the machine's clock.*", "a jump so short is told only if somebody sends just then")
+    check(setup, unseen=[jumped])
+    monkeypatch.setattr(served_worlds, "SystemClock", Hasty)
+    with pytest.raises(WorldsDiffer, match=r"step \d+ .*sealed counts are \d+ apart, outside the window"):
+        check(setup, unseen=[jumped])
 
 
 def test_a_store_that_keeps_positions(monkeypatch):
