@@ -13,6 +13,7 @@ import httpx
 from eventide.live.clock import ManualClock
 from eventide.privacy.noise import Zero
 from eventide.service.config import Access, Config, Limits, Server, Stream
+from eventide.service.live_stream import Circumstances
 from eventide.service.server import build_server, listen
 from eventide.service.service import Service
 from eventide.service.tokens import ROLES, add_token
@@ -89,11 +90,14 @@ def wait_until(holds):
 
 
 @contextmanager
-def running(config, *, for_tests=True, truth=None):
+def running(config, *, for_tests=True, truth=None, clock=None, **circumstances):
+    """`circumstances` are what a publisher must be told, as of `Circumstances`."""
+    config.access.tokens.unlink(missing_ok=True)
     tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
-    clock = ManualClock()
-    service = Service(config, clock, for_tests=for_tests, truth=truth)
-    clock.set(next(iter(service.streams.values())).feed.timeline.start)
+    clock, told = clock or ManualClock(), Circumstances(**circumstances)
+    service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)
+    if isinstance(clock, ManualClock):
+        clock.set(next(iter(service.streams.values())).feed.timeline.start)
     server, listening = build_server(service), listen(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -54,6 +54,7 @@ class DisputedMeter(Meter):
 
     def open_test(self, test: ThresholdTest, amount: Ints) -> None:
         """Begin a run in the replicas where the amount is not 0; the first call charges all runs to come."""
+        self._hidden("open test", amount)
         if not self.ledger.open_spans(test.lane).any():
             budget = np.full((self.shape[0], 1), self.budget, dtype=np.int64)
             self.ledger.open_span(budget, test.lane)

@@ -11,6 +11,7 @@ amount of 0 asks for nothing: that cell is not measured and not charged. Imports
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -85,12 +86,12 @@ class Meter:
         amount costs amount; the budget of a group is charged to each of its bins.
         """
         truth, amount = self._open(step), self.ledger.checked(amount)
-        charge = amount
+        charge, about = amount, {}
         if groups is not None:
             _refuse_other(groups)
-            truth, charge = groups.sums(truth), groups.spread(amount)
+            truth, charge, about = groups.sums(truth), groups.spread(amount), {"groups": groups.labels}
         self.ledger.charge(charge)
-        return self._measured("counts", lambda: truth, amount, (self.shape[0], truth.shape[1]))
+        return self._measured("counts", lambda: truth, amount, (self.shape[0], truth.shape[1]), about)
 
     def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Array:
         """Noisy L1 distance to a released vector, `(R, 1)`, or for each group `(R, groups)`; 0 where not asked.
@@ -99,13 +100,15 @@ class Meter:
         term at a constant, which keeps the sum of all bins inside 64 bits, never adds to that.
         """
         terms, amount = self._differences(step, reference), self.ledger.checked(amount)
+        about = {"reference": reference}
         if groups is None:
             total, charge = terms.sum(axis=1, keepdims=True), amount
         else:
             _refuse_other(groups)
             total, charge = groups.sums(terms), groups.spread(amount)
+            about["groups"] = groups.labels
         self.ledger.charge(charge)
-        return self._measured("distance", lambda: total, amount, (self.shape[0], total.shape[1])).values
+        return self._measured("distance", lambda: total, amount, (self.shape[0], total.shape[1]), about).values
 
     def thinned(self, step: SealedStep, percent: Ints, amount: Ints) -> Measured:
         """Noisy counts of a random sample that keeps each event with probability percent / 100.
@@ -117,9 +120,8 @@ class Meter:
         budget = np.broadcast_to(amplified(amount, percent, self.sensitivity), self.shape)
         self.ledger.charge(np.where(budget > 0, amount, 0))
         sampled = np.where(budget > 0, percent, 0)
-        return self._measured(
-            "thinned counts", lambda: self.source.binomial(truth, sampled), budget, self.shape, sensitivity=1
-        )
+        sample = functools.partial(self.source.binomial, truth, sampled)
+        return self._measured("thinned counts", sample, budget, self.shape, {"percent": sampled}, sensitivity=1)
 
     def sum_over_steps(self, amount: Ints) -> SumOverSteps:
         """A sealed accumulator whose cells are read with budget `amount`; see `SumOverSteps` for why it is private."""
@@ -128,9 +130,10 @@ class Meter:
     def add(self, step: SealedStep, sums: SumOverSteps, where: Bools | None = None) -> None:
         """Charge the step and add its counts to the accumulator, in the bins of `where`."""
         truth = self._open(step)
-        self._hide()
         added = sums.amount > 0 if where is None else where & (sums.amount > 0)
-        self.ledger.charge(np.where(added, sums.amount, 0))
+        charge = np.where(added, sums.amount, 0)
+        self._hidden("add", charge)
+        self.ledger.charge(charge)
         sums._sums = np.minimum(sums._sums + np.where(added, truth, 0), 2**62)  # cut, not wrapped: never moves further
         sums._steps += added
 
@@ -166,6 +169,7 @@ class Meter:
     def open_test(self, test: ThresholdTest, amount: Ints) -> None:
         """Begin a run with budget `amount` in the replicas where that is not 0: a span opens in the ledger."""
         amount = self.ledger.checked(amount)
+        self._hidden("open test", amount)
         self.ledger.open_span(amount, test.lane)
         noise = self._draw("test", test.THRESHOLD_FACTOR, amount, (self.shape[0], 1))
         test._threshold_noise = np.where(amount > 0, noise, test._threshold_noise)
@@ -179,10 +183,11 @@ class Meter:
 
         def compare() -> Bools:
             noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
-            above: Bools = (total + noise >= threshold + test._threshold_noise) & test.running
+            above: Bools = total + noise >= threshold + test._threshold_noise
             return above
 
-        positive = self._answered("test", (self.shape[0], 1), compare)
+        about = {"amount": test._budget, "reference": reference, "threshold": threshold}
+        positive: Bools = self._answered("test", (self.shape[0], 1), about, compare) & test.running
         self.close_test(test, positive)
         return positive
 
@@ -206,8 +211,16 @@ class Meter:
         self.ledger.charge(test.amount)
         begins = ~test.open
         deviation = test.deviation_with(truth)
-        noise = self._draw("test", test.QUERY_FACTOR, test.amount, self.shape)
-        joins = ~begins & (deviation + noise < threshold + test._threshold_noise)
+
+        def compare() -> Bools:
+            noise = self._draw("test", test.QUERY_FACTOR, test.amount, self.shape)
+            return deviation + noise < threshold + test._threshold_noise
+
+        joins: Bools = np.zeros(self.shape, dtype=np.bool_)
+        if test.amount.any():
+            self._hide()
+            about = {"amount": test.amount, "open": ~begins, "threshold": threshold}
+            joins = self._answered("group test", self.shape, about, compare) & ~begins
         full = test._size >= test.longest - 1
         test.join(truth, joins, deviation)
         test.close(~begins & (~joins | full))
@@ -223,9 +236,16 @@ class Meter:
         end = np.concatenate([cut.ends for cut in cuts])
         order = np.lexsort((np.repeat(np.arange(len(cuts)), closing), end))
         order = order[budget[order] > 0]
-        noise = self._draw_in_turn("sum over steps", budget[order])
-        values = np.zeros((len(budget), *self.shape), dtype=noise.dtype)
-        values[order] = truth[order, None] + noise
+
+        def read() -> Array:
+            noise = self._draw_in_turn("sum over steps", budget[order])
+            values = np.zeros((len(budget), *self.shape), dtype=noise.dtype)
+            values[order] = truth[order, None] + noise
+            return values
+
+        self._hide()  # a slot is open, or was until now
+        about = {"amount": budget[:, None, None], "ends": end} | {f"cut {n}": cut.budgets for n, cut in enumerate(cuts)}
+        values = self._answered("slots", (len(budget), *self.shape), about, read)
         sums._keep([total[count:] for total, count in zip(truths, closing, strict=True)], cuts)
         return np.split(values, np.cumsum(closing)[:-1])
 
@@ -255,6 +275,7 @@ class Meter:
         truth: Callable[[], Ints],
         amount: Ints,
         shape: tuple[int, int],
+        about: dict[str, Array] | None = None,
         sensitivity: int | None = None,
     ) -> Measured:
         """Truth plus noise where the amount is not 0, nothing elsewhere."""
@@ -265,15 +286,27 @@ class Meter:
             values = truth() + self._draw(kind, 1, amount, shape, sensitivity)
             return values if everywhere else np.where(fresh, values, 0)
 
-        values = self._answered(kind, shape, measure)
+        values = self._answered(kind, shape, {"amount": amount, **(about or {})}, measure)
         if everywhere:
             return Measured(values, self._numerator(1, sensitivity) / amount, fresh)
         scale = np.divide(self._numerator(1, sensitivity), amount, out=np.full(amount.shape, np.inf), where=fresh)
         return Measured(values, scale, fresh)
 
-    def _answered(self, kind: str, shape: tuple[int, int], measure: Callable[[], Array]) -> Array:
-        """What `measure` gives, which must be private; or what it gave before, where a tape plays."""
+    def _answered(
+        self, kind: str, shape: tuple[int, ...], about: dict[str, Array], measure: Callable[[], Array]
+    ) -> Array:
+        """What `measure` gives, which must be private; or what it gave before, where a tape plays.
+
+        Whatever is asked comes by here. `about` is all that decides the answer but the true counts: amount, groups,
+        reference, threshold. `eventide.audit.two_worlds` listens here.
+        """
         return measure() if self.tape is None else self.tape.answer(kind, shape, measure)
+
+    def _hidden(self, kind: str, amount: Ints) -> None:
+        """Something is asked for that stays inside: there is no answer."""
+        if amount.any():
+            self._hide()
+            self._answered(kind, (0,), {"amount": amount}, lambda: np.empty(0))
 
     def _hide(self) -> None:
         """Tell a tape that something true stays inside."""
@@ -294,7 +327,6 @@ class Meter:
         numerator = self._numerator(1, None)
         if self.journal is not None:
             self.journal.append(Draw(kind, self.ledger.step, numerator, charges, self.shape))
-        self._hide()  # a slot is open, or was until now
         return self.source.laplace_in_turn(numerator, charges, self.shape)
 
     def _numerator(self, factor: int, sensitivity: int | None) -> int:

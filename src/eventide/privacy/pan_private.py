@@ -50,6 +50,7 @@ class NoisyCells(Stateful):
 
     def open(self, meter: Meter, decision_budget: Ints, look_budget: Ints) -> None:
         """Begin a step with fresh noise in every cell, before any of its events; the decision is charged now."""
+        meter._hidden("cells", decision_budget)
         meter.ledger.charge(decision_budget)
         self.decision_budget, self.look_budget = decision_budget, look_budget
         self._decision = meter._draw("cells", 1, decision_budget, self.shape)
@@ -81,8 +82,11 @@ class NoisyCells(Stateful):
         Noise in the cells lifts every term, by its mean absolute value where the true term is small: that much is
         taken off.
         """
-        total = meter._apart(self._decision, reference).sum(axis=1, keepdims=True)
-        noisy = total + meter._draw("distance", 1, self.decision_budget, (self.shape[0], 1))
+        total, shape = meter._apart(self._decision, reference).sum(axis=1, keepdims=True), (self.shape[0], 1)
+        about = {"amount": self.decision_budget, "reference": reference}
+        noisy = meter._answered(
+            "distance", shape, about, lambda: total + meter._draw("distance", 1, self.decision_budget, shape)
+        )
         lift = self.shape[1] * mean_absolute_noise(meter.sensitivity, self.decision_budget)
         return np.where(self.decision_budget > 0, noisy - lift, 0)
 

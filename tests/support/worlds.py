@@ -1,0 +1,315 @@
+"""Ways to run the whole system in two worlds: made-up events of a few people, and of one whose events differ.
+
+Steps are minutes of one morning, eight of them; that person does something in the steps 3 to 5. A `Setup` says which
+parts are put together; `runs` turns it into what `check_two_worlds` calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from click.testing import CliRunner
+
+import eventide as ev
+from eventide.audit.two_worlds import Crash, OnlyA, OnlyB
+from eventide.cli import main
+from eventide.errors import StoreError
+from eventide.live.clock import ManualClock
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import Columns, EventReader
+from eventide.live.open_feed import open_feed
+from eventide.live.sources.growing_file import GrowingFile
+from eventide.live.sources.standard_input import StandardInput
+from eventide.live.timeline import Timeline
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+STEPS, WINDOW = 8, range(3, 6)
+BINS = ("north", "south", "harbour")
+HEADER = "timestamp,user,bin"
+MINUTE = 60_000_000
+START = int(BEGIN.timestamp()) * 1_000_000
+
+
+def iso(seconds):
+    return (BEGIN + timedelta(seconds=seconds)).isoformat()
+
+
+def event(step, user, place="north", second=20, arrives=None):
+    """An event and the minute in which it arrives, its own if not told otherwise."""
+    return arrives if arrives is not None else step, f"{iso(60 * step + second)},{user},{place}"
+
+
+def others(seed=5):
+    """Events of nine people, in the order of their arrival; some come a minute late."""
+    chance = random.Random(seed)
+    made = [
+        event(step, f"user {user}", chance.choice(BINS), chance.randrange(60), step + (chance.random() < 0.2))
+        for step in range(STEPS)
+        for user in range(9)
+        if chance.random() < 0.7
+    ]
+    return sorted(made, key=lambda one: one[0])
+
+
+PERSONS = {
+    "is there": [OnlyA(event(3, "anna")), OnlyA(event(5, "anna", "south"))],
+    "comes and goes": [OnlyA(event(3, "anna")), OnlyB(event(4, "anna", "harbour")), OnlyA(event(5, "anna"))],
+    "does too much": [OnlyA(event(4, "anna", place, second)) for place in BINS for second in range(7)],
+    "repeats it": [OnlyA(event(3, "anna"))] * 3,
+    "is in another bin": [OnlyA(event(4, "anna", "nowhere")), OnlyA(event(5, "anna"))],
+    "writes nonsense": [OnlyA((3, "nonsense")), OnlyA((4, "2026-13-45,anna,north")), OnlyA((5, ",,,,"))],
+    "is early and late": [
+        OnlyA(event(-5, "anna", arrives=3)),
+        OnlyA(event(STEPS + 5, "anna", arrives=4)),
+        OnlyA(event(3, "anna", arrives=7)),
+    ],
+    "has no name": [OnlyA(event(3, "")), OnlyA(event(4, "anna"))],
+}
+
+
+def events(person):
+    """What `check_two_worlds` takes: pairs of the minute of arrival and a line, in this order."""
+
+    def arrival(one):
+        return (one.event if isinstance(one, OnlyA | OnlyB) else one)[0]
+
+    return sorted([*PERSONS[person], *others()], key=arrival)  # that person first, in each minute
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is put together."""
+
+    source: str = "csv"
+    store: str | None = "sqlite"
+    mechanism: str = "ba"
+    person: str = "is there"
+    life: str = "to its end"
+    most: int = 2
+    queries: bool = False
+    parameters: tuple = ()
+
+    def __str__(self):
+        more = [*(f"{name} {value}" for name, value in self.parameters), *(["queries"] if self.queries else [])]
+        return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
+
+
+def check(setup, runs=None, **more):
+    """Run it in two worlds; the verdict."""
+    made, runs = events(setup.person), runs or run
+    verdict = ev.check_two_worlds(lambda world: runs(world, setup), made, window=WINDOW, most=setup.most, **more)
+    assert verdict.steps >= STEPS, "the worlds came to no end"
+    return verdict
+
+
+def run(world, setup, store=None):
+    """One world, life after life."""
+    store = store or (None if setup.store is None else world.folder / "store.db")
+    if store is not None:
+        world.show_store(store)
+    publish = OTHER_WAYS.get(setup.source, by_library)
+    for life in LIVES[setup.life]:
+        told = dict(life)
+        before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
+        before(store)
+        of = StoreError if setup.source == "http" else Crash  # its threads would not end by a crash
+        world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
+    if setup.source == "command" and store is not None:
+        read_by_command(world, store)
+
+
+def back_up(store):
+    with contextlib.closing(sqlite3.connect(store)) as opened:
+        opened.execute("VACUUM INTO ?", (str(store.with_name("backup.db")),))
+
+
+def restore(store):
+    for suffix in ("-wal", "-shm"):
+        store.with_name(store.name + suffix).unlink(missing_ok=True)
+    shutil.copy(store.with_name("backup.db"), store)
+
+
+LIVES = {
+    "to its end": [{}],
+    "dies once": [{"dies_at": "before-commit:5"}, {}],
+    "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
+    "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
+    "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
+    "is busy": [{"busy": 4}],
+    "has a clock that jumps": [{"jump": 3}],
+    "begins an epoch": [{"until": 2}, {"epsilon": 2, "new_epoch": True}],
+    "needs an epoch": [
+        {"until": 2},
+        {"epsilon": 2},
+        {"epsilon": 2, "new_epoch": True, "dies_at": "inside-epoch"},
+        {"epsilon": 2, "new_epoch": True, "dies_at": "after-draw:2"},
+        {"epsilon": 2},
+    ],
+    "is restored": [
+        {"until": 2},
+        {"until": 4, "before": back_up},
+        {"before": restore},
+        {"after_restore": True, "dies_at": "before-commit:3"},
+        {},
+    ],
+}
+
+
+def mechanism(setup, epsilon):
+    made = {"epsilon": epsilon, "window": 3, "bins": BINS, "sensitivity": setup.most} | dict(setup.parameters)
+    return ev.mechanism(setup.mechanism, **made)
+
+
+def by_library(world, setup, store, *, epsilon=1, until=None, **told):
+    questions = ev.Questions((ev.Query(window=2, step=1), ev.Query(window=4, step=4)), 1) if setup.queries else None
+    with contextlib.ExitStack() as ended:
+        feed = FEEDS[setup.source](world, setup, ended)
+        sinks = [world.seen / "out.jsonl", world.seen / "out.csv"]
+        made = mechanism(setup, epsilon)
+        with ev.Publisher(feed, made, store, sinks, questions=questions, people="walkers", **told) as publisher:
+            publisher.run(until=until)
+        world.show("guarantee", str(publisher.guarantee))
+        world.show("spent", f"{publisher.worst_window()} {publisher.published} {publisher.fresh_looks}")
+
+
+def written(world, name, lines):
+    """A file among the inputs, as it was if it is there."""
+    path = world.folder / name
+    if not path.exists():
+        path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def feed_of_file(world, path, setup):
+    return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", max_per_step=setup.most)
+
+
+def csv_feed(world, setup, ended):
+    return feed_of_file(world, written(world, "events.csv", [HEADER, *(line for _, line in world.events)]), setup)
+
+
+def jsonl_feed(world, setup, ended):
+    return feed_of_file(world, written(world, "events.jsonl", map(as_json, world.events)), setup)
+
+
+def parquet_feed(world, setup, ended):
+    path = world.folder / "events.parquet"
+    if not path.exists():
+        rows = [[*line.split(","), "", ""][:3] for _, line in world.events]
+        columns = dict(zip(HEADER.split(","), map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table(columns), path, row_group_size=16)
+    return feed_of_file(world, path, setup)
+
+
+def as_json(one):
+    time, user, place, *_ = (*one[1].split(","), "", "", "")
+    return f'{{"timestamp": "{time}", "user": "{user}", "bin": "{place}"}}'
+
+
+class Minutes(ManualClock):
+    """A clock that, whenever somebody waits for it, goes on to the next minute and hands over what arrives in it."""
+
+    def __init__(self, world):
+        super().__init__(START)
+        self._lines = {}
+        for minute, line in world.events:
+            self._lines.setdefault(minute, []).append(line)
+        self._minute = 0
+
+    def wait(self, seconds):
+        self.set(START + self._minute * MINUTE + MINUTE // 2)
+        self.hand_over(self._lines.pop(self._minute, []))
+        self._minute += 1
+
+
+def minutes(world, hand_over):
+    """The clock of a world, which goes on from life to life."""
+    if not isinstance(world.clock, Minutes):
+        world.clock = Minutes(world)
+    world.clock.hand_over = hand_over
+    return world.clock
+
+
+def timed(source, setup):
+    reader = EventReader(BINS, Columns(user="user"))
+    until = iso(60 * STEPS)
+    return EventFeed(source, Timeline(iso(0), "1min"), reader, max_per_step=setup.most, late="1min", until=until)
+
+
+def growing_feed(world, setup, ended):
+    path = written(world, "growing.csv", [HEADER])
+
+    def append(lines):
+        if lines:
+            with path.open("a") as file:
+                file.write("\n".join([*lines, ""]))
+
+    return timed(GrowingFile(path, minutes(world, append)), setup)
+
+
+def piped_feed(world, setup, ended):
+    reading, writing = os.pipe()
+    ended.callback(os.close, reading)
+    ended.callback(os.close, writing)
+    os.write(writing, f"{HEADER}\n".encode())
+    clock = minutes(world, lambda lines: os.write(writing, "".join(f"{line}\n" for line in lines).encode()))
+
+    class Piped(StandardInput):
+        def poll(self, timeout):
+            clock.wait(timeout)
+            return super().poll(0)
+
+    return timed(Piped(reading, clock), setup)
+
+
+FEEDS = {
+    "csv": csv_feed,
+    "jsonl": jsonl_feed,
+    "parquet": parquet_feed,
+    "growing": growing_feed,
+    "pipe": piped_feed,
+}
+
+
+def by_command(world, setup, store, *, epsilon=1, until=None, **told):
+    bins = written(world, "bins.txt", BINS)
+    source = written(world, "events.csv", [HEADER, *(line for _, line in world.events)])
+    words = ["publish", source, "--epsilon", epsilon, "--window", 3, "--step", "1min", "--start", iso(0)]
+    words += ["--until", iso(60 * (until or STEPS)), "--user", "user", "--bin", "bin", "--bins", bins]
+    words += ["--max-per-step", setup.most, "--mechanism", setup.mechanism, "--out", world.seen / "out.jsonl"]
+    words += ["--log", "json", "--json", "--people", "walkers"]
+    words += ["--store", store] if store is not None else []
+    words += [f"--{name.replace('_', '-')}" for name in told]
+    command(world, words)
+
+
+def read_by_command(world, store):
+    command(world, ["ledger", store])
+    command(world, ["ledger", store, "--json"])
+    for name in ("out.csv", "out.parquet"):
+        command(world, ["export", store, "--out", world.seen / f"exported {name}"])
+
+
+def command(world, words):
+    """What a command shows; a crash goes through it."""
+    done = CliRunner().invoke(main, list(map(str, words)), catch_exceptions=False)
+    world.show("stdout", done.stdout)
+    world.show("stderr", done.stderr)
+    world.show("exit codes", str(done.exit_code))
+
+
+def by_service(*life, **told):
+    from served_worlds import serve  # it needs names of this module
+
+    serve(*life, **told)
+
+
+OTHER_WAYS = {"command": by_command, "http": by_service}
