@@ -14,7 +14,8 @@ from pathlib import Path
 from unittest import mock
 
 from eventide.cli import main
-from eventide.live.sources import standard_input
+from eventide.live.sources import open_source
+from eventide.live.sources.standard_input import StandardInput
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SETS = sorted(FIXTURES.glob("landed-*"))
@@ -78,6 +79,9 @@ class _Sender:
             self._send()
         return self._shown
 
+    def certain(self):
+        return self._shown
+
     def _send(self):
         if self._moments:
             os.write(self._pipe, "".join(line + "\n" for line in self._moments[0][1]).encode())
@@ -95,6 +99,6 @@ def _arriving(moments):
     with (
         open(reading) as pipe,
         mock.patch.object(sys, "stdin", pipe),
-        mock.patch.object(standard_input, "SystemClock", return_value=sender),
+        mock.patch.object(open_source, "StandardInput", lambda *_, **__: StandardInput(clock=sender)),
     ):
         yield

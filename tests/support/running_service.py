@@ -92,7 +92,6 @@ def wait_until(holds):
 @contextmanager
 def running(config, *, for_tests=True, truth=None, clock=None, **circumstances):
     """`circumstances` are what a publisher must be told, as of `Circumstances`."""
-    config.access.tokens.unlink(missing_ok=True)
     tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
     clock, told = clock or ManualClock(), Circumstances(**circumstances)
     service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)

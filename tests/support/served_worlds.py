@@ -41,6 +41,7 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, 
     )
     config, disk, machine = configuration(world.folder, [settings]), Disk(world), Machine(world)
     clock = world.clock if jump is None else SystemClock(machine.wall, machine.steady)
+    config.access.tokens.unlink(missing_ok=True)  # of a life before
     with disk.keeping(), running(config, for_tests=False, clock=clock, **told) as up:
         for minute in range((world.clock.now() - START) // MINUTE, until + 1):
             if minute == busy:
