@@ -99,6 +99,6 @@ def _arriving(moments):
     with (
         open(reading) as pipe,
         mock.patch.object(sys, "stdin", pipe),
-        mock.patch.object(open_source, "StandardInput", lambda *_, **__: StandardInput(clock=sender)),
+        mock.patch.object(open_source, "StandardInput", return_value=StandardInput(reading, sender)),
     ):
         yield
