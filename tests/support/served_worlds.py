@@ -124,7 +124,7 @@ def hand_in_at_once(world, up, disk, minutes):
     feed, disk.slow = up.service.streams["city"].feed, True
     with ThreadPoolExecutor() as senders:
         if own := own_of(world, minutes):
-            senders.submit(up.post, [as_object(line) for _, line in own])
+            senders.submit(up.post, [as_object(line) for _, line in own], key="own")  # by which nothing is kept too
             wait_until(disk.inside.is_set)
         sent = senders.submit(hand_in_of_others, world, up, minutes)
         wait_until(lambda: disk.inside.is_set() and feed.waiting == bool(own))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import eventide as ev
-from eventide.audit.two_worlds import Crash, OnlyA, OnlyB
+from eventide.audit.two_worlds import Crash, OnlyA, OnlyB, Unseen
 from eventide.cli import main
 from eventide.errors import StoreError
 from eventide.live.clock import ManualClock
@@ -102,10 +102,12 @@ class Setup:
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
 
-def check(setup, runs=None, **more):
+def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
-    made, runs = events(setup.person), runs or run
-    verdict = ev.check_two_worlds(lambda world: runs(world, setup), made, window=WINDOW, most=setup.most, **more)
+    runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
+    verdict = ev.check_two_worlds(
+        lambda world: runs(world, setup), events(setup.person), window=WINDOW, most=setup.most, unseen=unseen
+    )
     assert verdict.steps >= STEPS, "the worlds came to no end"
     return verdict
 
@@ -160,6 +162,13 @@ LIVES = {
         {"after_restore": True, "dies_at": "before-commit:3"},
         {},
     ],
+}
+
+
+UNSEEN_IN = {
+    "has a clock that jumps": [
+        Unseen("log*", r".*the machine's clock.*", "a jump of a moment is told only if somebody sends just then")
+    ]
 }
 
 

@@ -24,7 +24,7 @@ def fits(case):
     source, life = case["source"], case["life"]
     if source == "http":
         return life not in ("dies at emitting", "dies at a snapshot", "dies before the commit")  # too many starts
-    if life == "is busy" or (source == "command" and case["queries"]):
+    if life in ("is busy", "has a clock that jumps") or (source == "command" and case["queries"]):
         return False
     return life != "dies at a snapshot" or (case["mechanism"] in HIDING and not case["queries"])
 
