@@ -1,4 +1,4 @@
-"""The posteriors of many bins, one after the other: take looks in, read estimates off. numba and numpy only.
+"""The posteriors of many bins, one after the other: take looks in, read estimates off. `compiling` and numpy only.
 
 Rows are the bins of all replicas. A row changes at its looks only; in between, its estimate follows from its last look
 and the steps since.
@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Array, Floats, Ints
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
 from eventide.filters.posterior_look_kernels import (
     FORGETTING,
@@ -81,7 +81,7 @@ class Looks(NamedTuple):
     table: Ints
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def take_looks(
     grid: Grid,
     rows: Rows,
@@ -141,7 +141,7 @@ def take_looks(
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def read_rows(
     grid: Grid,
     rows: Rows,
@@ -181,7 +181,7 @@ def read_rows(
             quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def grid_quantiles(
     grid: Grid, rows: Rows, row: int, shared: Array, given: float, faithful: Floats, kept: Array, tail: float
 ) -> tuple[float, float, float]:
