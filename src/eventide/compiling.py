@@ -27,7 +27,11 @@ log = logging.getLogger(__name__)
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function, with the options of `numba.njit`."""
+    """Compile a function, with the options of `numba.njit`.
+
+    It should not assign an array to a part of another, as in `a[:] = b`, but each number: numba compiles two seconds
+    longer for the message that it would raise if the shapes differed.
+    """
 
     def compiled(function: Callable[..., Any]) -> Any:
         made = njit(**options)(function)

@@ -8,6 +8,8 @@ import logging
 import os
 import sys
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from other_user import OtherUser
 
@@ -15,6 +17,7 @@ from eventide import cli, compiling
 from eventide.bench.workers import in_processes
 from eventide.cli import warm_work
 from eventide.errors import StateError
+from eventide.live.texts import buffers, texts
 
 SAYS = "compiled code cannot be kept here"
 STEPS = 50
@@ -135,3 +138,9 @@ def test_a_place_that_is_lost_while_running_ends_nothing_and_is_said_once(kernel
 def test_of_several_processes_one_logs():
     asked = logging.getLogger("eventide.compiling").isEnabledFor
     assert dict(in_processes(asked, enumerate([logging.WARNING] * 2), 2)) == {0: True, 1: False}
+
+
+def test_texts_of_any_origin_are_read_by_one_compiled_form():
+    made = pc.utf8_upper(pa.array(["a", None, "bc"]))
+    for column in (["a"], [], pa.array(["a"]), pa.array([b"a"])[1:], made, pa.chunked_array([made, made])):
+        assert [part.flags.writeable for part in buffers(texts(column))] == [False, False]

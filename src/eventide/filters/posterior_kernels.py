@@ -107,14 +107,16 @@ def take_looks(
         chance_of_look(grid.first, grid.width, ratio, average, look, scale, chance)
         usual_values(rows.lesson[row], rows.learned[row], shared, common.given, usual)
         if rows.looks[row] == 0:
-            rows.log_weight[row] = LOG_PRIOR
+            for model in range(MODELS):
+                rows.log_weight[row, model] = LOG_PRIOR[model]
             used = cells_with_mass(usual, chance)
             first_update(usual[:used], chance, updated, total)
             begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_own[row])
             counts, telling = FIRST_LESSON, 1.0
         else:
             if steps != steps_before:
-                steps_before, faithful[:] = steps, (1 - JUMP) ** steps
+                steps_before = steps
+                staying_faithful(steps, faithful)
             used = max(rows.cells[row], cells_with_mass(usual, chance))
             drift_jump_update(
                 *(rows.posterior[row, :used], passing[table], staying[table]),
@@ -166,7 +168,7 @@ def read_rows(
             continue
         if rows.since[row] != steps:
             steps = rows.since[row]
-            faithful[:] = (1 - JUMP) ** steps
+            staying_faithful(steps, faithful)
         ends = grid_quantiles(grid, rows, row, common.usual[row // bins], common.given, faithful, kept, tail)
         mean, weight = rows.mean[row], rows.bank_weight[row]
         centre, typical = bank_state(mean, rows.variance[row], weight, rows.pace[row], steps, deviation)
@@ -179,6 +181,14 @@ def read_rows(
             place = (which - 1) * target
             scalar = bank_quantile(mean, deviation, weight, centre + place * typical, place)
             quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
+
+
+@kernel(error_model="numpy")
+def staying_faithful(steps: int, faithful: Array) -> None:
+    """The chance of each model that nothing jumped in so many steps."""
+    chance = (1 - JUMP) ** steps
+    for model in range(MODELS):
+        faithful[model] = chance[model]
 
 
 @kernel(error_model="numpy")

@@ -136,7 +136,9 @@ def drift_jump_update(
 @kernel(error_model="numpy")
 def reweigh(log_weight: Floats, forgotten: float, total: Array) -> None:
     """Weigh the models by how well each foresaw the look, and draw them a little back to where they began."""
-    largest = log_weight.max()
+    largest = -np.inf
+    for model in range(MODELS):
+        largest = max(largest, log_weight[model])
     for model in range(MODELS):
         kept = (1 - forgotten) * (log_weight[model] - largest) + forgotten * LOG_PRIOR[model]
         log_weight[model] = kept + math.log(total[model])

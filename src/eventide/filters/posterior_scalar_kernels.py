@@ -30,9 +30,8 @@ NEWTON_STEPS, UNBELIEVED = 20, 1e-3
 @kernel(error_model="numpy")
 def begin_bank(look: float, scale: float, mean: Floats, variance: Floats, weight: Floats) -> None:
     """After the first look: all paces know the same."""
-    mean[:] = max(0.0, look)
-    variance[:] = 2 * scale * scale
-    weight[:] = PRIOR
+    for model in range(PACES):
+        mean[model], variance[model], weight[model] = max(0.0, look), 2 * scale * scale, PRIOR[model]
 
 
 @kernel(error_model="numpy")

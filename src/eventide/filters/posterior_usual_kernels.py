@@ -82,8 +82,10 @@ def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> 
         found: Floats = weight * grid.prior
         for row in range(len(looks)):
             joint = (spread - posterior[row]) * chance[row]
-            posterior[row] = joint / joint.sum()
-            found += bins[row] * posterior[row]
+            joint /= joint.sum()
+            for cell in range(len(joint)):
+                posterior[row, cell] = joint[cell]
+            found += bins[row] * joint
         spread = found
     spread /= spread.sum()
     return spread

@@ -56,7 +56,8 @@ def predicted_errors(
             weight = (1 - grid_share[row]) * rows.bank_weight[row, model]
             if weight > NEGLIGIBLE:
                 add_errors(intervals, rows.pace[row, model], 0.0, never, weight, logarithm)
-        errors[row // bins] += np.exp(logarithm)
+        for choice in range(choices):
+            errors[row // bins, choice] += math.exp(logarithm[choice])
     return errors
 
 

@@ -94,10 +94,10 @@ def spread(left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floa
     """
     top = len(left) - 1
     node = begin
-    while node < end:
-        refined[node] = prefix[top, node]
-        node = right[top, node + 1]
-    refined[end] = prefix[top, end]
+    while node <= end:
+        for cell in range(refined.shape[1]):
+            refined[node, cell] = prefix[top, node, cell]
+        node = right[top, node + 1] if node < end else end + 1
     for level in range(top - 1, -1, -1):
         node = begin
         while node < end:

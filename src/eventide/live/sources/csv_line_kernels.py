@@ -20,16 +20,18 @@ def without_torn_lines(data):  # type: ignore[no-untyped-def]
     quoted, cell_begins = False, True
     while place < len(data):
         byte = data[place]
+        kept[size] = byte
+        size += 1
         if byte == _NEWLINE:
             if quoted:
                 torn += 1
-            else:
-                kept[size : size + place + 1 - begin] = data[begin : place + 1]
-                size += place + 1 - begin
-            begin, quoted, cell_begins = place + 1, False, True
+                size = begin
+            begin, quoted, cell_begins = size, False, True
         elif quoted:
             if byte == _QUOTE and data[place + 1] == _QUOTE:
                 place += 1
+                kept[size] = byte
+                size += 1
             elif byte == _QUOTE:
                 quoted = False
         elif byte == _QUOTE and cell_begins:
