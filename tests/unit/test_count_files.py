@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import os
+import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -217,6 +220,7 @@ def test_a_long_file_out_of_order_is_refused(write, monkeypatch, rows, fault, bl
         ("wide.csv", "t\n0\n", "no column of counts"),
         ("wide.csv", "t,a,b\n0,79,79\n1,79\n", "row 2 has 2 columns where the header has 3"),
         ("wide.csv", "t,a,b\n0,79,79,79\n", "row 1 has 4 columns where the header has 3"),
+        ("wide.csv", 't,a,b\n0,79,"79"\n\n1,79\n', "row 3 has 2 columns where the header has 3"),
         ("wide.csv", "a,b\n79,79\n\n79,79\n", "column 'a' in row 2 is empty"),
         ("wide.csv", "", "has no rows"),
         ("wide.csv", "t,a,b", "has no rows"),
@@ -267,6 +271,34 @@ def test_no_cause_that_shows_the_row_is_chained_to_a_refusal(write):
     with pytest.raises(InputError) as refused:
         list(open_counts(write("wide.csv", "a,b\n7919\n")).steps())
     assert refused.value.__suppress_context__
+
+
+def test_the_threads_that_read_a_csv_file_hold_nothing_of_python(write, monkeypatch):
+    """They may outlive the interpreter, and letting go of a Python object would then abort the process."""
+    given, open_csv = [], pa_csv.open_csv
+
+    def opened(*options):
+        given.append(options)
+        return open_csv(*options)
+
+    monkeypatch.setattr(tables.pa_csv, "open_csv", opened)
+    assert "is negative" in refusal_of(write("wide.csv", "a,b\n1,-2\n"))
+    ((source, _, parsing, _),) = given
+    assert isinstance(source, str)
+    assert parsing.invalid_row_handler is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc, to see which files are open")
+@pytest.mark.parametrize("name", ["wide.csv", "wide.csv.gz", "wide.parquet"])
+def test_a_file_that_is_not_read_to_its_end_is_closed(write, name):
+    path = write(name, {"a": list(range(5000))} if name.endswith("parquet") else "a\n" + "1\n" * 5000)
+    steps = open_counts(path).steps()
+    next(steps)
+    steps.close()
+    deadline = time.monotonic() + 60  # a thread may be at it still
+    while any(os.path.realpath(entry) == str(path) for entry in Path("/proc/self/fd").iterdir()):
+        assert time.monotonic() < deadline, "the file is still open"
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

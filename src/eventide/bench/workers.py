@@ -5,6 +5,7 @@ A worker that loses its parent, however that ended, ends by itself after the inp
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import multiprocessing.connection
 import signal
@@ -33,9 +34,9 @@ def in_processes(
     context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of numpy and pyarrow
     workers = {}
     try:
-        for _ in range(processes):
+        for number in range(processes):
             ours, theirs = context.Pipe()
-            worker = context.Process(target=_work, args=(theirs, function), daemon=True)
+            worker = context.Process(target=_work, args=(theirs, function, number == 0), daemon=True)
             worker.start()
             theirs.close()
             workers[ours] = worker
@@ -71,7 +72,10 @@ def _shared_out(workers: list[Connection], inputs: list[tuple[int, Input]]) -> I
         ) from None
 
 
-def _work(inputs: Connection, function: Callable[[Input], Output]) -> None:
+def _work(inputs: Connection, function: Callable[[Input], Output], logs: bool) -> None:
+    """Work; what all workers would log alike, only one of them logs."""
+    if not logs:
+        logging.getLogger("eventide").setLevel(logging.CRITICAL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted as well, and ends this process
     try:
         while True:

@@ -63,6 +63,7 @@ VERBS = {
         "Try to break a mechanism's guarantee.",
         "eventide audit ba --epsilon 1 --window 3 --bins 3",
     ),
+    "warm": Verb("eventide.cli.warm", "Compile everything ahead, for images.", "eventide warm compiled"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What a publisher logs, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
+"""What is logged, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
 
 The fields are the publisher's, which hold no raw value; times are whole seconds, since finer ones would tell how long
 the counting took. Imports the standard library only.
@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 
 @contextlib.contextmanager
 def logging_to_stderr(form: str | None) -> Iterator[None]:
-    """Show what `eventide.live` logs while the block runs; `form` is "json" or None."""
-    log = logging.getLogger("eventide.live")
+    """Show what eventide logs while the block runs; `form` is "json" or None."""
+    log = logging.getLogger("eventide")
     handler = logging.StreamHandler()
     handler.setFormatter(_Json() if form == "json" else _Sentence())
     level = log.level

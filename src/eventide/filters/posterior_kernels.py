@@ -1,4 +1,4 @@
-"""The posteriors of many bins, one after the other: take looks in, read estimates off. numba and numpy only.
+"""The posteriors of many bins, one after the other: take looks in, read estimates off. `compiling` and numpy only.
 
 Rows are the bins of all replicas. A row changes at its looks only; in between, its estimate follows from its last look
 and the steps since.
@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Array, Floats, Ints
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
 from eventide.filters.posterior_look_kernels import (
     FORGETTING,
@@ -81,7 +81,7 @@ class Looks(NamedTuple):
     table: Ints
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def take_looks(
     grid: Grid,
     rows: Rows,
@@ -107,14 +107,16 @@ def take_looks(
         chance_of_look(grid.first, grid.width, ratio, average, look, scale, chance)
         usual_values(rows.lesson[row], rows.learned[row], shared, common.given, usual)
         if rows.looks[row] == 0:
-            rows.log_weight[row] = LOG_PRIOR
+            for model in range(MODELS):
+                rows.log_weight[row, model] = LOG_PRIOR[model]
             used = cells_with_mass(usual, chance)
             first_update(usual[:used], chance, updated, total)
             begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_own[row])
             counts, telling = FIRST_LESSON, 1.0
         else:
             if steps != steps_before:
-                steps_before, faithful[:] = steps, (1 - JUMP) ** steps
+                steps_before = steps
+                staying_faithful(steps, faithful)
             used = max(rows.cells[row], cells_with_mass(usual, chance))
             drift_jump_update(
                 *(rows.posterior[row, :used], passing[table], staying[table]),
@@ -141,7 +143,7 @@ def take_looks(
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def read_rows(
     grid: Grid,
     rows: Rows,
@@ -166,7 +168,7 @@ def read_rows(
             continue
         if rows.since[row] != steps:
             steps = rows.since[row]
-            faithful[:] = (1 - JUMP) ** steps
+            staying_faithful(steps, faithful)
         ends = grid_quantiles(grid, rows, row, common.usual[row // bins], common.given, faithful, kept, tail)
         mean, weight = rows.mean[row], rows.bank_weight[row]
         centre, typical = bank_state(mean, rows.variance[row], weight, rows.pace[row], steps, deviation)
@@ -181,7 +183,15 @@ def read_rows(
             quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
+def staying_faithful(steps: int, faithful: Array) -> None:
+    """The chance of each model that nothing jumped in so many steps."""
+    chance = (1 - JUMP) ** steps
+    for model in range(MODELS):
+        faithful[model] = chance[model]
+
+
+@kernel(error_model="numpy")
 def grid_quantiles(
     grid: Grid, rows: Rows, row: int, shared: Array, given: float, faithful: Floats, kept: Array, tail: float
 ) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""One look at one bin, on the grid: chance of the look in each cell, drift, jump, update. numba and numpy only.
+"""One look at one bin, on the grid: chance of the look in each cell, drift, jump, update. `compiling` and numpy only.
 
 Arrays of a bin are `(cells, models)` in single precision, models innermost so that they are computed side by side.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Array, Floats
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import DRIFT, LOG_PRIOR, MODELS, Grid
 
 FORGETTING = 0.005  # of what earlier looks said about the models, at a sharp look
@@ -20,7 +20,7 @@ LOST = 1e-6  # of the posterior, in cells above those that are kept: most of a l
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def drift_over(grid: Grid, steps: int, least_scale: float, passing: Array, staying: Array) -> None:
     """How a count spreads in `steps` steps under each model, `(cells, models)`: what passes on, and what stays.
 
@@ -45,7 +45,7 @@ def drift_over(grid: Grid, steps: int, least_scale: float, passing: Array, stayi
             staying[cell, model] = 1 / (staying[cell, model] + upwards)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def cell_factors(width: Floats, scale: float, ratio: Floats, average: Floats) -> None:
     """What the noise's chance loses across each cell, and its average over the cell relative to the nearer end."""
     for cell in range(len(width)):
@@ -53,7 +53,7 @@ def cell_factors(width: Floats, scale: float, ratio: Floats, average: Floats) ->
         average[cell] = math.expm1(-width[cell] / scale) / (width[cell] * math.expm1(-1 / scale))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def chance_of_look(
     first: Floats, width: Floats, ratio: Floats, average: Floats, look: float, scale: float, chance: Array
 ) -> None:
@@ -76,7 +76,7 @@ def chance_of_look(
         reaching *= ratio[cell]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def cells_with_mass(usual: Array, chance: Array) -> int:
     """How many cells hold all but a negligible part of what a jump to usual values would leave after the look."""
     whole = 0.0
@@ -89,7 +89,7 @@ def cells_with_mass(usual: Array, chance: Array) -> int:
     return used
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def first_update(usual: Array, chance: Array, updated: Array, total: Array) -> None:
     """The first look at a bin: before it all models know the usual values."""
     total[:] = 0
@@ -99,7 +99,7 @@ def first_update(usual: Array, chance: Array, updated: Array, total: Array) -> N
             total[model] += updated[cell, model]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def drift_jump_update(
     posterior: Array,
     passing: Array,
@@ -133,16 +133,18 @@ def drift_jump_update(
             carried[model] = arriving + posterior[cell, model] * staying[cell, model]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def reweigh(log_weight: Floats, forgotten: float, total: Array) -> None:
     """Weigh the models by how well each foresaw the look, and draw them a little back to where they began."""
-    largest = log_weight.max()
+    largest = -np.inf
+    for model in range(MODELS):
+        largest = max(largest, log_weight[model])
     for model in range(MODELS):
         kept = (1 - forgotten) * (log_weight[model] - largest) + forgotten * LOG_PRIOR[model]
         log_weight[model] = kept + math.log(total[model])
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def believe(log_weight: Floats, belief: Floats, weight: Array) -> None:
     """Shares of 1, from what the looks at a bin say of the models and what all bins together believe of them."""
     largest, whole = -np.inf, 0.0
@@ -155,7 +157,7 @@ def believe(log_weight: Floats, belief: Floats, weight: Array) -> None:
         weight[model] /= whole
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixture: Array) -> int:
     """Keep each model's posterior, normalised, and their mixture, except in cells above that hold next to nothing."""
     share = np.float32(1) / total

@@ -1,4 +1,4 @@
-"""The scalar bank: Gaussian filters side by side, for levels that cells cannot resolve; compiled: numba and numpy only.
+"""The scalar bank: Gaussian filters side by side, for levels that cells cannot resolve. `compiling` and numpy only.
 
 Each filter takes the count for a random walk of its own pace, and is told of a look with Laplace noise exactly: its
 state becomes the mean and the variance of the true posterior.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Floats
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import QUIET_LEVEL
 
 ADDITIVE = np.array([0.005, 0.05, 0.5])  # drift a step in noise scales
@@ -27,15 +27,14 @@ ROOT_HALF, ROOT_TAU = math.sqrt(0.5), math.sqrt(2 * math.pi)
 NEWTON_STEPS, UNBELIEVED = 20, 1e-3
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def begin_bank(look: float, scale: float, mean: Floats, variance: Floats, weight: Floats) -> None:
     """After the first look: all paces know the same."""
-    mean[:] = max(0.0, look)
-    variance[:] = 2 * scale * scale
-    weight[:] = PRIOR
+    for model in range(PACES):
+        mean[model], variance[model], weight[model] = max(0.0, look), 2 * scale * scale, PRIOR[model]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def update_bank(
     look: float,
     scale: float,
@@ -69,7 +68,7 @@ def update_bank(
     weight /= whole
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def set_paces(
     least_scale: float, most_scale: float, mean: Floats, weight: Floats, usual_level: float, pace: Floats
 ) -> None:
@@ -90,7 +89,7 @@ def set_paces(
         pace[model] = 2 * scale * scale
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
     """Some of the state that is believed most passes to every other pace, as the mean and variance of the mixture.
 
@@ -107,7 +106,7 @@ def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
         weight[model] = own + other
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def laplace_update(look: float, variance: float, scale: float) -> tuple[float, float, float]:
     """Mean, variance and log evidence after a look at N(0, variance) through Laplace noise.
 
@@ -137,7 +136,7 @@ def laplace_update(look: float, variance: float, scale: float) -> tuple[float, f
     return mean, kept, evidence
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def begun_anew(look: float, mean: float, scale: float) -> tuple[float, float, float]:
     """Move, variance and log evidence where only the look counts: counts may be anywhere, high ones less often."""
     seen = max(look, 0.0)
@@ -145,7 +144,7 @@ def begun_anew(look: float, mean: float, scale: float) -> tuple[float, float, fl
     return seen - mean, 2 * scale * scale, evidence
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def normal_tail(place: float) -> tuple[float, float, float]:
     """Of a standard normal cut to below `place`: log of its mass, density over mass at the cut, variance left."""
     if place > -8:
@@ -158,7 +157,7 @@ def normal_tail(place: float) -> tuple[float, float, float]:
     return log_mass, -place / series, inverse * (1 - inverse * (6 - 50 * inverse))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def bank_state(
     mean: Floats, variance: Floats, weight: Floats, pace: Floats, steps: int, deviation: Floats
 ) -> tuple[float, float]:
@@ -175,7 +174,7 @@ def bank_state(
     return centre, math.exp(0.5 * logarithm)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float, target: float) -> float:
     """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket."""
     wanted = 0.5 * math.erfc(-target * ROOT_HALF)

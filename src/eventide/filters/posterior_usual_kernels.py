@@ -1,4 +1,4 @@
-"""The usual values of a bin: where it has been, as its looks and those of all bins say. numba and numpy only.
+"""The usual values of a bin: where it has been, as its looks and those of all bins say. `compiling` and numpy only.
 
 They are spread as the sum of past posteriors, `lesson`, and of what every bin is given, `common`.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Array, Floats, Ints
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import Grid
 from eventide.filters.posterior_look_kernels import FAST, cell_factors, chance_of_look
 
@@ -19,7 +19,7 @@ FIRST_LESSON = math.sqrt(5.0)  # what the first look counts
 ROUNDS = 10
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def usual_values(lesson: Array, learned: float, common: Array, given: float, usual: Array) -> None:
     """The distribution of a bin's usual values; `given` is the sum of `common`."""
     share = np.float32(1 / (learned + given))
@@ -27,7 +27,7 @@ def usual_values(lesson: Array, learned: float, common: Array, given: float, usu
         usual[cell] = (lesson[cell] + common[cell]) * share
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def learn(counts: float, mixture: Array, lesson: Array, learned: float) -> float:
     """Add the posterior of a look that counts so much, forget a little of the earlier ones; the new sum of `lesson`."""
     kept: float = MEMORY**counts
@@ -36,7 +36,7 @@ def learn(counts: float, mixture: Array, lesson: Array, learned: float) -> float
     return kept * learned + counts
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def mean_and_spread(usual: Array, centre: Floats) -> tuple[float, float]:
     """Mean of the usual values, and mean absolute deviation from their median."""
     reached, median = 0.0, centre[-1]
@@ -52,7 +52,7 @@ def mean_and_spread(usual: Array, centre: Floats) -> tuple[float, float]:
     return mean, spread
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def mean_lesson(lesson: Array, learned: Floats) -> Floats:
     """The usual values of all bins that were looked at, each bin counting the same."""
     total, bins = np.zeros(lesson.shape[1]), 0
@@ -64,7 +64,7 @@ def mean_lesson(lesson: Array, learned: Floats) -> Floats:
     return total / bins
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> Floats:
     """How counts are spread over cells, as first looks at many bins say: some rounds of expectation maximisation.
 
@@ -82,8 +82,10 @@ def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> 
         found: Floats = weight * grid.prior
         for row in range(len(looks)):
             joint = (spread - posterior[row]) * chance[row]
-            posterior[row] = joint / joint.sum()
-            found += bins[row] * posterior[row]
+            joint /= joint.sum()
+            for cell in range(len(joint)):
+                posterior[row, cell] = joint[cell]
+            found += bins[row] * joint
         spread = found
     spread /= spread.sum()
     return spread

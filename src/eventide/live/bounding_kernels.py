@@ -1,17 +1,17 @@
-"""Which events of a user count, compiled: numba and numpy.
+"""Which events of a user count, compiled.
 
-Gives what `bounding`, the rule in plain form, gives. May import numba, numpy and the kernels of the hash.
+Gives what `bounding`, the rule in plain form, gives. May import `compiling`, numpy and the kernels of the hash.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eventide.compiling import kernel
 from eventide.live.siphash_kernels import hash_four
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def bounded_counts(users, bins, occurrences, key, step, most, size):  # type: ignore[no-untyped-def]
     """The counts of a step, at most `most` events of each user; rows are sorted by user and bin."""
     counts = np.zeros(size, np.int64)
@@ -33,7 +33,7 @@ def bounded_counts(users, bins, occurrences, key, step, most, size):  # type: ig
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _choose(user, bins, occurrences, key, step, ranks, chosen):  # type: ignore[no-untyped-def]
     """Put the bins of the events with the smallest ranks into `chosen`; there are more events than it holds."""
     most, held = len(ranks), 0

@@ -1,14 +1,14 @@
-"""Texts that say when, read in one compiled pass over Arrow's buffers: numba and numpy.
+"""Texts that say when, read in one compiled pass over Arrow's buffers.
 
-See `event_times` for what is read how. A text that says nothing is marked, never guessed at. Imports numba,
+See `event_times` for what is read how. A text that says nothing is marked, never guessed at. Imports `compiling`,
 numpy and a neighbour.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from eventide.compiling import kernel
 from eventide.live.text_kernels import trimmed
 
 UNREADABLE, IN_UTC, LOCAL = 0, 1, 2
@@ -16,7 +16,7 @@ _MICROSECONDS = 1_000_000
 _MOST_DIGITS = 19  # with them a number can overflow once, and is negative then
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def read(offsets, data):  # type: ignore[no-untyped-def]
     """The time of each text in microseconds, and whether it is in UTC, local, or unreadable."""
     size = len(offsets) - 1
@@ -30,7 +30,7 @@ def read(offsets, data):  # type: ignore[no-untyped-def]
     return times, kinds
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _iso(data, begin, end):  # type: ignore[no-untyped-def]
     year, month, day = _digits(data, begin, 4), _digits(data, begin + 5, 2), _digits(data, begin + 8, 2)
     if year < 1 or month < 1 or month > 12 or day < 1 or day > _days_of(year, month):
@@ -64,7 +64,7 @@ def _iso(data, begin, end):  # type: ignore[no-untyped-def]
     return (time - offset, IN_UTC) if good else (0, UNREADABLE)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _offset(data, place, end):  # type: ignore[no-untyped-def]
     """Z, +02, +0200 or +02:00 in microseconds, perhaps after a blank."""
     if data[place] == ord(" "):
@@ -86,7 +86,7 @@ def _offset(data, place, end):  # type: ignore[no-untyped-def]
     return (offset if data[place] == ord("+") else -offset), True
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _number(data, begin, end):  # type: ignore[no-untyped-def]
     """Seconds since 1970; thousandths, millionths or billionths where the number is too large for that."""
     negative = begin < end and data[begin] == ord("-")
@@ -110,7 +110,7 @@ def _number(data, begin, end):  # type: ignore[no-untyped-def]
     return (-time if negative else time), IN_UTC
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _fraction(data, place, end, unit):  # type: ignore[no-untyped-def]
     """Digits after the point times a unit, cut to whole microseconds; -1 where there is none. And where they end."""
     fraction, begin = 0, place
@@ -121,7 +121,7 @@ def _fraction(data, place, end, unit):  # type: ignore[no-untyped-def]
     return (fraction if place > begin else -1), place
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _digits(data, place, count):  # type: ignore[no-untyped-def]
     """So many digits as a number, -1 if one is none."""
     number = 0
@@ -132,14 +132,14 @@ def _digits(data, place, count):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _days_of(year, month):  # type: ignore[no-untyped-def]
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _days_since_1970(year, month, day):  # type: ignore[no-untyped-def]
     """Counted in years that begin in March, so that a leap day is the last of its year."""
     if month <= 2:

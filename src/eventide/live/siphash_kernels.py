@@ -1,14 +1,15 @@
 """SipHash-2-4, compiled, over texts in Arrow's buffers and over four whole numbers.
 
-Gives what `siphash` gives, the same in plain numpy. Imports numba, numpy and `arrays` only.
+Gives what `siphash` gives, the same in plain numpy. Imports numba, numpy, `compiling` and `arrays` only.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
 from eventide.arrays import Array
+from eventide.compiling import kernel
 from eventide.live.text_kernels import trimmed
 
 _CONSTANTS = (
@@ -24,7 +25,7 @@ def key_words(key: bytes) -> Array:
     return np.frombuffer(key, "<u8").astype(np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def hash_texts(key, offsets, data):  # type: ignore[no-untyped-def]
     """The hash of each text without its outer blanks, and whether nothing was left of it."""
     size = len(offsets) - 1
@@ -36,7 +37,7 @@ def hash_texts(key, offsets, data):  # type: ignore[no-untyped-def]
     return hashes, empty
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def hash_four(key, first, second, third, fourth):  # type: ignore[no-untyped-def]
     """The hash of four whole numbers, as 32 bytes with the lowest of each first."""
     a, b, c, d = _begin(key)
@@ -45,7 +46,7 @@ def hash_four(key, first, second, third, fourth):  # type: ignore[no-untyped-def
     return _finish(a, b, c, d)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _hash_bytes(key, data, begin, end):  # type: ignore[no-untyped-def]
     a, b, c, d = _begin(key)
     place = begin
@@ -57,7 +58,7 @@ def _hash_bytes(key, data, begin, end):  # type: ignore[no-untyped-def]
     return _finish(a, b, c, d)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _word(data, begin, end):  # type: ignore[no-untyped-def]
     word = uint64(0)
     for place in range(begin, end):
@@ -65,13 +66,13 @@ def _word(data, begin, end):  # type: ignore[no-untyped-def]
     return word
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _begin(key):  # type: ignore[no-untyped-def]
     low, high = key[0], key[1]
     return low ^ _CONSTANTS[0], high ^ _CONSTANTS[1], low ^ _CONSTANTS[2], high ^ _CONSTANTS[3]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _take(a, b, c, d, word):  # type: ignore[no-untyped-def]
     d ^= word
     for _ in range(2):
@@ -79,7 +80,7 @@ def _take(a, b, c, d, word):  # type: ignore[no-untyped-def]
     return a ^ word, b, c, d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _finish(a, b, c, d):  # type: ignore[no-untyped-def]
     c ^= uint64(0xFF)
     for _ in range(4):
@@ -87,7 +88,7 @@ def _finish(a, b, c, d):  # type: ignore[no-untyped-def]
     return a ^ b ^ c ^ d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _round(a, b, c, d):  # type: ignore[no-untyped-def]
     a, c = a + b, c + d
     b, d = _rotated(b, uint64(13)) ^ a, _rotated(d, uint64(16)) ^ c
@@ -96,6 +97,6 @@ def _round(a, b, c, d):  # type: ignore[no-untyped-def]
     return a, b, _rotated(c, uint64(32)), d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def _rotated(word, bits):  # type: ignore[no-untyped-def]
     return (word << bits) | (word >> (uint64(64) - bits))

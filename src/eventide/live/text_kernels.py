@@ -1,14 +1,14 @@
 """What kernels that read texts in Arrow's buffers share: which bytes are blanks.
 
-One rule for all of them, so that a text means the same as a name and as a time. Imports numba only.
+One rule for all of them, so that a text means the same as a name and as a time. Imports `compiling` only.
 """
 
 from __future__ import annotations
 
-from numba import njit
+from eventide.compiling import kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(nogil=True, inline="always")
 def trimmed(data, begin, end):  # type: ignore[no-untyped-def]
     """Where a text begins and ends without its outer blanks."""
     while begin < end and data[begin] <= 32:

@@ -38,12 +38,14 @@ def texts(column: Any) -> Any:
 
 
 def buffers(array: Any) -> tuple[Array, Array]:
-    """Offsets and bytes behind an array of texts."""
+    """Offsets and bytes behind an array of texts, read-only whoever made it: a kernel is compiled once for all."""
     _, offsets, data = array.buffers()
-    if not len(array):
-        return np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
-    return ends, np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
+    ends, held = np.zeros(1, np.int32), np.zeros(0, np.uint8)
+    if len(array):
+        ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
+        held = np.frombuffer(data, np.uint8) if data else held
+    ends.flags.writeable = held.flags.writeable = False
+    return ends, held
 
 
 def _holds_bytes(kind: Any) -> bool:

@@ -187,6 +187,7 @@ class RescueDP(Mechanism):
         """Divide the bins that are looked at."""
         order = np.argsort(prediction, axis=1, kind="stable")
         bounds = float(self.largest_sum), float(self.least_correlation), float(self.largest_gap)
+        looks = np.array(looks)  # of its own, so that the scan is compiled for one kind of array
         return Partition(*scan(looks, small, order, prediction, directions(self._history), *bounds))
 
 

@@ -1,17 +1,17 @@
 """The grouping scan of RescueDP, compiled.
 
-It sees released values only, so that groups cost nothing. Imports numba and numpy.
+It sees released values only, so that groups cost nothing. Imports `compiling` and numpy.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Bools, Floats, Ints
+from eventide.compiling import kernel
 
 
-@njit(cache=True)
+@kernel()
 def scan(  # type: ignore[no-untyped-def]
     looks: Bools,
     small: Bools,

@@ -1,7 +1,7 @@
 """The error that each interval between looks would have, predicted from what is known of every bin.
 
-It sees what the filter knows, which is private, and never a count. Imports numba, numpy and the grid and the rows of
-`filters`.
+It sees what the filter knows, which is private, and never a count. Imports `compiling`, numpy and
+the grid and the rows of `filters`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Bools, Floats
+from eventide.compiling import kernel
 from eventide.filters.posterior_grid import DRIFT, JUMP, MODELS
 from eventide.filters.posterior_kernels import Rows
 from eventide.filters.posterior_scalar_kernels import PACES
@@ -29,7 +29,7 @@ class Intervals(NamedTuple):
     missed: Floats
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def predicted_errors(
     intervals: Intervals, rows: Rows, median: Floats, grid_share: Floats, least_scale: float, looks: Bools
 ) -> Floats:
@@ -56,11 +56,12 @@ def predicted_errors(
             weight = (1 - grid_share[row]) * rows.bank_weight[row, model]
             if weight > NEGLIGIBLE:
                 add_errors(intervals, rows.pace[row, model], 0.0, never, weight, logarithm)
-        errors[row // bins] += np.exp(logarithm)
+        for choice in range(choices):
+            errors[row // bins, choice] += math.exp(logarithm[choice])
     return errors
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def add_errors(
     intervals: Intervals, drift: float, jumps: float, missed: Floats, weight: float, logarithm: Floats
 ) -> None:
@@ -79,7 +80,7 @@ def add_errors(
         logarithm[choice] += weight * 0.5 * math.log(walking * jumping)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(error_model="numpy")
 def waiting_error(after: float, variance: float, steps: float) -> float:
     """The deviation of a random walk from a look to the step before the next, on average (Simpson's rule)."""
     middle, last = after + variance * (steps - 1) / 2, after + variance * (steps - 1)

@@ -48,7 +48,7 @@ class Table:
                 if batch.num_rows:
                     yield first_row, batch.select(list(columns)).columns
                 first_row += batch.num_rows
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error):
             raise _damaged(self.path) from None  # the cause would show the row
 
 
@@ -73,7 +73,7 @@ def _is_csv(path: Path) -> bool:
 
 
 def _csv_columns(path: Path) -> list[str]:
-    with pa.input_stream(str(path)) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+    with _csv_text(path) as text:
         rows = csv.reader(text)
         header, first = next(rows, None), next(rows, None)
     if header is None or first is None:
@@ -82,28 +82,33 @@ def _csv_columns(path: Path) -> list[str]:
 
 
 def _csv_batches(path: Path, header: Sequence[str]) -> Iterator[Any]:
-    def refuse(row: Any) -> str:
-        ragged.append(row)
-        return "error"
-
-    ragged: list[Any] = []
+    # The reader is given nothing of Python, neither a stream nor a handler of invalid rows: a thread of Arrow may be
+    # the last to let go of it, and that aborts the process where Python is just ending.
     block = max(CSV_BLOCK, CSV_ROWS * len(",".join(header).encode()))
     try:
-        with pa.input_stream(str(path)) as stream:
-            yield from pa_csv.open_csv(
-                stream,
-                pa_csv.ReadOptions(column_names=header, skip_rows=1, block_size=block, use_threads=False),
-                pa_csv.ParseOptions(invalid_row_handler=refuse, ignore_empty_lines=False),
-                pa_csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
-            )
+        yield from pa_csv.open_csv(
+            str(path),
+            pa_csv.ReadOptions(column_names=header, skip_rows=1, block_size=block, use_threads=False),
+            pa_csv.ParseOptions(ignore_empty_lines=False),
+            pa_csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string())),
+        )
     except pa.ArrowInvalid:
-        if not ragged:
-            raise
-        row = ragged[0]
-        raise InputError(
-            f"{path.name}: row {row.number - 1} has {row.actual_columns} columns where the header has "
-            f"{row.expected_columns}; correct that row"
-        ) from None
+        _refuse_ragged(path, len(header))
+        raise
+
+
+def _refuse_ragged(path: Path, width: int) -> None:
+    """Name the first row that is longer or shorter than the header, if there is one."""
+    with _csv_text(path) as text:
+        for row, cells in enumerate(csv.reader(text)):
+            if cells and len(cells) != width:  # an empty line is a row of empty cells
+                raise InputError(
+                    f"{path.name}: row {row} has {len(cells)} columns where the header has {width}; correct that row"
+                ) from None
+
+
+def _csv_text(path: Path) -> io.TextIOWrapper:
+    return io.TextIOWrapper(pa.input_stream(str(path)), encoding="utf-8-sig", newline="")
 
 
 def _parquet_columns(path: Path) -> list[str]:

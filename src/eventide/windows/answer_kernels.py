@@ -1,4 +1,4 @@
-"""Answers from released slots, compiled: numba and numpy only. What goes in and what comes out is private.
+"""Answers from released slots. Imports `compiling` and numpy. What goes in and what comes out is private.
 
 Tables are those of nested_kernels, on a line of nodes that may span several cycles; `released[level, node]` is the
 noisy count of the slot that begins there. Values have a last axis of cells (bins of replicas), which are alike in all
@@ -8,13 +8,13 @@ but their values, so that everything about a window is worked out once for all c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Floats, Ints
+from eventide.compiling import kernel
 from eventide.windows.nested_kernels import chain_down, climb
 
 
-@njit(cache=True)
+@kernel()
 def fuse(
     left: Ints, conductance: Floats, released: Floats, chain: Floats, prefix: Floats, closed: int, node: int
 ) -> None:
@@ -44,7 +44,7 @@ def fuse(
                 prefix[level, end, cell] = prefix[level, begin, cell] + parts + (1.0 - share) * surprise
 
 
-@njit(cache=True)
+@kernel()
 def fused_answers(  # type: ignore[no-untyped-def]
     left: Ints,
     right: Ints,
@@ -85,7 +85,7 @@ def fused_answers(  # type: ignore[no-untyped-def]
     return values, variance
 
 
-@njit(cache=True)
+@kernel()
 def spread(left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floats, begin: int, end: int) -> None:
     """Make `refined` the running sum of estimates that use all slots, between two boundaries of the top level.
 
@@ -94,10 +94,10 @@ def spread(left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floa
     """
     top = len(left) - 1
     node = begin
-    while node < end:
-        refined[node] = prefix[top, node]
-        node = right[top, node + 1]
-    refined[end] = prefix[top, end]
+    while node <= end:
+        for cell in range(refined.shape[1]):
+            refined[node, cell] = prefix[top, node, cell]
+        node = right[top, node + 1] if node < end else end + 1
     for level in range(top - 1, -1, -1):
         node = begin
         while node < end:
@@ -112,7 +112,7 @@ def spread(left: Ints, right: Ints, chain: Floats, prefix: Floats, refined: Floa
             node = after
 
 
-@njit(cache=True)
+@kernel()
 def refined_variance(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints
 ):
@@ -131,7 +131,7 @@ def refined_variance(  # type: ignore[no-untyped-def]
     return variance
 
 
-@njit(cache=True)
+@kernel()
 def _within_one_slot(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, b: int, e: int, arms: Floats
 ):
@@ -162,7 +162,7 @@ def _within_one_slot(  # type: ignore[no-untyped-def]
     return to_begin + to_end + between * (1.0 + outside * around) / (1.0 + outside * (around + between))
 
 
-@njit(cache=True)
+@kernel()
 def chain_answers(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, resistance: Floats, released: Floats, begin: Ints, end: Ints, only: Ints
 ):

@@ -1,17 +1,17 @@
 """The cheapest chain of slots from every begin to its ends, compiled.
 
-It sees budgets and times, never a count. Imports numba and numpy only.
+It sees budgets and times, never a count. Imports `compiling` and numpy only.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Floats, Ints
+from eventide.compiling import kernel
 
 
-@njit(cache=True)
+@kernel()
 def cheapest_chains(  # type: ignore[no-untyped-def]
     first: Ints, slot_end: Ints, resistance: Floats, begin: Ints, end: Ints, weight: Floats
 ):

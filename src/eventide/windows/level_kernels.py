@@ -1,4 +1,4 @@
-"""The dynamic program that puts the best new level on a nested plan, compiled: numba and numpy only.
+"""The dynamic program that puts the best new level on a nested plan. Imports `compiling` and numpy.
 
 A new slot merges the top level's slots from boundary u to boundary v, takes the fraction y of the budget and leaves
 1 - y to everything below. With k and m the first and last top boundary in a window, the windows' parts in it cost
@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Floats, Ints
+from eventide.compiling import kernel
 
 
 class Parts(NamedTuple):
@@ -44,7 +44,7 @@ class Parts(NamedTuple):
 PASSING, ARM, ARM_SQUARED, FIXED = range(4)
 
 
-@njit(cache=True)
+@kernel()
 def best_level(  # type: ignore[no-untyped-def]
     chain: Floats, parts: Parts, fractions: Floats, damping: float, reach: int, single: bool
 ):
@@ -84,7 +84,7 @@ def best_level(  # type: ignore[no-untyped-def]
     return cost[0], until, chosen
 
 
-@njit(cache=True)
+@kernel()
 def by_boundary(chain: Floats, parts: Parts):  # type: ignore[no-untyped-def]
     """For each boundary: the weight of windows over or at it; of those whose last it is, and what these cost from 0;
     and what the windows without a boundary cost up to it.
@@ -105,7 +105,7 @@ def by_boundary(chain: Floats, parts: Parts):  # type: ignore[no-untyped-def]
     return np.cumsum(crossing), ending, end_cost, np.cumsum(inner)
 
 
-@njit(cache=True)
+@kernel()
 def add_begins(  # type: ignore[no-untyped-def]
     chain: Floats, parts: Parts, u: int, top: int, sums: Floats, fresh: Floats, ending: Floats, end_cost: Floats
 ):

@@ -1,4 +1,4 @@
-"""Variances and flows of windows in a nested plan, compiled, O(levels) per window: numba and numpy only.
+"""Variances and flows of windows in a nested plan, O(levels) per window. Imports `compiling` and numpy.
 
 A plan is drawn as a network: boundaries are nodes, a released slot is a resistor as strong as its variance. Tables are
 indexed [level, node]: `left` and `right` are the boundaries of the level around a node, `chain` the sum of the fused
@@ -10,12 +10,12 @@ in the network of the nodes up to e.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from eventide.arrays import Floats, Ints
+from eventide.compiling import kernel
 
 
-@njit(cache=True)
+@kernel()
 def climb(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: int, end: int, arms: Floats
 ):
@@ -41,7 +41,7 @@ def climb(  # type: ignore[no-untyped-def]
     return len(left) - 1, to_begin, to_low, to_high
 
 
-@njit(cache=True)
+@kernel()
 def chain_down(left: Ints, chain: Floats, level: int, low: int, end: int) -> float:
     """The resistance from `low`, a boundary of `level`, to `end`, along the largest slots that end by then."""
     total = 0.0
@@ -52,7 +52,7 @@ def chain_down(left: Ints, chain: Floats, level: int, low: int, end: int) -> flo
     return total
 
 
-@njit(cache=True)
+@kernel()
 def decompose(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints
 ):
@@ -71,7 +71,7 @@ def decompose(  # type: ignore[no-untyped-def]
     return variance, last, to_begin, to_high, rest
 
 
-@njit(cache=True)
+@kernel()
 def squared_flows(  # type: ignore[no-untyped-def]
     left: Ints, right: Ints, chain: Floats, conductance: Floats, begin: Ints, end: Ints, weight: Floats
 ):

@@ -1,17 +1,18 @@
 """A line of CSV stands for itself: one that ends inside quotes must not swallow those after it.
 
-Such lines are left out and counted, all others stay as they are, byte for byte. Imports numba and numpy.
+Such lines are left out and counted, all others stay as they are, byte for byte. Imports `compiling` and numpy.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from eventide.compiling import kernel
 
 _QUOTE, _COMMA, _NEWLINE, _RETURN = 34, 44, 10, 13
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def without_torn_lines(data):  # type: ignore[no-untyped-def]
     """The bytes of all lines but those that end inside quotes, and how many these were; the last has a newline."""
     kept = np.empty_like(data)
@@ -19,16 +20,18 @@ def without_torn_lines(data):  # type: ignore[no-untyped-def]
     quoted, cell_begins = False, True
     while place < len(data):
         byte = data[place]
+        kept[size] = byte
+        size += 1
         if byte == _NEWLINE:
             if quoted:
                 torn += 1
-            else:
-                kept[size : size + place + 1 - begin] = data[begin : place + 1]
-                size += place + 1 - begin
-            begin, quoted, cell_begins = place + 1, False, True
+                size = begin
+            begin, quoted, cell_begins = size, False, True
         elif quoted:
             if byte == _QUOTE and data[place + 1] == _QUOTE:
                 place += 1
+                kept[size] = byte
+                size += 1
             elif byte == _QUOTE:
                 quoted = False
         elif byte == _QUOTE and cell_begins:
