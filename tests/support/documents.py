@@ -48,7 +48,7 @@ NOT_RUN = {
     ".venv/bin/mkdocs serve": "needs the extra docs; tests/browser/test_site.py and .ci/run build the site",
     ".venv/bin/python docs/generate_": "writes into the project; test_mechanisms_page.py makes the same and compares",
     "eventide warm ": "compiles for a minute; test_warm.py does it, and looks at what came of it",
-    "PYTHONPATH=src:tests/support .venv/bin/python tests/fixtures/write.py": "writes a set of fixtures into the project",
+    "PYTHONPATH=src:tests/support .venv/bin/python tests/fixtures/write.py": "writes into the project",
     "python benchmarks/": "measures for minutes, and writes nothing that a reader needs",
     "bin=$(python -c 'import pathlib, pyspark": "a cluster of machines; test_spark_cluster.py starts one alike",
 }
