@@ -27,12 +27,15 @@ MODULES = {
     "eventide.windows": ["eventide.audit.plans.audit_plan"],
     "eventide.bench": [],
     "eventide.audit": ["eventide.audit.exact.most_telling_transcript"],
+    "eventide.audit.two_worlds": [],
     "eventide.engines.spark": ["eventide.engines.spark_nats.read_nats"],
 }
 ANNOTATION = re.compile(r"(?<=: |> )(?:ForwardRef\('([^']+)'\)|'([^']+)')")  # as inspect writes it
 ADDRESS = re.compile(r"<function .* at 0x[0-9a-f]+>")  # a default that has no better name
 BETWEEN_PARAMETERS = re.compile(r", (?=/|\*|\w+(?:: | ?=|,|\)$))")
 HEADED = re.compile(r"^(Idea|Guarantee|Epsilon|Cost|Use|Departures|Reference): ", re.MULTILINE)
+PARAMETERS = "Parameters\n----------\n"
+PARAMETER = re.compile(r"^(\w+)$", re.MULTILINE)  # a name, above the lines about it, which are indented
 
 
 def module_of(name: str) -> Any:
@@ -106,7 +109,14 @@ def described(thing: Any, name: str) -> str:
     if not text:
         raise ValueError(f"{name} has no docstring")
     paragraphs = HEADED.sub(lambda head: f"**{head[1]}.** ", text).split("\n\n")
-    return "\n\n".join(example(part) if part.startswith(">>> ") else part for part in paragraphs)
+    return "\n\n".join(paragraph(part) for part in paragraphs)
+
+
+def paragraph(part: str) -> str:
+    """A paragraph of a docstring as Markdown: an example, a list of parameters, or what it is."""
+    if part.startswith(">>> "):
+        return example(part)
+    return PARAMETER.sub(r"* `\1`:", part.removeprefix(PARAMETERS)) if part.startswith(PARAMETERS) else part
 
 
 def example(lines: str) -> str:

@@ -71,6 +71,10 @@ PERSONS = {
         OnlyA(event(STEPS + 5, "anna", arrives=4)),
         OnlyA(event(3, "anna", arrives=7)),
     ],
+    "breaks lines": [
+        *[OnlyA((3, text)) for text in ('"', "\r", "\0", "\u2028", "{", "[1,2]", "")],
+        *[OnlyA((4, f'{iso(260)},"anna,north')), OnlyA((5, f"{iso(320)},an\rna,north"))],
+    ],
     "has no name": [OnlyA(event(3, "")), OnlyA(event(4, "anna"))],
 }
 
@@ -193,7 +197,7 @@ def written(world, name, lines):
     """A file among the inputs, as it was if it is there."""
     path = world.folder / name
     if not path.exists():
-        path.write_text("\n".join([*lines, ""]))
+        path.write_bytes("\n".join([*lines, ""]).encode())
     return path
 
 
@@ -219,8 +223,9 @@ def parquet_feed(world, setup, ended):
 
 
 def as_json(one):
-    time, user, place, *_ = (*one[1].split(","), "", "", "")
-    return f'{{"timestamp": "{time}", "user": "{user}", "bin": "{place}"}}'
+    """A line as JSON; one that has not three parts as it is."""
+    parts = one[1].split(",")
+    return '{{"timestamp": "{}", "user": "{}", "bin": "{}"}}'.format(*parts) if len(parts) == 3 else one[1]
 
 
 class Minutes(ManualClock):
@@ -258,8 +263,8 @@ def growing_feed(world, setup, ended):
 
     def append(lines):
         if lines:
-            with path.open("a") as file:
-                file.write("\n".join([*lines, ""]))
+            with path.open("ab") as file:
+                file.write("\n".join([*lines, ""]).encode())
 
     return timed(GrowingFile(path, minutes(world, append)), setup)
 

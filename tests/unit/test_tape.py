@@ -124,6 +124,31 @@ def test_no_true_count_is_on_a_tape():
         assert hidden.to_bytes(8, "little") not in data
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("dsat", {"open test", "test", "counts"}),
+        ("pegasus", {"group test", "counts"}),
+        ("rg", {"open test", "test", "add", "sum over steps"}),
+    ],
+)
+def test_whatever_is_asked_is_on_a_tape(name, kinds):
+    mechanism, asked = made(name, {}), set()
+    for row in stream():
+        with Tape.recording(mechanism.meter) as tape:
+            mechanism.release(row)
+        asked |= {kind for kind, _ in tape._answers}
+    assert asked == kinds
+
+
+def test_slots_are_on_a_tape():
+    answers = ev.windows.plan([ev.Query(window=2, step=2)]).start(noise=ev.noise.Seeded(1))
+    with Tape.recording(answers._stream.meter) as tape:
+        answers.push_many(np.arange(6))
+    assert [(kind, values.shape) for kind, values in tape._answers] == [("slots", (3, 1, 1))]
+    assert not tape.whole
+
+
 def recorded():
     mechanism = made("ba", {})
     with Tape.recording(mechanism.meter) as tape:

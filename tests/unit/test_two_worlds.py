@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import numpy as np
 import pytest
-from worlds import PERSONS, STEPS, WINDOW, Setup, check, events, run
+from worlds import PERSONS, STEPS, WINDOW, Setup, check, command, events, run
 
 import eventide as ev
 from eventide.audit.two_worlds import OnlyA, OnlyB, Unseen, WorldsDiffer, check_two_worlds
@@ -17,15 +18,15 @@ from eventide.mechanisms.base import Mechanism
 # The short form: every source, store, life and person is met, and no two cases have the same mechanism.
 SHORT = [
     Setup(),
-    Setup(store=None, source="jsonl", mechanism="uniform", person="comes and goes"),
+    Setup(store=None, source="jsonl", mechanism="uniform", person="breaks lines"),
     Setup(source="parquet", mechanism="rescuedp", person="does too much", life="dies at emitting", most=1),
     Setup(source="growing", mechanism="bd", person="is in another bin", life="dies before the commit"),
-    Setup(source="pipe", mechanism="pegasus", person="repeats it", life="dies at a snapshot"),
+    Setup(source="pipe", mechanism="pegasus", person="comes and goes", life="dies at a snapshot"),
     Setup(source="command", mechanism="rg", person="writes nonsense", life="needs an epoch"),
     Setup(source="command", mechanism="dsat", person="is there", life="is restored"),
     Setup(source="csv", mechanism="spas", person="has no name", life="begins an epoch", queries=True),
     Setup(source="http", mechanism="adapub", person="is early and late", life="dies once", queries=True),
-    Setup(source="http", mechanism="ba", person="is there", life="is busy"),
+    Setup(source="http", mechanism="ba", person="repeats it", life="is busy"),
 ]
 
 
@@ -34,8 +35,26 @@ def test_two_worlds_look_the_same(setup):
     verdict = check(setup)
     assert verdict.steps >= STEPS
     assert set(verdict.changed) <= set(WINDOW)
-    assert bool(verdict.changed) == (setup.person not in ("writes nonsense", "is early and late"))
+    assert bool(verdict.changed) == (setup.person not in ("writes nonsense", "breaks lines", "is early and late"))
     assert verdict.seen["log of eventide-city" if setup.source == "http" else "log"] > 1
+
+
+@pytest.mark.parametrize("asked", [["--mechanism", "ba"], ["--queries", "queries.toml"]], ids=["releases", "answers"])
+def test_counts_that_somebody_else_has_made(asked):
+    """Releases go through the publisher, answers alone do not; both at once are among the cases above."""
+
+    def run(world):
+        rows = "".join(f"{world.events.count(step)},7\n" for step in range(12))
+        (world.folder / "counts.csv").write_text(f"north,south\n{rows}")
+        (world.folder / "queries.toml").write_text("[[query]]\nwindow = 4\nstep = 2\n")
+        words = ["publish", "counts.csv", "--epsilon", 1, "--window", 3, "--out", "seen/out.csv", "--json"]
+        with contextlib.chdir(world.folder):
+            command(world, [*words, *asked])
+
+    others = [step for step in range(12) for _ in range(step)]
+    verdict = check_two_worlds(run, [*others, OnlyA(5), OnlyB(6)], window=range(4, 7))
+    assert verdict.changed == [5, 6]
+    assert verdict.seen["file out.csv"] > 5
 
 
 def test_a_verdict_says_what_was_compared():

@@ -5,7 +5,7 @@ not has come around the meter. Imports its own modules; those import `live`, `pr
 """
 
 from eventide.audit.two_worlds.check import Verdict, WorldsDiffer, check_two_worlds
-from eventide.audit.two_worlds.view import UNSEEN, Unseen
+from eventide.audit.two_worlds.view import Unseen
 from eventide.audit.two_worlds.world import Crash, OnlyA, OnlyB, World
 
-__all__ = ["UNSEEN", "Crash", "OnlyA", "OnlyB", "Unseen", "Verdict", "World", "WorldsDiffer", "check_two_worlds"]
+__all__ = ["Crash", "OnlyA", "OnlyB", "Unseen", "Verdict", "World", "WorldsDiffer", "check_two_worlds"]

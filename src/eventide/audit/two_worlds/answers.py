@@ -44,7 +44,7 @@ class Attempt:
     def __init__(self, stream: str, step: int, number: int) -> None:
         self.stream, self.step, self.number = stream, step, number
         self.committed = False
-        self.sealed: list[Ints] = []
+        self.sealed: list[tuple[int, Ints]] = []  # steps, of which there may be many in one go, and their counts
         self.asked: list[tuple[Question, Array]] = []
 
     def __str__(self) -> str:
@@ -133,22 +133,21 @@ class Replay(Record):
 
     def changed(self) -> list[int]:
         """The steps whose sealed counts are not the same in both worlds."""
-        pairs = [(attempt, self._first.find(attempt)) for attempt in self]
-        return sorted({one.step for one, known in pairs if known is not None and _distance(known, one)})
+        return sorted({step for attempt in self for step, distance in self._distances(attempt) if distance})
 
     def _apart(self, attempt: Attempt, window: range, most: int) -> Iterator[str]:
+        for step, distance in self._distances(attempt):
+            where = str(attempt).replace(f"step {attempt.step}", f"step {step}", 1)
+            if distance and step not in window:
+                yield f"{where}: sealed counts are {distance} apart, outside the window {_steps(window)}"
+            elif distance > most:
+                yield f"{where}: sealed counts are {distance} apart, where one person adds {most} at the most"
+
+    def _distances(self, attempt: Attempt) -> Iterator[tuple[int, int]]:
+        """The L1 distance between what was sealed in both worlds, vector by vector."""
         known = self._first.find(attempt)
-        distance = 0 if known is None else _distance(known, attempt)
-        if distance and attempt.step not in window:
-            yield f"{attempt}: sealed counts are {distance} apart, outside the window {_steps(window)}"
-        elif distance > most:
-            yield f"{attempt}: sealed counts are {distance} apart, where one person adds {most} at the most"
-
-
-def _distance(one: Attempt, other: Attempt) -> int:
-    """The largest L1 distance between what was sealed, vector by vector."""
-    pairs = zip(one.sealed, other.sealed, strict=False)
-    return max((int(np.abs(ours - theirs).sum()) for ours, theirs in pairs if ours.shape == theirs.shape), default=0)
+        for (step, ours), (_, theirs) in zip(attempt.sealed, known.sealed if known else [], strict=False):
+            yield step, int(np.abs(ours - theirs).sum()) if ours.shape == theirs.shape else 0
 
 
 def _moved(answer: Array, amount: Array, far: int) -> Array:

@@ -68,7 +68,7 @@ def check_two_worlds(
     most
         How many events of one person count in a step.
     unseen
-        What is not compared, besides the usual (`eventide.audit.two_worlds.UNSEEN`), each with its reason.
+        What is not compared, besides the usual (`eventide.audit.two_worlds.view.UNSEEN`), each with its reason.
     folder
         Where the worlds are to be left, for a look at them; they are removed where none is given.
 

@@ -162,7 +162,7 @@ class _Ears:
     def sealed(self, seal: Callable[[Meter, Ints], SealedStep]) -> Callable[[Meter, Ints], SealedStep]:
         def listening(meter: Meter, counts: Ints) -> SealedStep:
             if attempt := self._attempt(meter, begins=True):
-                attempt.sealed.append(np.array(counts))
+                attempt.sealed.append((attempt.step, np.array(counts)))
             return seal(meter, counts)
 
         return listening
@@ -170,7 +170,9 @@ class _Ears:
     def ended(self, end: Callable[..., list[Array]]) -> Callable[..., list[Array]]:
         def listening(meter: Meter, sums: Any, counts: Ints, cuts: Any) -> list[Array]:
             if attempt := self._attempt(meter):
-                attempt.sealed.append(np.array(counts))
+                alone = attempt is getattr(self._now, "alone", None)
+                first = int(meter.ledger.step) - len(counts) if alone else attempt.step  # they are charged already
+                attempt.sealed += [(first + place, row.copy()) for place, row in enumerate(counts)]
             return end(meter, sums, counts, cuts)
 
         return listening
