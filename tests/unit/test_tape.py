@@ -129,7 +129,7 @@ def test_no_true_count_is_on_a_tape():
     [
         ("dsat", {"open test", "test", "counts"}),
         ("pegasus", {"group test", "counts"}),
-        ("rg", {"open test", "test", "add", "sum over steps"}),
+        ("rg", {"add", "thinned counts", "sum over steps"}),
     ],
 )
 def test_whatever_is_asked_is_on_a_tape(name, kinds):
