@@ -112,6 +112,57 @@ def test_hostile_charges_change_nothing(hostile):
         assert str(ledger.snapshot()) == before
 
 
+def test_a_buffer_that_is_used_again_refunds_nothing():
+    """Charged are 10 and then a hundred-thousandth; once the ledger added the second to what stood in the buffer."""
+    ledger = WindowLedger(11, 3)
+    buffer = np.array([[10 * TOTAL, 0]])
+    ledger.charge(buffer)
+    buffer[:] = 10_000
+    ledger.charge(buffer)
+    assert (ledger.charged(), ledger.left()) == (10.00001, 0.99999)
+
+
+@pytest.mark.parametrize("several", [{}, {"replicas": 2}, {"bins": 2}])
+def test_no_array_that_comes_in_or_goes_out_is_the_ledgers_own(several):
+    """A twin is given fresh arrays and shows nothing; both must stand alike after every operation."""
+    ledger, twin = WindowLedger(1, 3, **several), WindowLedger(1, 3, **several)
+    ledger.entries = twin.entries = None if several else []
+    shape = (several.get("replicas", 1), 2)
+    buffer, column = np.zeros(shape, dtype=np.int64), np.zeros((shape[0], 1), dtype=np.int64)
+    where, each = np.ones((shape[0], 1), dtype=np.bool_), np.zeros(2, dtype=np.int64)
+    for amount in range(1, 8):
+        for array, action in [
+            (buffer, WindowLedger.charge),
+            (column, WindowLedger.charge),
+            (column, WindowLedger.open_span),
+            (each, WindowLedger.charge_each),
+        ]:
+            array[...] = amount
+            action(ledger, array)
+            action(twin, array.copy())
+            array[...] = 0
+            for shown in (ledger.checked(3), ledger.left_nano(), ledger.open_spans(), *ledger.window_charges()[1:]):
+                shown.flags.writeable = True
+                shown[...] = 0
+            for shown in (ledger.left(), ledger.charged(), ledger.worst_window()):
+                np.asarray(shown)[...] = 0
+            assert str(ledger.snapshot()) == str(twin.snapshot())
+        ledger.close_span(where)
+        twin.close_span(where.copy())
+        where[...] = True
+    assert not ledger._nothing.any()
+
+
+def test_an_empty_ledger_shows_no_array_of_its_own():
+    ledger = WindowLedger(1, 3)
+    for shown in (ledger.open_spans("none"), ledger.window_charges()[2]):
+        shown.flags.writeable = True
+        shown[...] = -TOTAL
+    assert (ledger.left(), ledger.charged()) == (1, 0)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(TOTAL + 1)
+
+
 def test_charge_of_a_step_is_the_maximum_over_bins_of_the_sum_over_queries():
     ledger = WindowLedger(1, 2)
     ledger.charge(np.array([[300_000_000, 100_000_000]]))

@@ -199,6 +199,22 @@ def test_groups_close_when_they_drift_and_when_they_are_full():
     assert test.holds_raw
 
 
+def test_buffers_that_are_used_again_change_no_amount_and_no_group():
+    door, amount, labels = meter(Unit(), window=1), TENTH.copy(), np.array([0, 0, 1])
+    sums, groups = door.sum_over_steps(amount), Partition(labels, 2)
+    test = door.group_test(amount, longest=2)
+    amount[...], labels[...] = 0, 1
+    assert sums.amount == test.amount == TENTH
+    assert groups.labels.tolist() == [[0, 0, 1]]
+    for shown in (sums.amount, test.amount, groups.labels):
+        with pytest.raises(ValueError, match="read-only"):
+            shown[...] = 0
+    door.add(door.seal(COUNTS), sums)
+    assert door.ledger.charged() == 0.1
+    sums.steps[...] = 0
+    assert door.read(sums).values.tolist() == [[15, 10, 30]]
+
+
 def test_a_sealed_step_shows_nothing():
     door = meter()
     step = door.seal(COUNTS)

@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import random
+import ssl
 import subprocess
 import sys
 from fractions import Fraction
@@ -10,7 +12,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import eventide as ev
+from eventide import windows
 from eventide.errors import InputError, StateError
+from eventide.live.memory_feed import MemoryFeed
 from eventide.privacy import noise
 
 DRAWING = [noise.Secure, noise.OpenDP, lambda: noise.Seeded(5)]
@@ -143,9 +148,52 @@ def test_nonsense_is_not_restored(snapshot):
         noise.Seeded(1).restore(snapshot)
 
 
-def test_only_two_sources_call_themselves_private():
-    made = {source.name: source.private for source in (make() for make in EVERY)}
+def test_only_two_sources_are_private():
+    made = {source.name: noise.is_private(source) for source in (make() for make in EVERY)}
     assert made == {"secure": True, "opendp": True, "seeded": False, "zero": False, "unit": False}
+    assert noise.is_private(noise.Secure(os.urandom))
+    assert noise.is_private(noise.Secure(ssl.RAND_bytes))
+
+
+class Likes:
+    """Bytes that anybody can tell, from something that says it is like everything."""
+
+    def __call__(self, count):
+        return bytes(count)
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+class Derived(noise.Secure):
+    private = True
+
+
+class Pretending(noise.Zero):
+    name, private = "opendp", True
+
+
+NOT_PRIVATE = [
+    lambda: noise.Secure(random.Random(5).randbytes),
+    lambda: noise.Secure(entropy=Likes()),
+    Derived,
+    Pretending,
+]
+
+
+@pytest.mark.parametrize("make", NOT_PRIVATE)
+def test_nothing_is_private_because_it_says_so(make, tmp_path):
+    source = make()
+    assert not noise.is_private(source)
+    mechanism = ev.Uniform(epsilon=1, window=2, bins=1, noise=source)
+    promises = [mechanism.guarantee, windows.plan([ev.Query(2, 1)]).start(noise=source).guarantee]
+    assert all(str(promise).startswith("NOT PRIVATE (the noise is altered ") for promise in promises)
+    with pytest.raises(InputError, match="private noise only"):
+        ev.Publisher(MemoryFeed([[1]]), mechanism, tmp_path / "store.db")
+    with pytest.raises(StateError, match="cannot be saved"):  # loaded it would call itself private
+        ev.load(mechanism.save())
 
 
 def test_a_source_is_found_by_name_object_or_seed():

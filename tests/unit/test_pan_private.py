@@ -5,8 +5,10 @@ import pytest
 
 import eventide as ev
 from eventide.privacy.amounts import NANO
+from eventide.privacy.ledger import WindowLedger
+from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Seeded, Source, Unit, Zero
-from eventide.privacy.pan_private import mean_absolute_noise
+from eventide.privacy.pan_private import NoisyCells, mean_absolute_noise
 
 BOTH = [ev.BudgetDistribution, ev.BudgetAbsorption]
 MODES = ["single", "announced"]
@@ -130,6 +132,18 @@ def test_cells_without_budget_take_no_events():
             assert decision == 0
             assert (look == 0) == (mech._cells.look_budget == 0).all()
             assert np.isfinite(mech.release([count]).values).all()
+
+
+def test_cells_keep_the_budgets_they_were_opened_with():
+    door = Meter(WindowLedger(1, 2), Unit(), 2)
+    cells, budget = NoisyCells((1, 2)), np.array([[100_000_000]])
+    cells.open(door, budget, budget)
+    budget[...] = 1
+    assert cells.read(door, np.array([[True]])).fresh.all()
+    assert door.ledger.charged() == 0.2
+    for shown in (cells.decision_budget, cells.look_budget):
+        with pytest.raises(ValueError, match="read-only"):
+            shown[...] = 0
 
 
 def test_an_announced_intrusion_renews_the_noise_of_every_cell():

@@ -14,6 +14,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.noise import recorded_name
 
 _SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}
 
@@ -30,7 +31,7 @@ def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questio
         sensitivity=mechanism.sensitivity,
         bins=mechanism.bins,
         steps=feed.describe(),
-        noise=mechanism.source.name,
+        noise=recorded_name(mechanism.source),
         queries=questions.described() if questions else None,
     )
 

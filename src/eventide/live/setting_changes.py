@@ -13,9 +13,9 @@ from eventide.errors import InputError
 from eventide.live.quarantine import first_measured
 from eventide.live.store import Epoch, Setting, Store
 from eventide.privacy.amounts import NANO
+from eventide.privacy.noise import PRIVATE_NAMES
 
 LONGEST_SHOWN = 60  # characters of a value in a message
-PRIVATE_NOISE = ("secure", "opendp")
 
 
 def setting_text(setting: Setting) -> str:
@@ -31,9 +31,9 @@ def read_setting(text: str) -> Setting:
 
 def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
     """Refuse noise that is not private, unless the store was made for tests."""
-    if setting.noise not in PRIVATE_NOISE and not for_tests:
+    if setting.noise not in PRIVATE_NAMES and not for_tests:
         raise InputError(
-            f"a store takes private noise only ({' or '.join(PRIVATE_NOISE)}), not {setting.noise!r}; "
+            f"a store takes private noise only ({' or '.join(PRIVATE_NAMES)}), not {setting.noise!r}; "
             "a store made for tests takes any, and says NOT PRIVATE for ever"
         )
 

@@ -32,7 +32,7 @@ from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
-from eventide.privacy.noise import Source, source
+from eventide.privacy.noise import Source, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 
@@ -168,7 +168,6 @@ class Mechanism(Stateful, abc.ABC):
     @property
     def guarantee(self) -> Guarantee:
         """What this mechanism promises."""
-        private = self.source.private
         return Guarantee(
             notion="event-level" if self.window == 1 else "w-event",
             epsilon=self.epsilon,
@@ -177,7 +176,7 @@ class Mechanism(Stateful, abc.ABC):
             sensitivity=self.sensitivity,
             assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
             not_proven=self.not_proven(),
-            not_private=None if private else f"the noise is {self.source.name}, for studies and tests only",
+            not_private=why_not_private(self.source),
         )
 
     def unit(self) -> str:

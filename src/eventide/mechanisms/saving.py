@@ -18,7 +18,7 @@ from eventide.mechanisms.parameters import parameters
 from eventide.mechanisms.registry import mechanism_class, name_of
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
-from eventide.privacy.noise import named
+from eventide.privacy.noise import named, recorded_name
 
 FORMAT, VERSION = "eventide mechanism", 1
 
@@ -30,7 +30,7 @@ def save(mechanism: Mechanism) -> bytes:
         "version": VERSION,
         "mechanism": name_of(type(mechanism)) or type(mechanism).__name__,
         "epsilon": mechanism.total,
-        "noise": mechanism.source.name,
+        "noise": recorded_name(mechanism.source),
         "parameters": _described(parameters(mechanism, {"epsilon", "noise", "seed"})),
         "state": mechanism.snapshot(),
     }

@@ -19,6 +19,7 @@ from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.release import Release
 from eventide.mechanisms.run import Run
+from eventide.privacy.noise import recorded_name
 from eventide.privacy.showing import ledger_facts
 
 MOST_BINS = 4  # drawn unless others are asked for
@@ -31,7 +32,7 @@ def mechanism_card(mechanism: Mechanism) -> str:
         "budget": f"epsilon {mechanism.epsilon:g}, window {mechanism.window:,}",
         "bins": f"{mechanism.size:,}: {few(mechanism.bins)}",
         **ledger_facts(mechanism.ledger),
-        "noise": mechanism.source.name,
+        "noise": recorded_name(mechanism.source),
     }
     return card(type(mechanism).__name__, facts, notes=[str(mechanism.guarantee)])
 

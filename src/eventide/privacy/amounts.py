@@ -67,6 +67,13 @@ def nano(epsilon: Amount) -> int:
     return amount
 
 
+def fixed(numbers: Ints) -> Ints:
+    """A copy of whole numbers that cannot be written to, for whoever keeps them and shows them."""
+    copy = np.array(numbers, dtype=np.int64)
+    copy.flags.writeable = False
+    return copy
+
+
 def share(amount: int | Ints, numerator: int, denominator: int) -> Ints:
     """`amount * numerator / denominator`, rounded down, without overflow for parts below 2^31."""
     whole, rest = np.divmod(np.asarray(amount, dtype=np.int64), denominator)

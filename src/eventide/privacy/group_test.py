@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
+from eventide.privacy.amounts import fixed
 from eventide.privacy.sorted_groups import SortedGroups
 from eventide.privacy.state import Stateful
 
@@ -31,8 +32,7 @@ class GroupTest(Stateful):
     state = ("_counts", "_deviation", "_threshold_noise")
 
     def __init__(self, amount: Ints, shape: tuple[int, int], longest: int) -> None:
-        self._amount = np.array(amount, dtype=np.int64)
-        self._amount.flags.writeable = False
+        self._amount = fixed(amount)
         self.longest = longest
         self._counts = SortedGroups(shape)
         self._deviation: Ints = np.zeros(shape, dtype=np.int64)

@@ -3,7 +3,9 @@
 Entries are points (one step) and spans (from an opening to a close, counted once in every window they touch). A charge
 belongs to the current step, so among the windows that contain it the one ending now holds the most: it contains every
 point and touches every span that a later one does, as far as they exist yet. Keeping that one total within epsilon
-keeps all windows within it, and its largest value so far is the worst window. Imports numpy, `errors` and `arrays`.
+keeps all windows within it, and its largest value so far is the worst window. Arrays are copied on their way in and
+out, so that nobody who uses a buffer again, or writes into a result, changes what was charged. Imports numpy, `errors`
+and `arrays`.
 """
 
 from __future__ import annotations
@@ -121,7 +123,7 @@ class WindowLedger(Stateful):
         """
         first = max(0, self.step - self.window + 1)
         past = self._rows[np.arange(first, self.step) % self.window]
-        spans = sum(self._open.values(), self._nothing)
+        spans = sum(self._open.values(), np.zeros_like(self._nothing))
         return first, np.concatenate([past, (self._point + self._peak + self._closed)[None]]), spans
 
     def plot(self) -> Any:
@@ -205,7 +207,7 @@ class WindowLedger(Stateful):
 
     def open_spans(self, lane: str = "span") -> Ints:
         """What the open spans of `lane` were charged, 0 where none is open."""
-        return self._open.get(lane, self._nothing)
+        return self._open.get(lane, self._nothing).copy()
 
     def advance(self) -> None:
         """Seal the current step and begin the next: the oldest step of the window falls out of it."""
@@ -253,8 +255,8 @@ class WindowLedger(Stateful):
         self._spent = spent
 
     def checked(self, amount: int | Ints) -> Ints:
-        """`amount` as an int64 column or matrix from 0 to epsilon, or a refusal: no sum of two can overflow."""
-        asked = np.asarray(amount)
+        """A copy of `amount`, an int64 column or matrix from 0 to epsilon, or a refusal: no sum of two can overflow."""
+        asked = np.array(amount)
         if asked.dtype != np.int64 or asked.ndim > 2:
             raise InputError("a charge is a whole number of nano-epsilon, as a Python int or an int64 array")
         if asked.ndim != 2:
@@ -269,7 +271,7 @@ class WindowLedger(Stateful):
 
     def _checked_each(self, amounts: Ints) -> Ints:
         """One charge for each of several steps, alike for all replicas, as `(steps, 1, 1)`."""
-        asked = np.asarray(amounts)
+        asked = np.array(amounts)
         if asked.dtype != np.int64 or asked.ndim != 1 or not asked.size:
             raise InputError("charges of several steps are whole nano-epsilon, as an int64 array of one axis")
         if asked.min() < 0:

@@ -1,8 +1,9 @@
 """Where noise comes from: two private sources, and three for studies and tests.
 
 Promises integer noise whose scale is the exact ratio of two integers; `Secure` and `OpenDP` draw it exactly and from a
-cryptographic generator, and nothing else calls itself private. Imports numpy, `eventide.arrays`, `eventide.errors`
-and `eventide.privacy.coins`; the package opendp only when its source is asked for.
+cryptographic generator. Nothing else is private: not a class made from one of them, nor `Secure` with random bytes from
+anywhere but OpenSSL or the operating system. Imports numpy, `eventide.arrays`, `eventide.errors` and
+`eventide.privacy.coins`; the package opendp only when its source is asked for.
 
 >>> Unit().laplace(10**9, np.array([500_000_000]), (1, 3))
 array([[2., 2., 2.]])
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import abc
 import math
+import os
 import ssl
 from collections.abc import Callable
 from fractions import Fraction
@@ -24,6 +26,8 @@ from eventide.arrays import Array, Ints
 from eventide.errors import InputError, StateError
 from eventide.privacy import coins
 
+PRIVATE_NAMES = ("secure", "opendp")
+TRUSTED_BYTES = (ssl.RAND_bytes, os.urandom)  # OpenSSL's generator, which the operating system seeds, and its own
 LARGEST_SCALE = 10**16  # its digits end below 2^59; past int64 lie only 16 heads in a row of a coin of 2^-64
 
 
@@ -31,7 +35,6 @@ class Source(abc.ABC):
     """A source of noise."""
 
     name: ClassVar[str]
-    private: ClassVar[bool] = False
 
     @abc.abstractmethod
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
@@ -65,11 +68,11 @@ class Source(abc.ABC):
 class Secure(Source):
     """Exact noise from a cryptographic generator, by default OpenSSL's, which is safe across forks.
 
-    `entropy(n)` returns n fresh uniform bytes. Nothing of them is kept between calls.
+    `entropy(n)` returns n fresh uniform bytes. Nothing of them is kept between calls. Private with `ssl.RAND_bytes` and
+    `os.urandom`; with anything else, which is for tests, the guarantee begins with NOT PRIVATE.
     """
 
     name = "secure"
-    private = True
 
     def __init__(self, entropy: Callable[[int], bytes] = ssl.RAND_bytes) -> None:
         self._entropy = entropy
@@ -93,7 +96,6 @@ class OpenDP(Source):
     """
 
     name = "opendp"
-    private = True
 
     def __init__(self) -> None:
         try:
@@ -214,6 +216,23 @@ def source(noise: str | Source, seed: int | None) -> Source:
     raise InputError(f"noise is 'secure', 'opendp' or a source such as eventide.noise.Zero(), not {noise!r}")
 
 
+def is_private(noise: Source) -> bool:
+    """Whether a source is one of the two private ones, as they are: whatever else a class says of itself, it is not."""
+    if type(noise) is Secure:
+        return any(noise._entropy is trusted for trusted in TRUSTED_BYTES)
+    return type(noise) is OpenDP
+
+
+def recorded_name(noise: Source) -> str:
+    """The name that a source goes by where its noise is recorded: that of a private one is for private ones only."""
+    return noise.name if is_private(noise) or noise.name not in PRIVATE_NAMES else f"altered {noise.name}"
+
+
+def why_not_private(noise: Source) -> str | None:
+    """What a guarantee must say first about noise from this source; None where it is private."""
+    return None if is_private(noise) else f"the noise is {recorded_name(noise)}, for studies and tests only"
+
+
 def named(name: str) -> Source:
     """The source of that name, ready to restore a snapshot into; a seeded one gets its seed from there."""
     if name == Seeded.name:
@@ -221,7 +240,9 @@ def named(name: str) -> Source:
     for kind in (Secure, OpenDP, Zero, Unit):
         if name == kind.name:
             return kind()
-    raise StateError(f"there is no noise named {name!r}; the saved state is damaged")
+    raise StateError(
+        f"there is no noise named {name!r}; the saved state is damaged, or its noise was one that cannot be saved"
+    )
 
 
 def _check_scales(numerator: int, charges: Ints) -> bool:

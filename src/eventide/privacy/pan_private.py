@@ -27,7 +27,7 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
-from eventide.privacy.amounts import NANO
+from eventide.privacy.amounts import NANO, fixed
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import OpenDP, Secure, Source, source
@@ -50,6 +50,7 @@ class NoisyCells(Stateful):
 
     def open(self, meter: Meter, decision_budget: Ints, look_budget: Ints) -> None:
         """Begin a step with fresh noise in every cell, before any of its events; the decision is charged now."""
+        decision_budget, look_budget = fixed(decision_budget), fixed(look_budget)
         meter._hidden("cells", decision_budget)
         meter.ledger.charge(decision_budget)
         self.decision_budget, self.look_budget = decision_budget, look_budget

@@ -12,6 +12,7 @@ import numpy as np
 
 from eventide.arrays import Ints
 from eventide.errors import InputError
+from eventide.privacy.amounts import fixed
 
 
 @final
@@ -22,7 +23,7 @@ class Partition:
     """
 
     def __init__(self, labels: Ints, groups: int) -> None:
-        self.labels = np.array(np.atleast_2d(labels), dtype=np.int64)
+        self.labels = fixed(np.atleast_2d(labels))
         self.groups = groups
         if self.labels.min() < -1 or self.labels.max() >= groups:
             raise InputError(f"a bin's group must lie between -1 and {groups - 1}")

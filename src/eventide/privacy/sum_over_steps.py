@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from eventide.arrays import Ints
+from eventide.privacy.amounts import fixed
 from eventide.privacy.state import Stateful
 
 
@@ -23,8 +24,7 @@ class SumOverSteps(Stateful):
     state = ("_sums", "_steps")
 
     def __init__(self, amount: Ints, shape: tuple[int, int]) -> None:
-        self._amount = np.array(amount, dtype=np.int64)
-        self._amount.flags.writeable = False
+        self._amount = fixed(amount)
         self._sums = np.zeros(shape, dtype=np.int64)
         self._steps = np.zeros(shape, dtype=np.int64)
 

@@ -18,7 +18,7 @@ from eventide.arrays import Floats
 from eventide.errors import BudgetExceeded, InputError
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
-from eventide.privacy.noise import Source
+from eventide.privacy.noise import Source, why_not_private
 from eventide.windows.explain import explain
 from eventide.windows.registry import PLANNERS, design
 from eventide.windows.scheme import Scheme, query_errors, workload_error
@@ -127,7 +127,6 @@ class Plan:
 
 def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | None, *more: str) -> Guarantee:
     """What is promised about answers whose noise comes from `source`; None stands for a private one."""
-    reason = None if source is None or source.private else f"the noise is {source.name}, for studies and tests only"
     return Guarantee(
         notion="event-level" if window == 1 else "w-event",
         epsilon=epsilon,
@@ -140,5 +139,5 @@ def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | No
             "the counts are trusted to keep that bound",
             "for this run only, since no store keeps its ledger",
         ),
-        not_private=reason,
+        not_private=None if source is None else why_not_private(source),
     )

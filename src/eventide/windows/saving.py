@@ -14,7 +14,7 @@ from typing import Any
 from eventide.errors import EventideError, StateError
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
-from eventide.privacy.noise import named
+from eventide.privacy.noise import named, recorded_name
 from eventide.windows.answers import Answers, ManyAnswers, Run
 from eventide.windows.cover import Cover, Layers
 from eventide.windows.nested import Level, Nested
@@ -41,7 +41,7 @@ def save_run(run: Run) -> bytes:
             "bins": stream.bins,
             "since": stream.since,
             "refine": stream.refine,
-            "noise": stream.source.name,
+            "noise": recorded_name(stream.source),
             "state": stream.snapshot(),
         }
         for name, stream in run._streams.items()
