@@ -1,6 +1,6 @@
 """What every test shares: repeatable examples, what a marked test needs, and when a skip is a failure.
 
-Plain `pytest` leaves out the tests marked `slow`, and skips with a sentence what needs a missing program.
+Plain `pytest` leaves out the tests marked `slow` or `nightly`, and skips with a sentence what needs a missing program.
 With EVENTIDE_REQUIRE_ALL=1 a skipped test fails: where everything is installed, nothing may go untested unnoticed.
 """
 
@@ -51,7 +51,7 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
-    long = [item for item in items if item.get_closest_marker("slow")]
+    long = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("nightly")]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if item not in long]
 
