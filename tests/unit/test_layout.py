@@ -22,7 +22,8 @@ ORDER = [
     {"filters"},
     {"mechanisms"},
     {"windows"},
-    {"bench", "audit", "live"},
+    {"bench", "live"},
+    {"audit"},
     {"engines", "service"},
     {"eventide"},  # the public names themselves, which reach everything above
     {"cli"},
