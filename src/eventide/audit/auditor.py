@@ -169,9 +169,28 @@ def audit(
     attacks: dict[str, Attack] | None = None,
     progress: Progress = untold,
 ) -> Verdict:
-    """Attack `subject` on every pair; at most `runs` runs on each stream of a finalist are what the bound rests on.
+    """Attack a subject on every pair of streams; the audit ends with the first bound above the claim.
 
-    It ends with the first bound above `epsilon`, which may take far fewer runs.
+    Parameters
+    ----------
+    subject
+        What is attacked.
+    pairs
+        Neighbouring streams.
+    epsilon
+        The claim.
+    runs
+        The most runs on each of two streams that a bound rests on.
+    alpha
+        With what probability the audit may be wrong; one minus the confidence.
+    seed
+        Repeats an audit.
+    finalists
+        How many attacks are measured in each round.
+    attacks
+        The attacks by name, by default all.
+    progress
+        Is told what the audit is at, how many runs it has made, and how many there are if it does not end early.
     """
     chosen, tried = ATTACKS if attacks is None else attacks, list(pairs)
     rounds = _rounds(runs, alpha)

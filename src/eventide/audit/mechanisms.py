@@ -40,11 +40,26 @@ def audit_mechanism(
     progress: Progress = untold,
     **options: Any,
 ) -> Verdict:
-    """Attack a class that is built with epsilon, window, bins, a seed and `parameters`; `options` go to `audit`.
+    """Attack a mechanism, or a class of your own.
 
-    With `secure` the noise is the real one, otherwise seeded, which is faster and can be repeated. Where likelihoods
-    are known, the exact ratio joins the attacks, and the most telling transcript is looked for. Without `pairs` the
-    streams are those of `neighbouring_pairs`.
+    Where likelihoods are known, the exact ratio joins the attacks, and the most telling transcript is looked for.
+
+    Parameters
+    ----------
+    cls
+        What is built with epsilon, window, bins and a seed, and has `release(counts)`.
+    epsilon, window, bins
+        The claim, and how many bins the streams have.
+    sensitivity
+        The most that one person adds to a step.
+    secure
+        Attack the real noise; otherwise it is seeded, which is faster and can be repeated.
+    parameters
+        Further parameters of the class.
+    pairs
+        The streams, those of `neighbouring_pairs` by default.
+    runs, seed, progress, options
+        See `audit`.
     """
     given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
     if sensitivity != 1:
