@@ -26,7 +26,13 @@ MODULES = {
     "eventide.filters": [],
     "eventide.windows": ["eventide.audit.plans.audit_plan"],
     "eventide.bench": [],
-    "eventide.audit": ["eventide.audit.exact.most_telling_transcript"],
+    "eventide.audit": [
+        "eventide.audit.events.audit_events",
+        "eventide.audit.events.event_pairs",
+        "eventide.audit.events.EventPair",
+        "eventide.audit.events.Event",
+        "eventide.audit.exact.most_telling_transcript",
+    ],
     "eventide.audit.two_worlds": [],
     "eventide.engines.spark": ["eventide.engines.spark_nats.read_nats"],
 }

@@ -23,7 +23,12 @@ VARIANTS += [("uniform", {"filter": ev.filters.Kalman()})]
 VARIANTS += [(name, {"filter": ev.filters.Truncate()}) for name in ("uniform", "bd", "ba")]
 
 
-@pytest.mark.parametrize("name", ev.mechanism_names())
+QUICK = ("uniform", "bd", "ba", "dsat", "rg", "tide")  # the others are close to one of these
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ev.mechanism_names()]
+)
 def test_contract(name):
     assert len(ev.check_mechanism(mechanism_class(name))) == 11
 
@@ -171,7 +176,7 @@ class Settling(Honest):
     """Makes a table once, late in a long run."""
 
     def filtering(self, measured):
-        if self.step == 500:
+        if self.step == 300:
             self.table = np.zeros(10_000)
         return super().filtering(measured)
 

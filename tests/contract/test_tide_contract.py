@@ -6,7 +6,8 @@ import eventide as ev
 from eventide.mechanisms.registry import mechanism_class
 
 
-@pytest.mark.parametrize("filter_name", ["truncate", pytest.param("kalman", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("filter_name", ["truncate", "kalman"])
 def test_tide_with_another_filter(filter_name):
     assert ev.check_mechanism(ev.Tide, filter=ev.filters.by_name(filter_name))
 

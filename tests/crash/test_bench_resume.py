@@ -65,7 +65,8 @@ def kill_after(process: subprocess.Popen[bytes], batches: int, pause: float) -> 
     process.wait()
 
 
-@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
 def test_killed_at_random_points_the_results_are_the_same(whole, processes):
     arguments = [*COMMAND, "--out", "results.parquet", "--processes", str(processes)]
     results, partial, journal = Path("results.parquet"), Path("results.parquet.partial"), Path("journal")

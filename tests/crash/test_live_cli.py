@@ -193,6 +193,7 @@ def taking_over(first, start):
     raise AssertionError("the first writer sleeps in a commit each time")
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_refused_and_one_that_was_taken_over_commits_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("log.jsonl").touch()

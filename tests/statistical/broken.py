@@ -92,6 +92,58 @@ class OneDrawForAllSteps(Uniform):
         return type(measured)(truth + self._noise, measured.scale, measured.fresh)
 
 
+class RemembersTheTruth(BudgetAbsorption):
+    """BA whose distances are to the true counts of its last look: they go on to tell of that step for ever."""
+
+    def begin(self):
+        super().begin()
+        self._true = np.zeros(self.meter.shape, dtype=np.int64)
+
+    def _asked(self, step):
+        planned, asked = self.plan()
+        return planned, self.meter.distance(step, self._true, np.where(asked, self._distance_share, 0))
+
+    def is_sampling_point(self, step):
+        looks = super().is_sampling_point(step)
+        self._true = np.where(looks, self.meter._open(step), self._true)
+        return looks
+
+
+class PlainLaplace:
+    """Sound, with noise of whole numbers; it knows nothing of the kernel. `part` is the part of the scale it has."""
+
+    part = 1.0
+
+    def __init__(self, epsilon, window, bins, seed):
+        self.bins, self.generator = bins, np.random.default_rng(seed)
+        self.rate = 1 - np.exp(-epsilon / window / self.part)
+
+    def noise(self, rate, size):
+        one, other = self.generator.geometric(rate, (2, size))
+        return one - other
+
+    def release(self, counts):
+        return counts + self.noise(self.rate, self.bins)
+
+
+class ThirdOfTheNoise(PlainLaplace):
+    part = 1 / 3
+
+
+class PlainlyRemembersTheTruth(PlainLaplace):
+    """Half of epsilon for distances to the true counts of the last look, half for looks at each step."""
+
+    part, true = 2.0, None
+
+    def release(self, counts):
+        if self.true is not None:
+            distance = np.abs(counts - self.true).sum() + self.noise(self.rate, 1)[0]
+            if distance <= self.bins / self.rate:
+                return self.released
+        self.true, self.released = counts, super().release(counts)
+        return self.released
+
+
 class FloatLaplace:
     """Laplace noise in floating point, as most research code adds it; it knows nothing of the kernel."""
 

@@ -1,6 +1,7 @@
 """The auditor finds what is broken, at 95 % confidence; the same attack passes the sound mechanism beside it."""
 
 import functools
+import time
 
 import pytest
 from broken import (
@@ -9,18 +10,22 @@ from broken import (
     NeverSilent,
     OneDrawForAllBins,
     OneDrawForAllSteps,
+    PlainlyRemembersTheTruth,
     RecyclesEarly,
+    RemembersTheTruth,
     ThinLaplace,
+    ThirdOfTheNoise,
 )
 
 from eventide.audit import MechanismSubject, audit, audit_mechanism, neighbouring_pairs
-from eventide.audit.exact import exact_likelihood_ratio, most_telling_transcript
+from eventide.audit.exact import can_be_replayed, exact_likelihood_ratio, most_telling_transcript
 from eventide.mechanisms.budget_absorption import BudgetAbsorption
 from eventide.mechanisms.budget_distribution import BudgetDistribution
 from eventide.mechanisms.sample import Sample
 from eventide.mechanisms.uniform import Uniform
 from eventide.privacy.noise import Seeded
 
+QUIET = [pair for pair in neighbouring_pairs(3, 1, 1, ()) if pair.name.startswith("after a quiet time")]
 CASES = {
     "noise at 80 %": (ThinLaplace, Uniform, {"window": 3, "bins": 1}, 200_000),
     "a forgotten step": (ForgetsOneStep, Sample, {"window": 3, "bins": 2}, 50_000),
@@ -36,7 +41,8 @@ def test_every_attack_on_every_pair(case):
     broken, sound, setting, runs = CASES[case]
     verdict = audit_mechanism(broken, 1.0, **setting, runs=runs)
     assert verdict.broken, str(verdict)
-    verdict = audit_mechanism(sound, 1.0, **setting, runs=runs, alpha=1e-6)
+    pairs = list(neighbouring_pairs(**setting, sensitivity=1, jumps=()))[::3]
+    verdict = audit_mechanism(sound, 1.0, **setting, runs=4_000, alpha=1e-6, pairs=pairs)
     assert not verdict.broken, str(verdict)
 
 
@@ -44,8 +50,47 @@ def test_every_attack_on_every_pair(case):
 @pytest.mark.parametrize(("broken", "sound"), [(NeverSilent, BudgetAbsorption), (RecyclesEarly, BudgetDistribution)])
 def test_one_possible_transcript_is_proof(broken, sound):
     for cls in (broken, sound):
-        verdict = audit_mechanism(cls, 1.0, window=3, bins=1, runs=2_000, alpha=1e-6)
+        verdict = audit_mechanism(cls, 1.0, window=3, bins=1, runs=2_000, alpha=1e-6, finalists=1, pairs=QUIET)
         assert verdict.broken == verdict.proven == (cls is broken), str(verdict)
+
+
+@pytest.mark.parametrize("cls", [RemembersTheTruth, BudgetAbsorption])
+def test_what_depends_on_a_step_that_is_over_shows_in_a_long_tail(cls):
+    make = functools.partial(cls, epsilon=1, window=3, bins=1)
+    pairs = [pair for pair in neighbouring_pairs(3, 1, 1, (6,)) if "long" in pair.name]
+    assert can_be_replayed(make, pairs[0].stream)
+    worst = most_telling_transcript(MechanismSubject(make, Seeded), make, pairs, runs=2_000)
+    assert (worst.bound > 1 + 1e-9) == (cls is RemembersTheTruth), worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [2, 3])
+def test_a_plain_class_that_remembers_the_truth_is_found(window):
+    begin = time.process_time()
+    verdict = audit_mechanism(PlainlyRemembersTheTruth, 1.0, window, 1)
+    print(f"found in {time.process_time() - begin:.0f} seconds of processor time: {verdict}")
+    assert verdict.broken, str(verdict)
+
+
+def test_a_hopeless_class_is_refuted_early():
+    """A third of the noise, 200,000 runs allowed: the first round is enough, and counts a few thousand."""
+    told = []
+    options = {"progress": lambda stage, done, planned: told.append((stage, done, planned))}
+    verdict = audit_mechanism(ThirdOfTheNoise, 1.0, window=1, bins=1, alpha=1e-3, **options)
+    assert verdict.broken, str(verdict)
+    assert verdict.runs <= 1600
+    stages, done, planned = zip(*told, strict=True)
+    assert set(stages) == {"round 1 of 4: exploring", "round 1 of 4: measuring"}
+    assert list(done) == sorted(done)
+    assert done[-1] < 20_000 < 1_000_000 < min(planned)
+
+
+@pytest.mark.parametrize("broken", [ThinLaplace, OneDrawForAllBins, RemembersTheTruth])
+def test_exact_is_said_only_of_what_is_exact(broken):
+    """The first draws other noise, the second replaces the measurement; the third only asks what it should not."""
+    pairs = [pair for pair in neighbouring_pairs(2, 2, 1, ()) if pair.name.startswith("after a quiet time")]
+    verdict = audit_mechanism(broken, 1.0, window=2, bins=2, runs=1_000, finalists=1, pairs=pairs)
+    assert ("exact" in str(verdict)) == (verdict.proof is not None) == (broken is RemembersTheTruth)
 
 
 @pytest.mark.slow
@@ -65,7 +110,7 @@ def test_the_exact_likelihood_on_alternating_changes(broken, sound, epsilon, run
 
 @pytest.mark.slow
 def test_floating_point_noise_gives_itself_away():
-    verdict = audit_mechanism(FloatLaplace, epsilon=1, window=1, bins=1, runs=5_000)
+    verdict = audit_mechanism(FloatLaplace, epsilon=1, window=1, bins=1, runs=5_000, alpha=1e-6)
     assert verdict.broken, str(verdict)
     assert verdict.attack == "grid of doubles"
     integer = audit_mechanism(Uniform, epsilon=1, window=1, bins=1, runs=5_000, secure=True, alpha=1e-12)

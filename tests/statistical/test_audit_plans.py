@@ -56,7 +56,6 @@ def test_a_window_of_ticks_that_shares_nothing_is_found():
     subject = PlanSubject(functools.partial(plan.start, bins=1), Seeded)
     verdict = audit_start(subject, plan, 1.0, bins=1, window=3, sensitivity=1, runs=20_000)
     assert verdict.broken, str(verdict)
-    assert verdict.bound > 2
 
 
 def test_the_real_noise_passes():

@@ -1,6 +1,8 @@
 """`eventide audit`: verdict, exit codes, page."""
 
+import contextlib
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -46,7 +48,92 @@ def test_a_broken_one_of_somebody_elses_ends_with_exit_code_4(tmp_path, monkeypa
     assert "BROKEN" in result.stdout
     result = audit("theirs:NoNoise", *QUICK, "--bins", "3")
     assert result.exit_code == 2
-    assert "cannot build what is to be attacked: one or two bins only" in result.stderr
+    assert "cannot build what is to be attacked: ValueError: one or two bins only" in result.stderr
+
+
+THEIRS = """
+import numpy as np
+from eventide.mechanisms.uniform import Uniform
+
+class Keywords:
+    def __init__(self, epsilon, window, bins, **keywords):
+        self.size, self.random = bins, np.random.default_rng(keywords.pop("seed"))
+        assert not keywords, keywords
+
+    def release(self, counts):
+        counts += self.random.geometric(0.5, self.size) - self.random.geometric(0.5, self.size)
+        return counts
+
+class Fails(Keywords):
+    def release(self, counts):
+        return self.noise / 0
+
+class TooMany(Keywords):
+    def release(self, counts):
+        return [*counts, 1]
+
+class NoNumber(Keywords):
+    def release(self, counts):
+        return counts * np.nan
+
+class InTheFrame(Uniform):
+    def budget_allocation(self):
+        return undefined
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    (tmp_path / "faulty.py").write_text(THEIRS)
+    monkeypatch.chdir(tmp_path)
+    yield
+    sys.modules.pop("faulty", None)
+
+
+@pytest.mark.usefixtures("faulty")
+def test_keywords_are_no_replicas_and_what_a_class_writes_into_changes_nothing():
+    result = audit("faulty:Keywords", *QUICK, "--runs", "400", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["broken"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("Fails", "in release\n    return self.noise / 0"),
+        ("TooMany", "must return one number for each of 1 bins"),
+        ("NoNumber", "no finite number"),
+        ("InTheFrame", "in budget_allocation\n    return undefined"),
+        ("Missing", "cannot find faulty:Missing"),
+    ],
+)
+@pytest.mark.usefixtures("faulty")
+def test_a_mistake_in_somebody_elses_class_is_theirs(name, says):
+    result = audit(f"faulty:{name}", *QUICK)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "a fault of eventide" not in result.stderr
+
+
+def test_a_module_that_cannot_be_imported_is_theirs(tmp_path, monkeypatch):
+    (tmp_path / "unfinished.py").write_text("class Half:\n    def\n")
+    monkeypatch.chdir(tmp_path)
+    result = audit("unfinished:Half", *QUICK)
+    assert result.exit_code == 2
+    assert "cannot import unfinished:Half: SyntaxError" in result.stderr
+    assert 'unfinished.py", line 2' in result.stderr
+
+
+def test_progress_is_told(monkeypatch):
+    told = []
+
+    @contextlib.contextmanager
+    def counting(doing):
+        yield lambda done, of, at: told.append((done, of, at))
+
+    monkeypatch.setattr("eventide.cli.audit.counting", counting)
+    assert audit("uniform", *QUICK, "--runs", "200").exit_code == 0
+    assert {at for _, _, at in told} >= {"round 1 of 1: exploring", "round 1 of 1: measuring", "replaying transcripts"}
+    assert all(0 <= done < of for done, of, _ in told)
 
 
 def test_parameters_reach_the_mechanism():

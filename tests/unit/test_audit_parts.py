@@ -1,6 +1,7 @@
 """Limits, pairs, learners and the exact likelihood, each against something obvious."""
 
 import functools
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,10 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import eventide as ev
-from eventide.audit import MechanismSubject, neighbouring_pairs
-from eventide.audit.bounds import epsilon_bound, lower_limit, upper_limit
+from eventide.audit import MechanismSubject, audit_mechanism, neighbouring_pairs
+from eventide.audit.auditor import LOOKS, _rounds
+from eventide.audit.bounds import epsilon_bound, lower_limit
 from eventide.audit.exact import log_likelihood
 from eventide.audit.learned import linear_scorer, tree_scorer
+from eventide.audit.seeds import Seeds, seed_of
+from eventide.errors import InputError
 from eventide.privacy.noise import Seeded
 
 
@@ -20,15 +24,66 @@ from eventide.privacy.noise import Seeded
 def test_limits_are_clopper_and_pearsons(trials, share, alpha):
     hits = round(share * trials)
     low = stats.beta.ppf(alpha, hits, trials - hits + 1) if hits else 0.0
-    high = stats.beta.ppf(1 - alpha, hits + 1, trials - hits) if hits < trials else 1.0
     assert lower_limit(hits, trials, alpha) == pytest.approx(low, rel=1e-6, abs=1e-12)
-    assert upper_limit(hits, trials, alpha) == pytest.approx(high, rel=1e-6, abs=1e-12)
 
 
 def test_the_bound_says_nothing_where_nothing_is_known():
-    assert epsilon_bound(0, 0, 1000, 0.05) == 0
-    assert epsilon_bound(500, 500, 1000, 0.05) == 0
-    assert epsilon_bound(1000, 0, 1000, 0.05) > 5
+    assert epsilon_bound(0, 0, 0.05) == 0
+    assert epsilon_bound(500, 500, 0.05) == 0
+    assert epsilon_bound(1000, 0, 0.05) > 5
+
+
+@pytest.mark.parametrize(("often", "seldom"), [(0.9, 0.4), (0.05, 0.02), (0.3, 0.3)])
+def test_a_bound_is_too_large_as_seldom_as_it_says(often, seldom):
+    """500 experiments of 600 runs, each run on either stream by the toss of a coin; 25 bounds may be too large."""
+    generator = np.random.default_rng(5)
+    here = generator.binomial(600, 0.5, 500)
+    hits = generator.binomial(here, often), generator.binomial(600 - here, seldom)
+    bounds = np.array([epsilon_bound(int(a), int(b), 0.05) for a, b in zip(*hits, strict=True)])
+    wrong = int(np.count_nonzero(bounds > np.log(often / seldom)))
+    assert 5 <= wrong <= 50
+
+
+class NoNoise:
+    """Knows nothing of the kernel, and remembers with which seeds it was built."""
+
+    seeds: ClassVar[list[int]] = []
+
+    def __init__(self, epsilon, window, bins, seed):
+        self.seeds.append(seed)
+        self.noise = np.random.default_rng(seed).integers(0, 2, bins)
+
+    def release(self, counts):
+        return counts + self.noise
+
+
+def test_no_seed_comes_twice_in_an_audit():
+    NoNoise.seeds.clear()
+    audit_mechanism(NoNoise, 100.0, 1, 1, runs=1000)
+    built, *seeds = NoNoise.seeds
+    assert built == 0  # to see whether it can be built
+    assert len(seeds) > 5000
+    assert len(set(seeds)) == len(seeds)
+    assert 0 <= min(seeds) <= max(seeds) < 2**32  # which older generators of numpy ask for
+
+
+def test_seeds_are_an_audits_own():
+    blocks = [Seeds(seed).block(1000) for seed in range(100)]
+    assert np.diff(sorted(blocks)).min() > 1000
+    assert len({seed_of(2**40 + number) for number in range(100_000)}) == 100_000
+    for wrong in (-1, 0.5, True, None):
+        with pytest.raises(InputError, match="at least 0"):
+            Seeds(wrong)
+
+
+def test_the_parts_of_alpha_are_all_there_is():
+    for runs in (100, 4000, 20_000, 200_000, 10**6):
+        rounds = _rounds(runs, 0.05)
+        assert [each.runs for each in rounds][-1] == runs
+        assert sum(each.alpha for each in rounds) == pytest.approx(0.05)
+        assert [each.last for each in rounds] == [False] * (len(rounds) - 1) + [True]
+    assert sum(share for _, share in LOOKS) == 1
+    assert [part for part, _ in LOOKS][-1] == 1
 
 
 @pytest.mark.parametrize("window", [1, 3, 7])
@@ -41,6 +96,15 @@ def test_pairs_are_neighbours(window, bins):
         assert 0 <= steps.max() - steps.min() < window
         assert (np.abs(pair.neighbour - pair.stream).sum(axis=1) <= 2).all()
         assert min(pair.stream.min(), pair.neighbour.min()) >= 0
+
+
+def test_some_pairs_have_a_long_tail():
+    tails = {pair.name: len(pair.stream) - pair.end for pair in neighbouring_pairs(3, 1, 1, (6,))}
+    long = {name for name, tail in tails.items() if tail >= 20}
+    assert long >= {
+        "before a long quiet time, +++ in one bin",
+        "at a peak of 6 before a long quiet time, +-+ in one bin",
+    }
 
 
 def test_all_sign_patterns_are_there_for_short_windows():
@@ -65,7 +129,7 @@ def test_the_exact_likelihood_is_a_likelihood(name):
     """The mean of P'(transcript) / P(transcript) over runs on the stream itself is 1, for any neighbour."""
     make = functools.partial(ev.mechanism, name, epsilon=1, window=2, bins=2)
     for pair in neighbouring_pairs(2, 2, 1, (6,)):
-        seen = MechanismSubject(make, Seeded).observe(pair.stream, 20_000, seed=4)
+        seen = MechanismSubject(make, Seeded).observe(pair.stream, 4_000, seed=4)
         ratio = np.exp(log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream))
         assert ratio.max() <= np.exp(1) * (1 + 1e-9)  # no transcript may tell more than epsilon
         assert abs(ratio.mean() - 1) < 6 * ratio.std() / np.sqrt(len(ratio)) + 1e-9

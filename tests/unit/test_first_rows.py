@@ -228,7 +228,11 @@ class Moments(ManualClock):
         self._seconds = iter(seconds)
 
     def now(self):
-        return START + next(self._seconds) * SECOND
+        self.set(START + next(self._seconds) * SECOND)
+        return super().now()
+
+    def certain(self):
+        return super().now()
 
 
 @pytest.fixture

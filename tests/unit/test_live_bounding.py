@@ -254,7 +254,7 @@ def counts_of(events, looks, most: int, late: str | None = None) -> list[list[in
     return closed
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(an_event, max_size=15),
     st.lists(an_event, max_size=15),

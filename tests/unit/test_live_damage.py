@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from live_stores import SETTING, a_commit, filled, in_a_child, listing
+from live_stores import SETTING, a_commit, filled, in_a_child, listing, open_the_way_to
 
 from eventide.errors import StoreError
 from eventide.live.open_store import open_store
@@ -223,13 +223,6 @@ except StoreError as problem:
 
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-
-
-def open_the_way_to(folder):
-    """Let everybody look into a folder of this test."""
-    for parent in [folder, *folder.parents[:3]]:
-        if parent.name.startswith(("pytest", "test", "folder")):
-            parent.chmod(0o755)
 
 
 @as_root

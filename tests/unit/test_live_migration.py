@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from landed import copied, eventide, kept
-from live_stores import SETTING, a_commit, in_a_child, listing
+from live_stores import SETTING, a_commit, in_a_child, listing, open_the_way_to
 from old_stores import make_old_file, mark_of, position_of, release_of
 
 from eventide.errors import StoreError
@@ -91,8 +91,7 @@ def test_a_reader_takes_an_old_store_as_it_is(old, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_a_reader_of_an_old_store_needs_no_right_to_write(old, tmp_path):
-    for folder in [tmp_path, *tmp_path.parents[:2]]:
-        folder.chmod(0o755)
+    open_the_way_to(tmp_path)
     old.chmod(0o644)
     code = """
 os.setgid(65534); os.setuid(65534)

@@ -22,6 +22,13 @@ def test_a_total_may_be_told_late(capsys, monkeypatch):
     assert "3/8" in shown
 
 
+def test_counted_work_may_say_what_it_is_at(capsys, monkeypatch):
+    pretend_terminal(monkeypatch)
+    with counting("Running") as tell:
+        tell(3, 8, "measuring")
+    assert "measuring" in capsys.readouterr().err
+
+
 def test_a_stage_is_named(capsys, monkeypatch):
     pretend_terminal(monkeypatch)
     with naming("reading") as tell:
@@ -33,5 +40,6 @@ def test_elsewhere_nothing_is_shown(capsys):
     with counting("Running") as count, naming("reading") as tell:
         count(3)
         count(4, 8)
+        count(5, 8, "measuring")
         tell("drawing")
     assert capsys.readouterr() == ("", "")

@@ -301,6 +301,7 @@ def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
         assert "Published" in err
 
 
+@pytest.mark.slow
 def test_a_live_run_that_names_no_start_begins_at_midnight_and_keeps_to_it(folder):
     (folder / "log.jsonl").touch()
     words = ("--step", "1d", "--zone", "Europe/Berlin")

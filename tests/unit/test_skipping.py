@@ -50,6 +50,7 @@ def test_plain_run_leaves_out_whatever_is_marked(outcome):
     assert "1 passed, 3 deselected, 1 xfailed" in outcome()
 
 
+@pytest.mark.slow
 def test_marked_tests_run_by_mark(outcome):
     assert "1 passed, 4 deselected" in outcome("-m", "slow")
     assert "1 passed, 4 deselected" in outcome("-m", "nightly")
@@ -60,6 +61,7 @@ def test_what_needs_a_missing_program_is_skipped_or_fails_where_everything_is_re
     assert "4 deselected, 1 error" in outcome("-m", "browser", EVENTIDE_REQUIRE_ALL="1")
 
 
+@pytest.mark.slow
 def test_a_skipped_file_fails_where_everything_is_required(outcome, tmp_path):
     (tmp_path / "test_file.py").write_text("import pytest\npytest.importorskip('no_such_module')\n")
     assert "1 error" in outcome("test_file.py", EVENTIDE_REQUIRE_ALL="1")

@@ -38,6 +38,7 @@ def spans_and_points(mechanism, stream):
     share=st.sampled_from([0.1, 0.25, 0.6]),
     jump=st.sampled_from([0, 3, 1000]),
 )
+@pytest.mark.slow
 def test_every_window_holds_epsilon_at_most(seed, window, epsilon, interval, share, jump):
     mechanism = SPAS(epsilon, window, 2, first_interval=interval, test_share=share, seed=seed)
     generator = np.random.default_rng(seed)

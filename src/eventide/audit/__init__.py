@@ -1,15 +1,17 @@
 """The auditor: neighbouring streams, distinguishers, and lower bounds on epsilon with confidence.
 
-Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. May import `windows`,
-`mechanisms`, `filters` and `privacy`; `eventide.audit.plans`, which attacks plans of windows, is imported by name.
+Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. May import `live`,
+`windows`, `mechanisms`, `filters` and `privacy`; `eventide.audit.plans`, which attacks plans of windows, and
+`eventide.audit.events`, which attacks from the events on, are imported by name.
 """
 
 from eventide.audit.auditor import Finding, Verdict, audit
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import Pair, neighbouring_pairs
-from eventide.audit.subjects import MechanismSubject, Subject, Transcript
+from eventide.audit.subjects import FaultyClass, MechanismSubject, Subject, Transcript
 
 __all__ = [
+    "FaultyClass",
     "Finding",
     "MechanismSubject",
     "Pair",

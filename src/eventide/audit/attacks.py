@@ -20,17 +20,26 @@ Attack = Callable[[Pair, Transcript, Transcript], Score | None]
 
 
 def likelihood_ratio(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
-    """The exact log-likelihood ratio of the looks, from their published scales; blind to when looks happened."""
-    if one.scale is None:
+    """The log-likelihood ratio of Laplace looks, of published or else learned scales; blind to when looks happened."""
+    if one.fresh is None:
         return None
+    learned = _scales(pair, one, other) if one.scale is None else None
 
     def score(seen: Transcript) -> Floats:
-        assert seen.scale is not None
         assert seen.fresh is not None
         nearer = np.abs(seen.values - pair.stream) - np.abs(seen.values - pair.neighbour)
-        return np.asarray(np.where(seen.fresh, nearer / seen.scale, 0.0).sum(axis=(1, 2)))
+        scale = learned if seen.scale is None else seen.scale
+        return np.asarray(np.where(seen.fresh, nearer / scale, 0.0).sum(axis=(1, 2)))
 
     return score
+
+
+def _scales(pair: Pair, one: Transcript, other: Transcript) -> Floats:
+    """The mean distance of fresh values from the truth, cell by cell: of Laplace noise that is its scale."""
+    away = np.concatenate([np.abs(one.values - pair.stream), np.abs(other.values - pair.neighbour)])
+    fresh = np.concatenate([np.asarray(one.fresh), np.asarray(other.fresh)])
+    total, count = np.where(fresh, away, 0).sum(axis=0), fresh.sum(axis=0)
+    return np.asarray(np.maximum(total / np.maximum(count, 1), 1e-3))
 
 
 def timing(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
@@ -58,12 +67,54 @@ def timing(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
     return score
 
 
-def looks_and_timing(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
-    """The likelihood ratio of the looks and the learned one of their timing, added."""
-    looks, when = likelihood_ratio(pair, one, other), timing(pair, one, other)
-    if looks is None or when is None:
+def waiting(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
+    """The learned log-ratio of looking or not, step by step from the change on, until the first look behind it.
+
+    It is learned for every step, and for which changed step was the last to be looked at; behind the change for
+    stretches of 1, 2, 4, ... steps. What goes on to depend on the true count of a look shows here, however late.
+    """
+    if one.fresh is None:
         return None
-    return lambda seen: looks(seen) + when(seen)
+    width, steps = pair.end - pair.begin, np.arange(len(pair.stream) - pair.begin)
+    changed = steps < width
+    phase = np.where(changed, steps, width + np.log2(np.maximum(steps - width, 0) + 1).astype(np.int64))
+    situations = (int(phase.max()) + 1) * (width + 1)
+
+    def asked(seen: Transcript) -> tuple[Array, Array]:
+        """Which step was looked at, and the number of the situation at each; the last number once all is over."""
+        looked: Array = np.asarray(np.any(np.asarray(seen.fresh), axis=2))[:, pair.begin :]
+        before = np.zeros_like(looked, dtype=np.int64)
+        before[:, 1:] = np.maximum.accumulate(np.where(looked & changed, steps + 1, 0), axis=1)[:, :-1]
+        over = np.zeros_like(looked)
+        over[:, 1:] = np.logical_or.accumulate(looked & ~changed, axis=1)[:, :-1]
+        return looked, np.where(over, situations, phase * (width + 1) + before)
+
+    def chance(seen: Transcript) -> Floats:
+        looked, situation = asked(seen)
+        yes, all_ = (np.bincount(which, minlength=situations + 1) for which in (situation[looked], situation.ravel()))
+        return np.asarray((yes + 0.5) / (all_ + 1))
+
+    ours, theirs = chance(one), chance(other)
+    ratio = np.stack([np.log((1 - theirs) / (1 - ours)), np.log(theirs / ours)])
+    ratio[:, situations] = 0
+
+    def score(seen: Transcript) -> Floats:
+        looked, situation = asked(seen)
+        return np.asarray(ratio[looked.astype(np.int64), situation].sum(axis=1))
+
+    return score
+
+
+def together(*attacks: Attack) -> Attack:
+    """The scores of several attacks, added."""
+
+    def attack(pair: Pair, one: Transcript, other: Transcript) -> Score | None:
+        scores = [each(pair, one, other) for each in attacks]
+        if None in scores:
+            return None
+        return lambda seen: np.sum([score(seen) for score in scores if score is not None], axis=0)
+
+    return attack
 
 
 def total_of_changes(pair: Pair, one: Transcript, other: Transcript) -> Score:
@@ -107,12 +158,13 @@ def grid(pair: Pair, one: Transcript, other: Transcript) -> Score:
 
 
 def linear(pair: Pair, one: Transcript, other: Transcript) -> Score:
-    """A learned linear score of everything seen, clipped around the changes where Laplace noise tells most."""
+    """A learned linear score of everything seen; changed cells also clipped, where Laplace noise tells most."""
+    steps, bins = pair.changed
+    here, there = pair.stream[steps, bins], pair.neighbour[steps, bins]
+    middle, half = (here + there) / 2, np.abs(here - there) / 2
 
     def features(seen: Transcript) -> Floats:
-        middle = (pair.stream + pair.neighbour) / 2
-        half = np.maximum(np.abs(pair.neighbour - pair.stream) / 2, 0.5)
-        clipped = np.clip(seen.values - middle, -half, half)[:, pair.begin :].reshape(len(seen.values), -1)
+        clipped = np.clip(seen.values[:, steps, bins] - middle, -half, half)
         return np.concatenate([clipped, seen.columns(pair.begin)], axis=1)
 
     score = linear_scorer(features(one), features(other))
@@ -128,7 +180,9 @@ def tree(pair: Pair, one: Transcript, other: Transcript) -> Score:
 ATTACKS: dict[str, Attack] = {
     "likelihood ratio of looks": likelihood_ratio,
     "timing of looks": timing,
-    "looks and their timing": looks_and_timing,
+    "looks and their timing": together(likelihood_ratio, timing),
+    "waiting for looks": waiting,
+    "looks and waiting for them": together(likelihood_ratio, waiting),
     "total of changes": total_of_changes,
     "single cell": single_cell,
     "shared noise": shared_noise,

@@ -1,9 +1,19 @@
 """The audit: try to break a guarantee, and say with confidence how much of epsilon is really used.
 
-Three stages, each on runs of its own. Explore: every pair under every attack, few runs. Train: the best few, more runs,
-which fix score, threshold and direction. Measure: fresh runs count how often the chosen event happens on either
-stream; exact confidence limits, shared among the finalists, give a lower bound on epsilon. Only the last stage speaks.
-Imports numpy and `audit`.
+Two stages, each on runs of its own. Explore: every pair under every attack, in turns; after each turn half of the
+pairs, those that promise less, are dropped, and the others get more runs, until few are left. The last turn fixes the
+best scores, with threshold and direction. Measure: fresh runs count how often the chosen event happens on either
+stream; an exact confidence limit, alpha shared among the finalists, gives a lower bound on epsilon. Only this stage
+speaks.
+
+What is hopeless is refuted early. The stages are gone through in rounds, each with five times the runs of the one
+before, and the runs of a finalist are looked at after a quarter, a half and all of them; the audit ends with the first
+bound above the claim. Each look may err with a part of alpha that is fixed before anything is seen: a round has half of
+the part of the round after it, its finalists share that equally, and their looks have a quarter, a quarter and a half;
+alpha together. That is sound because a bound is false with at most its part of alpha whatever earlier runs led to it,
+since it rests on fresh runs alone; so by the union bound any bound of the audit is false with at most alpha, whenever
+the audit stops and for whatever reason. (All rounds but the last give up a finalist that does not look as if it were
+above the claim.) Imports numpy and `audit`.
 """
 
 from __future__ import annotations
@@ -14,21 +24,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Floats
+from eventide.arrays import Floats, Ints
 from eventide.audit.attacks import ATTACKS, Attack, Score
 from eventide.audit.bounds import epsilon_bound
 from eventide.audit.pairs import Pair
-from eventide.audit.subjects import Subject
+from eventide.audit.seeds import Seeds
+from eventide.audit.subjects import Subject, Transcript
 
 BATCH_CELLS = 4_000_000  # how many released numbers are held at a time
+SMALL_BATCH = 5_000  # runs; where there are more, the progress is told in between
+FEWEST = 1_000  # runs of a round
+FEW_PAIRS = 3  # that are left when exploring ends
+LOOKS = ((0.25, 0.25), (0.5, 0.25), (1.0, 0.5))  # at what part of the runs of a finalist, with what part of its alpha
+
+Progress = Callable[[str, int, int], None]
+"""What an audit is at, how many runs it has made, and how many there are if nothing is refuted early."""
+
+
+def untold(stage: str, done: int, planned: int) -> None:
+    """Progress that nobody asked for."""
 
 
 class Finding(NamedTuple):
-    """Epsilon is at least `bound`: measured by a finalist, or the exact log-ratio of one possible transcript."""
+    """Epsilon is at least `bound`: measured by a finalist, or the exact log-ratio of one possible transcript.
+
+    `runs` is how many on each stream it was measured with, or searched for it.
+    """
 
     pair: str
     attack: str
     bound: float
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +102,60 @@ class _Event(NamedTuple):
     upward: bool
     neighbour_first: bool  # whether the event is more frequent on the neighbour
 
+    def hits(self, seen: Transcript) -> int:
+        """In how many runs it happened."""
+        scores = self.score(seen)
+        return int(np.count_nonzero(scores >= self.threshold if self.upward else scores <= self.threshold))
+
+
+class _Candidate(NamedTuple):
+    """An event to be measured on a pair, and the bound that it promises."""
+
+    promise: float
+    pair: Pair
+    attack: str
+    event: _Event
+
+
+class _Runs:
+    """Observes the subject, every time with numbers of its own for seeds, and tells how far the audit is."""
+
+    def __init__(self, subject: Subject, seeds: Seeds, planned: int, progress: Progress) -> None:
+        self.subject, self.seeds, self.planned, self.progress = subject, seeds, planned, progress
+        self.at, self.stage, self.done = "", "", 0
+
+    def observe(self, stream: Ints, runs: int) -> Transcript:
+        """The next runs on `stream`."""
+        self.progress(f"{self.at}: {self.stage}", self.done, self.planned)
+        seen = self.subject.observe(stream, runs, self.seeds.block(runs))
+        self.done += runs
+        return seen
+
+    def both(self, pair: Pair, runs: int) -> tuple[Transcript, Transcript]:
+        """As many on the stream and on its neighbour."""
+        return self.observe(pair.stream, runs), self.observe(pair.neighbour, runs)
+
+
+class _Round(NamedTuple):
+    """How many runs there are on each stream of a finalist, and with what probability the round may err."""
+
+    runs: int
+    alpha: float
+    last: bool
+
+    def turns(self, pairs: int) -> list[tuple[int, int]]:
+        """How many pairs are left at each turn of exploring, and how many runs on either stream each of them gets."""
+        turns, runs = [], max(400 if self.last else 100, self.runs // 200)
+        most = max(min(2000, self.runs), self.runs // 8)
+        while pairs > FEW_PAIRS:
+            turns.append((pairs, min(runs, most)))
+            pairs, runs = max(FEW_PAIRS, (pairs + 1) // 2), 2 * runs
+        return [*turns, (pairs, most)]
+
+    def cost(self, pairs: int, finalists: int) -> int:
+        """All runs of the round, on both streams."""
+        return 2 * (sum(left * runs for left, runs in self.turns(pairs)) + finalists * self.runs)
+
 
 def audit(
     subject: Subject,
@@ -84,72 +164,113 @@ def audit(
     *,
     runs: int = 200_000,
     alpha: float = 0.05,
-    seed: int = 0,
-    finalists: int = 6,
+    seed: int | Seeds = 0,
+    finalists: int = 3,
     attacks: dict[str, Attack] | None = None,
-    progress: Callable[[str], None] = lambda stage: None,
+    progress: Progress = untold,
 ) -> Verdict:
-    """Attack `subject` on every pair; `runs` runs on each stream of a finalist are what the bound rests on."""
-    chosen = ATTACKS if attacks is None else attacks
-    seeds = iter(range(seed * 1_000_003, (seed + 1) * 1_000_003))
-    ranked = []
-    for pair in pairs:
-        progress(f"exploring: {pair.name}")
-        ranked += _explore(subject, pair, chosen, max(1000, runs // 50), alpha, seeds)
-    ranked.sort(key=lambda entry: -entry[0])
-    findings = []
-    final = ranked[:finalists]
-    for _, pair, name in final:
-        progress(f"measuring: {name} on {pair.name}")
-        event = _train(subject, pair, chosen[name], max(2000, runs // 4), runs, alpha / len(final), seeds)
-        bound = _measure(subject, pair, event, runs, alpha / len(final), seeds)
-        findings.append(Finding(pair.name, name, bound))
+    """Attack a subject on every pair of streams; the audit ends with the first bound above the claim.
+
+    Parameters
+    ----------
+    subject
+        What is attacked.
+    pairs
+        Neighbouring streams.
+    epsilon
+        The claim.
+    runs
+        The most runs on each of two streams that a bound rests on.
+    alpha
+        With what probability the audit may be wrong; one minus the confidence.
+    seed
+        Repeats an audit.
+    finalists
+        How many attacks are measured in each round.
+    attacks
+        The attacks by name, by default all.
+    progress
+        Is told what the audit is at, how many runs it has made, and how many there are if it does not end early.
+    """
+    chosen, tried = ATTACKS if attacks is None else attacks, list(pairs)
+    rounds = _rounds(runs, alpha)
+    made = _Runs(subject, Seeds.of(seed), sum(each.cost(len(tried), finalists) for each in rounds), progress)
+    findings: list[Finding] = []
+    for number, each in enumerate(rounds, 1):
+        made.at = f"round {number} of {len(rounds)}"
+        findings += _round(made, tried, chosen, epsilon, finalists, each)
+        if findings[-1].bound > epsilon:
+            break
     best = max(findings, key=lambda finding: finding.bound)
-    return Verdict(epsilon, best.bound, 1 - alpha, best.pair, best.attack, runs, findings)
+    return Verdict(epsilon, best.bound, 1 - alpha, best.pair, best.attack, best.runs, findings)
+
+
+def _rounds(runs: int, alpha: float) -> list[_Round]:
+    """All runs in the last, a fifth in the one before, and so on; half of the part of alpha in the one before."""
+    counts = [part for part in (runs // 125, runs // 25, runs // 5) if part >= FEWEST] + [runs]
+    parts = 2.0 ** np.arange(len(counts))
+    shares = alpha * parts / parts.sum()
+    return [_Round(count, float(share), count == runs) for count, share in zip(counts, shares, strict=True)]
+
+
+def _round(
+    made: _Runs, pairs: list[Pair], attacks: dict[str, Attack], epsilon: float, finalists: int, this: _Round
+) -> list[Finding]:
+    """Explore, then measure what promises most, until something is above the claim; that stands last."""
+    made.stage = "exploring"
+    final = _explore(made, pairs, attacks, finalists, this)
+    made.stage = "measuring"
+    findings = []
+    for candidate in final:
+        findings.append(_measure(made, candidate, epsilon, this, this.alpha / len(final)))
+        if findings[-1].bound > epsilon:
+            break
+    return findings
 
 
 def _explore(
-    subject: Subject, pair: Pair, attacks: dict[str, Attack], runs: int, alpha: float, seeds: Iterator[int]
-) -> list[tuple[float, Pair, str]]:
-    """How promising each attack looks on this pair, trained and judged on either half of a few runs."""
-    seen = [subject.observe(stream, runs, next(seeds)) for stream in (pair.stream, pair.neighbour)]
-    learn, judge = ([side.part(half) for side in seen] for half in (slice(runs // 2), slice(runs // 2, runs)))
-    ranked = []
+    made: _Runs, pairs: list[Pair], attacks: dict[str, Attack], finalists: int, this: _Round
+) -> list[_Candidate]:
+    """The candidates that promise most, best first."""
+    ranked: list[_Candidate] = []
+    for left, runs in this.turns(len(pairs)):
+        pairs = pairs[:left]
+        ranked = [each for pair in pairs for each in _candidates(made, pair, attacks, runs, this, finalists)]
+        ranked.sort(key=lambda each: -each.promise)
+        pairs = list({id(each.pair): each.pair for each in ranked}.values())
+    return ranked[:finalists]
+
+
+def _candidates(
+    made: _Runs, pair: Pair, attacks: dict[str, Attack], runs: int, this: _Round, finalists: int
+) -> Iterator[_Candidate]:
+    """Every attack on this pair: one half of the runs fixes its score, the other the event."""
+    seen, half = made.both(pair, runs), runs // 2
+    learn, judge = ([side.part(part) for side in seen] for part in (slice(half), slice(half, None)))
     for name, attack in attacks.items():
         score = attack(pair, *learn)
         if score is not None:
-            ranked.append((_choose_event(score, score(judge[0]), score(judge[1]), runs, alpha)[0], pair, name))
-    return ranked
-
-
-def _train(
-    subject: Subject, pair: Pair, attack: Attack, runs: int, later: int, alpha: float, seeds: Iterator[int]
-) -> _Event:
-    """Fix score, threshold and direction: the score on one half of the runs, the event on the other."""
-    halves = [
-        [subject.observe(stream, max(1, runs // 2), next(seeds)) for stream in (pair.stream, pair.neighbour)]
-        for _ in range(2)
-    ]
-    score = attack(pair, *halves[0])
-    assert score is not None, "an attack that does not apply is never a finalist"
-    return _choose_event(score, score(halves[1][0]), score(halves[1][1]), later, alpha)[1]
+            promise, event = _choose_event(score, score(judge[0]), score(judge[1]), this.runs, this.alpha / finalists)
+            yield _Candidate(promise, pair, name, event)
 
 
 def _choose_event(score: Score, one: Floats, other: Floats, later: int, alpha: float) -> tuple[float, _Event]:
-    """The threshold and direction that promise the largest bound when measured with `later` runs."""
+    """The threshold and direction that promise the largest bound when measured with `later` runs.
+
+    Taken off are the doubt that the exact limit will have, and a standard deviation of what is seen here: otherwise the
+    promise would be largest where chance helped most.
+    """
     tail = np.geomspace(1e-4, 0.005, 12)
     shares_of_runs = np.concatenate([tail, np.linspace(0, 1, 201), 1 - tail])
     cuts = np.unique(np.quantile(np.concatenate([one, other]), shares_of_runs, method="nearest"))
-    best, event = -1.0, _Event(score, float(cuts[0]), True, True)
-    deviations = np.sqrt(-2 * np.log(alpha / 2))
+    best, event = -np.inf, _Event(score, float(cuts[0]), True, True)
+    least = 1 / len(one)
+    deviations = np.sqrt(-2 * np.log(alpha) / later) + np.sqrt(least)
     for upward in (True, False):
         shares = [_share_beyond(scores, cuts, upward) for scores in (one, other)]
         for neighbour_first in (True, False):
-            often, seldom = shares[::-1] if neighbour_first else shares
-            doubt = deviations * np.sqrt((often + 1 / len(one)) / later)
-            low = np.maximum(often - doubt - deviations**2 / later, 1e-12)
-            high = seldom + 1 / len(one) + deviations * np.sqrt((seldom + 1 / len(one)) / later)
-            promise = np.log(low / high)
+            often, seldom = (np.maximum(share, least) for share in (shares[::-1] if neighbour_first else shares))
+            promise = np.log(often / (seldom + least)) - deviations * np.sqrt(1 / often + 1 / (seldom + least))
             if promise.max() > best:
                 best = float(promise.max())
                 event = _Event(score, float(cuts[promise.argmax()]), upward, neighbour_first)
@@ -164,14 +285,22 @@ def _share_beyond(scores: Floats, cuts: Floats, upward: bool) -> Floats:
     return np.searchsorted(ordered, cuts, side="right") / len(ordered)
 
 
-def _measure(subject: Subject, pair: Pair, event: _Event, runs: int, alpha: float, seeds: Iterator[int]) -> float:
-    """The bound on epsilon from fresh runs, counted batch by batch."""
-    batch = max(1, min(runs, BATCH_CELLS // pair.stream.size))
-    hits = [0, 0]
-    for begin in range(0, runs, batch):
-        for side, stream in enumerate((pair.stream, pair.neighbour)):
-            scores = event.score(subject.observe(stream, min(batch, runs - begin), next(seeds)))
-            beyond = scores >= event.threshold if event.upward else scores <= event.threshold
-            hits[side] += int(np.count_nonzero(beyond))
-    seldom, often = hits if event.neighbour_first else hits[::-1]
-    return epsilon_bound(often, seldom, runs, alpha)
+def _measure(made: _Runs, candidate: _Candidate, epsilon: float, this: _Round, alpha: float) -> Finding:
+    """The bound on epsilon from fresh runs, each on either stream by the toss of a coin."""
+    pair, event = candidate.pair, candidate.event
+    batch = max(1, min(BATCH_CELLS // pair.stream.size, max(SMALL_BATCH, this.runs // 10)))
+    coins = np.random.default_rng(made.seeds.block(1))
+    hits, done, bound = [0, 0], 0, 0.0
+    for until, share in LOOKS:
+        while done < int(until * this.runs):
+            runs = min(batch, int(until * this.runs) - done)
+            here = int(coins.binomial(2 * runs, 0.5))
+            for side, (stream, count) in enumerate(((pair.stream, here), (pair.neighbour, 2 * runs - here))):
+                hits[side] += event.hits(made.observe(stream, count)) if count else 0
+            done += runs
+        seldom, often = hits if event.neighbour_first else hits[::-1]
+        bound = max(bound, epsilon_bound(often, seldom, share * alpha))
+        within = often <= seldom * np.exp(epsilon)
+        if bound > epsilon or (within and not this.last):
+            break
+    return Finding(pair.name, candidate.attack, bound, done)

@@ -1,4 +1,4 @@
-"""Exact confidence limits of a probability (Clopper and Pearson), and the bound on epsilon they give.
+"""Exact confidence limits of a probability (Clopper and Pearson), and the bound on epsilon that one gives.
 
 A bound is true with its stated confidence, however few runs there were. Imports the standard library only.
 """
@@ -20,18 +20,16 @@ def lower_limit(successes: int, trials: int, alpha: float) -> float:
     return _solve(lambda p: _at_least(successes, trials, p), alpha)
 
 
-def upper_limit(successes: int, trials: int, alpha: float) -> float:
-    """The largest probability under which `successes` or fewer of `trials` are not rarer than `alpha`."""
-    return 1.0 - lower_limit(trials - successes, trials, alpha)
-
-
-def epsilon_bound(hits: int, hits_neighbour: int, trials: int, alpha: float) -> float:
+def epsilon_bound(hits: int, hits_neighbour: int, alpha: float) -> float:
     """With confidence 1 - `alpha`, epsilon is at least this, if an event came `hits` times against `hits_neighbour`.
 
-    Each of the two probabilities gets half of `alpha`. The bound is 0 where nothing can be said.
+    Each run must have been made on either stream with probability 1/2. Exact because: then each run in which the event
+    came, of probability p on the one stream and p' on the other, was on the one with probability p / (p + p'),
+    independently of the others; so a lower limit q of that probability gives p / p' >= q / (1 - q). The bound is 0
+    where nothing can be said.
     """
-    low, high = lower_limit(hits, trials, alpha / 2), upper_limit(hits_neighbour, trials, alpha / 2)
-    return max(0.0, math.log(low / high)) if low > 0 else 0.0
+    share = lower_limit(hits, hits + hits_neighbour, alpha)
+    return math.log(share / (1 - share)) if share > 0.5 else 0.0
 
 
 def _solve(rising: Callable[[float], float], target: float) -> float:

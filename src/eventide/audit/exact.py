@@ -3,8 +3,9 @@
 A replaying meter answers every question with what the transcript shows, and adds up how probable that answer was on a
 given stream: a count through its noise, a decision through the chance that the noisy distance falls on that side of the
 threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may. It
-covers mechanisms that measure counts and compare distances, released without a filter. Imports numpy, `privacy`,
-`filters`, `mechanisms` and `audit`.
+covers mechanisms that measure counts and compare distances, and release what the meter answered as it is: without a
+filter, without a measurement of their own, without another source of noise. Of any other nothing exact is said.
+Imports numpy, `privacy`, `filters`, `mechanisms` and `audit`.
 """
 
 from __future__ import annotations
@@ -16,66 +17,104 @@ import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
 from eventide.audit.attacks import Attack, Score
-from eventide.audit.auditor import Finding
+from eventide.audit.auditor import Finding, Progress, untold
 from eventide.audit.pairs import Pair
+from eventide.audit.seeds import Seeds
 from eventide.audit.subjects import Subject, Transcript
-from eventide.errors import BudgetExceeded, StateError
+from eventide.errors import StateError
 from eventide.filters.base import Repeat
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.pan_private import PanPrivateMechanism
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
-from eventide.privacy.noise import Zero
+from eventide.privacy.noise import Seeded, Zero
 from eventide.privacy.partition import Partition
 from eventide.privacy.sealed import SealedStep
+
+TRIED = 100  # runs that are replayed to see whether that can be done
 
 
 def exact_likelihood_ratio(make: Callable[..., Any]) -> Attack:
     """The attack for mechanisms that `make(replicas=..., noise=...)` builds."""
 
     def attack(pair: Pair, one: Transcript, other: Transcript) -> Score:
-        return lambda seen: log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream)
+        def score(seen: Transcript) -> Floats:
+            here, there = (log_likelihood(make, seen, stream) for stream in (pair.stream, pair.neighbour))
+            return np.asarray(np.nan_to_num(np.maximum(there, -1e9) - np.maximum(here, -1e9)))
+
+        return score
 
     return attack
 
 
 def can_be_replayed(make: Callable[..., Any], stream: Ints) -> bool:
-    """Whether likelihoods of this mechanism are known: it releases its looks as they are and asks nothing else."""
+    """Whether likelihoods of this mechanism are known: what it releases is what its meter answered, and nothing else.
+
+    Some runs of it are replayed, each of which must turn out to be possible.
+    """
     try:
-        mechanism = make(noise=Zero())
-    except TypeError:
-        return False  # not of the kernel
-    if not isinstance(mechanism, Mechanism) or type(mechanism).filtering is not Mechanism.filtering:
+        mechanism = make(replicas=TRIED, noise=Seeded(0))
+        if not _answers_as_they_are(mechanism):
+            return False
+        releases = [mechanism.release(counts) for counts in stream]
+        seen = Transcript(*(np.stack([getattr(r, name) for r in releases], 1) for name in ("values", "fresh_bins")))
+        return bool(np.isfinite(log_likelihood(make, seen, stream)).all())
+    except Exception:  # not of the kernel, or a measurement whose likelihood is not known
         return False
-    if type(mechanism._filter) is not Repeat:
-        return False
-    seen = Transcript(np.zeros((1, *stream.shape)), np.ones((1, *stream.shape), dtype=np.bool_))
-    try:
-        log_likelihood(make, seen, stream)
-    except (StateError, BudgetExceeded):
-        return False
-    return True
 
 
-def most_telling_transcript(subject: Subject, make: Callable[..., Any], pairs: Iterable[Pair], runs: int) -> Finding:
-    """The largest exact log-ratio, in either direction, of any transcript that `runs` runs on either stream showed."""
-    worst = Finding("", "exact log-ratio", 0.0)
-    for pair in pairs:
-        for seed, stream in enumerate((pair.stream, pair.neighbour)):
-            seen = subject.observe(stream, runs, seed)
-            ratio = log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream)
-            worst = max(worst, Finding(pair.name, worst.attack, float(np.abs(ratio).max())), key=lambda f: f.bound)
+def _answers_as_they_are(mechanism: Any) -> bool:
+    """Whether nothing stands between the meter's answers and the release, nor between the noise and the meter."""
+    if not isinstance(mechanism, Mechanism) or getattr(mechanism, "pan_private", None) is not None:
+        return False
+    return (
+        type(mechanism).perturbation in (Mechanism.perturbation, PanPrivateMechanism.perturbation)
+        and type(mechanism).filtering is Mechanism.filtering
+        and type(mechanism._filter) is Repeat
+        and type(mechanism.meter) is Meter
+        and mechanism.meter.source is mechanism.source
+    )
+
+
+def most_telling_transcript(
+    subject: Subject,
+    make: Callable[..., Any],
+    pairs: Iterable[Pair],
+    runs: int,
+    seed: int | Seeds = 0,
+    progress: Progress = untold,
+) -> Finding:
+    """The largest exact log-ratio, in either direction, of any transcript that `runs` runs on either stream showed.
+
+    It is infinite where a transcript of one stream is impossible on the other.
+    """
+    worst, seeds = Finding("", "exact log-ratio", 0.0, runs), Seeds.of(seed)
+    tried = list(pairs)
+    for done, pair in enumerate(tried):
+        progress("replaying transcripts", 2 * runs * done, 2 * runs * len(tried))
+        for stream, other in ((pair.stream, pair.neighbour), (pair.neighbour, pair.stream)):
+            seen = subject.observe(stream, runs, seeds.block(runs))
+            own = log_likelihood(make, seen, stream)
+            if not np.isfinite(own).all():
+                raise StateError("a run turned out to be impossible when it was replayed: nothing exact can be said")
+            ratio = float(np.abs(own - log_likelihood(make, seen, other)).max())
+            worst = max(worst, worst._replace(pair=pair.name, bound=ratio), key=lambda finding: finding.bound)
     return worst
 
 
 def log_likelihood(make: Callable[..., Any], seen: Transcript, stream: Ints) -> Floats:
-    """How probable each transcript is on `stream`, up to a constant that is the same for all streams."""
+    """How probable each transcript is on `stream`, up to a constant that is the same for all streams.
+
+    Minus infinity where it is impossible: the mechanism would not have looked when the transcript says so.
+    """
     assert seen.fresh is not None
     mechanism = make(replicas=len(seen.values), noise=Zero())
     meter = ReplayingMeter(mechanism.ledger, mechanism.source, mechanism.size, mechanism.sensitivity)
     mechanism.meter = meter
     for index, counts in enumerate(stream):
         meter.shown = Measured(seen.values[:, index], np.empty(0), seen.fresh[:, index])
-        mechanism.release(counts)
+        looked = mechanism.release(counts).fresh_bins.reshape(meter.shape)
+        meter.log_likelihood[np.any(looked != meter.shown.fresh, axis=1)] = -np.inf
     return meter.log_likelihood
 
 

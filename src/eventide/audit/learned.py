@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eventide.arrays import Array, Floats
+from eventide.arrays import Array, Floats, Ints
 
 Scorer = Callable[[Floats], Floats]
+
+CUTS = 19  # at which a tree may split a column
 
 
 def linear_scorer(one: Floats, other: Floats) -> Scorer:
@@ -31,10 +33,16 @@ def linear_scorer(one: Floats, other: Floats) -> Scorer:
 
 
 def tree_scorer(one: Floats, other: Floats, depth: int = 4, least: int = 50) -> Scorer:
-    """A decision tree that splits for the largest gain in likelihood; a leaf's score is its log-ratio of counts."""
+    """A decision tree that splits for the largest gain in likelihood; a leaf's score is its log-ratio of counts.
+
+    Columns are cut at the same quantiles everywhere in the tree, so that each split is one count of all cells.
+    """
     columns = np.concatenate([one, other])
+    cuts = np.quantile(columns, np.linspace(0, 1, CUTS + 2)[1:-1], axis=0, method="nearest")
+    cells = np.stack([np.searchsorted(cuts[:, index], column) for index, column in enumerate(columns.T)], axis=1)
+    cells += np.arange(columns.shape[1]) * (CUTS + 1)
     is_other = np.repeat([False, True], [len(one), len(other)])
-    grown = _grow(columns, is_other, depth, least)
+    grown = _grow(cells, is_other, cuts, depth, least)
 
     def score(rows: Floats) -> Floats:
         result = np.empty(len(rows))
@@ -49,36 +57,29 @@ Node = tuple[int, float, "Tree", "Tree"]
 Tree = Leaf | Node
 
 
-def _grow(columns: Floats, is_other: Array, depth: int, least: int) -> Tree:
+def _grow(cells: Ints, is_other: Array, cuts: Floats, depth: int, least: int) -> Tree:
+    """`cells` says between which cuts each value lies, numbered on from column to column."""
     counts = np.array([np.count_nonzero(~is_other), np.count_nonzero(is_other)])
     leaf = float(np.log((counts[1] + 0.5) / (counts[0] + 0.5)))
     if depth == 0 or counts.sum() < 2 * least:
         return leaf
-    best, chosen = 1e-9, None
-    whole = _likelihood(counts[None])[0]
-    for column in range(columns.shape[1]):
-        cuts = np.unique(np.quantile(columns[:, column], np.linspace(0.05, 0.95, 13), method="nearest"))
-        place = np.searchsorted(cuts, columns[:, column], side="left")
-        table = np.stack([np.bincount(place[side], minlength=len(cuts) + 1) for side in (~is_other, is_other)], axis=1)
-        below = table.cumsum(axis=0)[:-1]
-        gain = _likelihood(below) + _likelihood(counts - below) - whole
-        gain[(below.sum(axis=1) < least) | ((counts - below).sum(axis=1) < least)] = 0
-        if gain.max(initial=0) > best:
-            best, chosen = float(gain.max()), (column, float(cuts[gain.argmax()]))
-    if chosen is None:
+    size = (CUTS + 1) * cuts.shape[1]
+    table = np.stack([np.bincount(cells[side].ravel(), minlength=size) for side in (~is_other, is_other)], axis=-1)
+    below = table.reshape(-1, CUTS + 1, 2).cumsum(axis=1)[:, :-1]
+    gain = _likelihood(below) + _likelihood(counts - below) - _likelihood(counts)
+    gain[(below.sum(axis=-1) < least) | ((counts - below).sum(axis=-1) < least)] = 0
+    if gain.max() <= 1e-9:
         return leaf
-    left = columns[:, chosen[0]] <= chosen[1]
-    return (
-        *chosen,
-        _grow(columns[left], is_other[left], depth - 1, least),
-        _grow(columns[~left], is_other[~left], depth - 1, least),
-    )
+    column, place = (int(index) for index in np.unravel_index(gain.argmax(), gain.shape))
+    left = cells[:, column] - column * (CUTS + 1) <= place
+    below_cut, above_cut = (_grow(cells[side], is_other[side], cuts, depth - 1, least) for side in (left, ~left))
+    return column, float(cuts[place, column]), below_cut, above_cut
 
 
 def _likelihood(counts: Array) -> Floats:
     """The log-likelihood of class counts under their own shares."""
-    total = counts.sum(axis=1, keepdims=True)
-    return np.asarray((counts * np.log(np.maximum(counts, 1) / np.maximum(total, 1))).sum(axis=1))
+    total = counts.sum(axis=-1, keepdims=True)
+    return np.asarray((counts * np.log(np.maximum(counts, 1) / np.maximum(total, 1))).sum(axis=-1))
 
 
 def _descend(tree: Tree, rows: Floats, which: Array, result: Floats) -> None:

@@ -1,23 +1,28 @@
 """The standard audit of a mechanism: pairs made for its noise levels, and every attack that fits it.
 
 A bound above epsilon refutes the guarantee, with the stated confidence; one within it proves nothing. Imports
-`privacy`, `errors` and `audit`.
+`privacy`, `mechanisms`, `errors` and `audit`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from eventide.audit.attacks import ATTACKS
-from eventide.audit.auditor import Verdict, audit
+from eventide.audit.auditor import Progress, Verdict, audit, untold
 from eventide.audit.exact import can_be_replayed, exact_likelihood_ratio, most_telling_transcript
-from eventide.audit.pairs import neighbouring_pairs
-from eventide.audit.subjects import MechanismSubject
-from eventide.errors import EventideError, InputError
+from eventide.audit.pairs import Pair, neighbouring_pairs
+from eventide.audit.seeds import Seeds
+from eventide.audit.subjects import MechanismSubject, theirs
+from eventide.errors import StateError
+from eventide.mechanisms.base import Mechanism
 from eventide.privacy.noise import Secure, Seeded
+
+REPLAYED = 5000  # runs on either stream of a pair in which the most telling transcript is looked for
 
 
 def audit_mechanism(
@@ -29,38 +34,57 @@ def audit_mechanism(
     sensitivity: int = 1,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
+    pairs: Iterable[Pair] | None = None,
+    runs: int = 200_000,
+    seed: int = 0,
+    progress: Progress = untold,
     **options: Any,
 ) -> Verdict:
-    """Attack a class that is built with epsilon, window, bins, a seed and `parameters`; `options` go to `audit`.
+    """Attack a mechanism, or a class of your own.
 
-    With `secure` the noise is the real one, otherwise seeded, which is faster and can be repeated. Where likelihoods
-    are known, the exact ratio joins the attacks, and the most telling transcript is looked for.
+    Where likelihoods are known, the exact ratio joins the attacks, and the most telling transcript is looked for.
+
+    Parameters
+    ----------
+    cls
+        What is built with epsilon, window, bins and a seed, and has `release(counts)`.
+    epsilon, window, bins
+        The claim, and how many bins the streams have.
+    sensitivity
+        The most that one person adds to a step.
+    secure
+        Attack the real noise; otherwise it is seeded, which is faster and can be repeated.
+    parameters
+        Further parameters of the class.
+    pairs
+        The streams, those of `neighbouring_pairs` by default.
+    runs, seed, progress, options
+        See `audit`.
     """
     given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
     if sensitivity != 1:
         given["sensitivity"] = sensitivity
     make = functools.partial(cls, **given)
-    try:
-        built = make(seed=0)
-    except EventideError:
-        raise
-    except Exception as problem:  # whatever somebody's class does
-        raise InputError(
-            f"cannot build what is to be attacked: {problem}; it takes epsilon, window, bins and seed"
-        ) from problem
     subject = MechanismSubject(make, (lambda seed: Secure()) if secure else Seeded)
-    pairs = list(neighbouring_pairs(window, bins, sensitivity, _jumps(built)))
-    if not can_be_replayed(make, pairs[0].stream):
-        return audit(subject, pairs, epsilon, **options)
+    if pairs is None:
+        with theirs("the noise range of the class under audit failed"):
+            jumps = _jumps(subject.example, sensitivity * window / epsilon)
+        pairs = neighbouring_pairs(window, bins, sensitivity, jumps)
+    tried, seeds = list(pairs), Seeds(seed)
+    if not can_be_replayed(make, tried[-1].stream):
+        return audit(subject, tried, epsilon, runs=runs, seed=seeds, progress=progress, **options)
     attacks = ATTACKS | {"exact likelihood ratio": exact_likelihood_ratio(make)}
-    verdict = audit(subject, pairs, epsilon, attacks=attacks, **options)
-    return dataclasses.replace(verdict, proof=most_telling_transcript(subject, make, pairs, runs=5000))
+    verdict = audit(subject, tried, epsilon, runs=runs, seed=seeds, attacks=attacks, progress=progress, **options)
+    with contextlib.suppress(StateError):  # nothing exact can be said
+        proof = most_telling_transcript(subject, make, tried, min(runs, REPLAYED), seed=seeds, progress=progress)
+        verdict = dataclasses.replace(verdict, proof=proof)
+    return verdict
 
 
-def _jumps(built: Any) -> tuple[int, ...]:
-    """Jumps at which a decision to look hangs in the balance: about the noise of a look, in each bin."""
-    try:
-        low, high = built.noise_range()
-    except (AttributeError, TypeError):
-        return (10,)
-    return tuple(sorted({round(low), round(min(high, 8 * low))}))
+def _jumps(built: Any, look: float) -> tuple[int, ...]:
+    """Jumps at which a decision to look hangs in the balance: about the noise of a look, in each bin.
+
+    Where a class does not tell it, the noise of `look` is that of equal parts of epsilon, or of half as much.
+    """
+    low, high = built.noise_range() if isinstance(built, Mechanism) else (look, 2 * look)
+    return tuple(sorted({max(1, round(low)), max(1, round(min(high, 8 * low)))}))

@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Array, Ints
 
 ALL_SIGNS_UP_TO = 4
+SHORT_TAIL, LONG_TAIL = 2, 20  # steps behind the change
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Pair:
         """The first step at which they differ."""
         return int(self.changed[0].min())
 
+    @property
+    def end(self) -> int:
+        """The first step from which on they are alike."""
+        return int(self.changed[0].max()) + 1
+
 
 def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[Pair]:
     """Pairs worth trying against any mechanism.
@@ -43,25 +49,38 @@ def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[in
     `jumps` (public noise levels of the mechanism) just when changes begin, so that decisions hang in the balance.
     Changes: every pattern of additions and removals for windows up to 4 steps, a few telling ones above; all in one
     bin, or hopping to the next bin at each step.
+
+    Two more kinds of background, with fewer changes, are for what goes on to depend on the true count of a step that is
+    over: the stream goes up and down while it changes; or there is a long tail, in which the stream stays as it was or
+    has fallen back from a peak.
     """
-    for background, stream, begin in _backgrounds(window, bins, sensitivity, jumps):
-        patterns = _sign_patterns(window) if stream[begin].min() else [(1,) * window]  # nobody to remove from nothing
-        for signs in patterns:
-            for place in ("in one bin", "hopping") if bins > 1 else ("in one bin",):
-                neighbour = stream.copy()
-                steps = np.arange(begin, begin + window)
-                where = (steps - begin) % bins if place == "hopping" else 0
-                neighbour[steps, where] += sensitivity * np.array(signs)
-                pattern = "".join("+" if sign > 0 else "-" if sign < 0 else "." for sign in signs)
-                yield Pair(f"{background}, {pattern} {place}", stream, neighbour)
+    every, added, in_turn = _sign_patterns(window), _added(window), _in_turn(window)
+    some = list(dict.fromkeys([added, in_turn]))
+    for background, stream, begin in _plain_backgrounds(window, bins, sensitivity, jumps):
+        patterns = every if stream[begin].min() else [added]  # nobody to remove from nothing
+        for place in ("in one bin", "hopping") if bins > 1 else ("in one bin",):
+            yield from (_pair(background, stream, begin, signs, sensitivity, place) for signs in patterns)
+    for background, stream, begin in _special_backgrounds(window, bins, sensitivity, jumps):
+        yield from (_pair(background, stream, begin, signs, sensitivity, "in one bin") for signs in some)
 
 
-def _backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[tuple[str, Ints, int]]:
+def _pair(background: str, stream: Ints, begin: int, signs: tuple[int, ...], sensitivity: int, place: str) -> Pair:
+    steps = np.arange(begin, begin + len(signs))
+    where = (steps - begin) % stream.shape[1] if place == "hopping" else 0
+    neighbour = stream.copy()
+    neighbour[steps, where] += sensitivity * np.array(signs)
+    pattern = "".join("+" if sign > 0 else "-" if sign < 0 else "." for sign in signs)
+    return Pair(f"{background}, {pattern} {place}", stream, neighbour)
+
+
+Backgrounds = Iterator[tuple[str, Ints, int]]  # a name, the stream, and the step from which on it changes
+
+
+def _plain_backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Backgrounds:
     level = 4 * sensitivity
-    tail = 2
-    yield "from nothing", np.zeros((window + tail, bins), dtype=np.int64), 0
-    yield "at the start", np.full((window + tail, bins), level), 0
-    quiet = np.full((3 * window + tail, bins), level)
+    yield "from nothing", np.zeros((window + SHORT_TAIL, bins), dtype=np.int64), 0
+    yield "at the start", np.full((window + SHORT_TAIL, bins), level), 0
+    quiet = np.full((3 * window + SHORT_TAIL, bins), level)
     yield "after a quiet time", quiet, 2 * window
     for jump in jumps:
         stepped = quiet.copy()
@@ -69,10 +88,30 @@ def _backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...
         yield f"at a jump of {jump}", stepped, 2 * window
 
 
+def _special_backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Backgrounds:
+    quiet = np.full((2 * window + LONG_TAIL, bins), 4 * sensitivity)
+    yield "before a long quiet time", quiet, window
+    for jump in jumps:
+        peaked = quiet.copy()
+        peaked[window : 2 * window] += jump
+        yield f"at a peak of {jump} before a long quiet time", peaked, window
+        if window > 1:
+            uneven = quiet[: 2 * window + SHORT_TAIL].copy()
+            uneven[window : 2 * window : 2] += jump
+            yield f"going up and down by {jump}", uneven, window
+
+
 def _sign_patterns(window: int) -> list[tuple[int, ...]]:
     """Up to the sign of the whole, which only swaps the two streams."""
     if window <= ALL_SIGNS_UP_TO:
         return [signs for signs in itertools.product((1, -1), repeat=window) if signs[0] == 1]
-    up, alternating = (1,) * window, tuple((-1) ** step for step in range(window))
     half = (1,) * (window // 2) + (-1,) * (window - window // 2)
-    return [up, alternating, half, (1,) + (0,) * (window - 1)]
+    return [_added(window), _in_turn(window), half, (1,) + (0,) * (window - 1)]
+
+
+def _added(window: int) -> tuple[int, ...]:
+    return (1,) * window
+
+
+def _in_turn(window: int) -> tuple[int, ...]:
+    return tuple((-1) ** step for step in range(window))

@@ -1,20 +1,27 @@
 """What is attacked: anything that can be run many times on a stream.
 
-A subject hands out what an attacker sees of its runs and nothing else. Whatever somebody's class raises becomes an
-`InputError`. Imports numpy, `arrays` and `errors`, so that it knows no mechanism.
+A subject hands out what an attacker sees of its runs and nothing else. Whatever somebody's class raises becomes a
+`FaultyClass`, which names it as theirs. Imports numpy, `errors` and `mechanisms`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from eventide.arrays import Array, Ints
-from eventide.errors import InputError
+from eventide.audit.seeds import seed_of
+from eventide.errors import EventideError, InputError
+from eventide.mechanisms.base import Mechanism
+
+
+class FaultyClass(InputError):
+    """The class under audit failed; what it raised is the cause of this error."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +57,37 @@ class Subject(Protocol):
     """Something under audit."""
 
     def observe(self, stream: Ints, runs: int, seed: int) -> Transcript:
-        """The transcripts of `runs` independent runs on `stream`."""
+        """The transcripts of `runs` independent runs on `stream`.
+
+        The `runs` numbers from `seed` on are given to this observation and to no other of the audit.
+        """
         ...
 
 
 class MechanismSubject:
     """A mechanism, given as a function that builds one: `make(replicas=..., noise=...)` or `make(seed=...)`.
 
-    Classes of the kernel run all copies side by side. A class that knows no replicas is built anew for every run; it
-    need not be a mechanism of ours, only have `release(counts)` that returns the values or an object holding them.
+    Classes of the kernel run all copies side by side. A class that knows no replicas is built anew for every run, each
+    with a seed of its own; it need not be a mechanism of ours, only have `release(counts)` that returns the values or
+    an object holding them. Where such a class releases the same value again, it is taken not to have looked.
     """
 
     def __init__(self, make: Callable[..., Any], noise: Callable[[int], Any]) -> None:
         self.make = make
         self.noise = noise
-        takes = inspect.signature(make).parameters
-        self.side_by_side = "replicas" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values())
+        with theirs("cannot build what is to be attacked", "; it is built with epsilon, window, bins and seed"):
+            self.example = make(seed=0)
+        self.side_by_side = isinstance(self.example, Mechanism) or "replicas" in inspect.signature(make).parameters
 
     def observe(self, stream: Ints, runs: int, seed: int) -> Transcript:
         """Run them, and stack what they released."""
-        if self.side_by_side:
-            return self._together(stream, runs, seed)
-        alone = [self._alone(stream, seed + index) for index in range(runs)]
-        return Transcript(np.stack(alone))
+        with theirs("the class under audit failed"):
+            if self.side_by_side:
+                return self._together(stream, runs, seed)
+            values = np.stack([self._alone(stream, seed_of(seed + index)) for index in range(runs)])
+        fresh = np.ones(values.shape, dtype=np.bool_)
+        fresh[:, 1:] = values[:, 1:] != values[:, :-1]
+        return Transcript(values, fresh)
 
     def _together(self, stream: Ints, runs: int, seed: int) -> Transcript:
         mechanism = self.make(replicas=runs, noise=self.noise(seed))
@@ -86,9 +101,22 @@ class MechanismSubject:
         return Transcript(values, fresh, scale, extra)
 
     def _alone(self, stream: Ints, seed: int) -> Array:
-        try:
-            mechanism = self.make(seed=seed)
-            released = [mechanism.release(counts) for counts in stream]
-            return np.stack([np.asarray(getattr(release, "values", release), dtype=np.float64) for release in released])
-        except Exception as problem:  # whatever somebody's class does: it is theirs to repair
-            raise InputError(f"the class under audit failed: {type(problem).__name__}: {problem}") from problem
+        mechanism = self.make(seed=seed)
+        released = [mechanism.release(counts.copy()) for counts in stream]  # whatever they write into it
+        values = np.stack([np.asarray(getattr(release, "values", release), dtype=np.float64) for release in released])
+        if values.shape != stream.shape:
+            raise ValueError(f"release(counts) must return one number for each of {stream.shape[1]} bins")
+        if not np.isfinite(values).all():
+            raise ValueError("release(counts) returned something that is no finite number")
+        return values
+
+
+@contextmanager
+def theirs(failed: str, remedy: str = "") -> Iterator[None]:
+    """Whatever somebody's class raises here is theirs to repair; errors of ours say themselves what is wrong."""
+    try:
+        yield
+    except EventideError:
+        raise
+    except Exception as problem:
+        raise FaultyClass(f"{failed}: {type(problem).__name__}: {problem}{remedy}") from problem

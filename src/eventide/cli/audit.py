@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from eventide.cli import GUARANTEE_VIOLATED
-from eventide.cli.progress import naming
+from eventide.cli.progress import counting
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,13 +53,14 @@ def command(
     """Attack MECHANISM, a registry name or module:Class, on neighbouring streams.
 
     Gives a lower bound on epsilon that holds with the stated confidence. A bound below the claim is no proof that the
-    claim holds; one above it is proof that it does not, and ends with exit code 4. A class of your own needs a
+    claim holds; one above it refutes the claim, ends the audit early and gives exit code 4. A class of your own needs a
     constructor with epsilon, window, bins and seed, and release(counts).
 
     \b
     Example: eventide audit ba --epsilon 1 --window 3 --bins 3
     """
-    from eventide.audit import audit_mechanism
+    from eventide.audit import FaultyClass, audit_mechanism
+    from eventide.audit.subjects import theirs
     from eventide.mechanisms.registry import find_class
 
     sys.path.insert(0, "")  # a class of the user's own is looked for in this folder first
@@ -66,19 +68,25 @@ def command(
         raise InputError(
             f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
         )
-    with naming("attacking") as tell:
-        verdict = audit_mechanism(
-            find_class(mechanism),
-            epsilon,
-            window,
-            bins,
-            secure=secure,
-            parameters=_parameters(settings),
-            runs=runs,
-            alpha=1 - confidence,
-            seed=seed,
-            progress=tell,
-        )
+    try:
+        with theirs(f"cannot import {mechanism}"):
+            cls = find_class(mechanism)
+        with counting("attacking") as tell:
+            verdict = audit_mechanism(
+                cls,
+                epsilon,
+                window,
+                bins,
+                secure=secure,
+                parameters=_parameters(settings),
+                runs=runs,
+                alpha=1 - confidence,
+                seed=seed,
+                progress=lambda stage, done, planned: tell(done, planned, stage),
+            )
+    except FaultyClass as fault:
+        _show_traceback(fault.__cause__)
+        raise
     if out is not None:
         _draw(out, mechanism, verdict)
     if as_json:
@@ -100,6 +108,19 @@ def _parameters(settings: tuple[str, ...]) -> dict[str, Any]:
         except json.JSONDecodeError:
             given[name] = value
     return given
+
+
+def _show_traceback(problem: BaseException | None) -> None:
+    """Where in the user's code it happened; nothing in it can be private, since the streams are made up."""
+    ours = [str(Path(__file__).parents[1] / package) for package in ("audit", "cli")]
+    if problem is not None:
+        frames = [
+            frame
+            for frame in traceback.extract_tb(problem.__traceback__)
+            if not frame.filename.startswith((*ours, "<frozen importlib"))
+        ]
+        lines = [*traceback.format_list(frames), *traceback.format_exception_only(problem)]
+        click.echo("Traceback (most recent call last):\n" + "".join(lines), err=True, nl=False)
 
 
 def _document(name: str, verdict: Verdict) -> dict[str, Any]:
@@ -131,8 +152,8 @@ def _draw(out: Path, name: str, verdict: Verdict) -> None:
         "annotations": [{"x": verdict.epsilon, "y": 1.1, "yref": "paper", "text": "the claim", "showarrow": False}],
         "margin": {"t": 50, "r": 30},
     }
-    rows = [(number, f.attack, f.pair, f"{f.bound:.3f}") for number, f in zip(numbers, found, strict=True)]
+    rows = [(n, f.attack, f.pair, f"{f.runs:,}", f"{f.bound:.3f}") for n, f in zip(numbers, found, strict=True)]
     sentences = [f"{str(verdict)[0].upper()}{str(verdict)[1:]}.", "The streams attacked are made up."]
     chart = {"data": [bars], "layout": layout}
-    headings = ("", "attack", "streams", "lower bound")
+    headings = ("", "attack", "streams", "runs on each", "lower bound")
     write_page(out, plain_page(f"Audit of {name}", sentences, chart, headings, rows, 140 + 40 * len(rows)))

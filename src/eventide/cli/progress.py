@@ -27,7 +27,7 @@ def with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: b
 
 @contextmanager
 def counting(doing: str, total: int | None = None, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """The same, with the time left, for work that tells how much is done, and of how much where that is known late."""
+    """The same, with the time left, for work that tells how much is done; of how much, and what, where it knows."""
     if quiet or not sys.stderr.isatty():
         yield lambda *told: None
         return
@@ -43,7 +43,7 @@ def counting(doing: str, total: int | None = None, quiet: bool = False) -> Itera
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=total)
-        yield lambda done, of=None: bar.update(task, completed=done, total=of)
+        yield lambda done, of=None, at=None: bar.update(task, completed=done, total=of, description=at)
 
 
 @contextmanager

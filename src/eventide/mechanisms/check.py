@@ -132,7 +132,7 @@ def check_goes_on_after_save_and_load(make: Make) -> None:
 def check_memory_is_bounded(make: Make) -> None:
     """A long stream needs no more memory than a short one."""
     mechanism = make()
-    stream = np.tile(_stream("bursts"), (3, 1))
+    stream = np.tile(_stream("bursts"), (2, 1))
     run(mechanism, np.tile(stream, (3, 1)))
     sizes = []
     tracemalloc.start()

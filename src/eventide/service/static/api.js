@@ -36,16 +36,22 @@ async function ask(path, options = {}) {
 export const get = async (path) => (await ask(path)).json();
 export const streamPath = (name, rest = "") => "/v1/streams/" + encodeURIComponent(name) + rest;
 
+const LONGEST_SILENCE = 45_000; // milliseconds; the service says something every 15 seconds
+
 // Follows the releases of a stream from a step on, through lost connections, until the signal says stop.
 export async function follow(name, next, signal, onRelease, onState) {
   let pause = 500;
   while (!signal.aborted) {
+    const silent = new AbortController();
+    let watch;
+    const heard = () => { clearTimeout(watch); watch = setTimeout(() => silent.abort(), LONGEST_SILENCE); };
     try {
+      heard();
       const headers = next > 0 ? { "Last-Event-ID": String(next - 1) } : {};
-      const response = await ask(streamPath(name, "/stream"), { signal, headers });
+      const response = await ask(streamPath(name, "/stream"), { signal: AbortSignal.any([signal, silent.signal]), headers });
       onState("live");
       pause = 500;
-      for await (const event of events(response.body)) {
+      for await (const event of events(response.body, heard)) {
         const release = JSON.parse(event);
         next = release.step + 1;
         onRelease(release);
@@ -53,6 +59,8 @@ export async function follow(name, next, signal, onRelease, onState) {
     } catch (problem) {
       if (signal.aborted) return;
       if (problem instanceof Refused && [401, 403, 404].includes(problem.status)) throw problem;
+    } finally {
+      clearTimeout(watch);
     }
     onState("lost");
     await new Promise((done) => setTimeout(done, pause));
@@ -60,13 +68,14 @@ export async function follow(name, next, signal, onRelease, onState) {
   }
 }
 
-// The data of each server-sent event of a body.
-async function* events(body) {
+// The data of each server-sent event of a body; whatever comes is heard of.
+async function* events(body, heard) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
+    heard();
     held += value;
     const parts = held.split("\n\n");
     held = parts.pop();

@@ -1,0 +1,214 @@
+"""The audit from events to releases: neighbouring lists of events, counted by the feed that publishes them.
+
+So what stands before the counts (the clock, the bounding) is attacked together with the mechanism behind them. Which
+events of a person count is decided by a secret key. The guarantee holds for every key, so the attacker is given it: a
+list of events is then one stream of counts, and two neighbouring lists are a pair of streams. Imports numpy, `live`,
+`errors` and `audit`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from eventide.arrays import Ints
+from eventide.audit.auditor import Verdict
+from eventide.audit.mechanisms import audit_mechanism
+from eventide.audit.pairs import SHORT_TAIL, Pair
+from eventide.errors import InputError
+from eventide.live.event_feed import EventFeed
+from eventide.live.event_reader import EventReader
+from eventide.live.feed import Feed, Position, Resume
+from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.timeline import Timeline
+
+_START = datetime(2024, 1, 1, tzinfo=UTC)
+_STEP = timedelta(hours=1)
+
+
+class Event(NamedTuple):
+    """Somebody did something.
+
+    Parameters
+    ----------
+    time
+        When, in steps from the start: 2 is the beginning of step 2, and 2.5 its middle.
+    user
+        Who did it.
+    bin
+        The index of the bin it counts in.
+    """
+
+    time: float
+    user: str
+    bin: int
+
+
+@dataclass(frozen=True)
+class EventPair:
+    """Two lists of events that one person may turn into one another.
+
+    Parameters
+    ----------
+    name
+        What is special about them.
+    events, neighbour
+        The two lists. They differ in what one person did at some steps of one window: at each of those steps,
+        everything that person did is in one list, and nothing of it in the other.
+    steps
+        How many steps are published.
+    """
+
+    name: str
+    events: Sequence[Event]
+    neighbour: Sequence[Event]
+    steps: int
+
+    def check(self, window: int, bins: int) -> None:
+        """Refuse lists that are not neighbours for that many steps, or that do not fit the bins."""
+        for event in (*self.events, *self.neighbour):
+            if not (0 <= event.time < self.steps and 0 <= event.bin < bins):
+                raise InputError(f"{self.name}: {event} lies outside of {self.steps} steps and {bins} bins")
+        ours, theirs = _rows(self.events), _rows(self.neighbour)
+        changed = [row for row in ours.keys() | theirs.keys() if ours.get(row) != theirs.get(row)]
+        if len({user for user, _ in changed}) > 1:
+            raise InputError(f"{self.name}: the lists differ in events of several people; neighbours differ in one")
+        steps = [step for _, step in changed]
+        if not steps or max(steps) - min(steps) >= window:
+            raise InputError(f"{self.name}: the lists must differ, and inside {window} consecutive steps only")
+        if shared := [step for row, step in zip(changed, steps, strict=True) if row in ours and row in theirs]:
+            raise InputError(
+                f"{self.name}: at step {min(shared)} the person is in both lists, with different events; of a step a "
+                "neighbour has all that the person did, or nothing"
+            )
+
+    def counted(self, bins: int, max_per_step: int, key: bytes, feed: Callable[..., Feed] = EventFeed) -> Pair:
+        """The two streams of counts that a feed makes of the lists."""
+        one, other = (
+            _counts(events, self.steps, bins, max_per_step, key, feed) for events in (self.events, self.neighbour)
+        )
+        return Pair(self.name, one, other)
+
+
+def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[EventPair]:
+    """Pairs of event lists worth trying against any bounding.
+
+    In the window a person does as much as counts, far more than that in one bin, or far more in every bin; at all steps
+    of one list, or in turn in the one list and the other; and nothing or the same outside of the window.
+    """
+    before, steps = 2 * window, 3 * window + SHORT_TAIL
+    others = [
+        Event(step + 0.5, f"{step}/{bin_}/{number}", bin_)
+        for step in range(steps)
+        for bin_ in range(bins)
+        for number in range(4 * max_per_step)
+    ]
+    habits = {"as much as counts": [0] * max_per_step, "far more in one bin": [0] * (5 * max_per_step)}
+    if bins > 1:
+        habits["far more in every bin"] = [*range(bins)] * (5 * max_per_step)
+    for habit, in_bins in habits.items():
+        rows = [[Event(step + 0.25, "somebody", bin_) for bin_ in in_bins] for step in range(steps)]
+        inside, outside = rows[before : before + window], rows[:before] + rows[before + window :]
+        for presence, common in {"otherwise absent": others, "always there": others + _all(outside)}.items():
+            yield EventPair(f"{habit}, added, {presence}", common, common + _all(inside), steps)
+            if window > 1:
+                one, other = common + _all(inside[1::2]), common + _all(inside[::2])
+                yield EventPair(f"{habit}, in turn, {presence}", one, other, steps)
+
+
+def audit_events(
+    cls: Callable[..., Any],
+    epsilon: float,
+    window: int,
+    bins: int,
+    pairs: Iterable[EventPair] | None = None,
+    *,
+    max_per_step: int = 1,
+    feed: Callable[..., Feed] = EventFeed,
+    seed: int = 0,
+    **options: Any,
+) -> Verdict:
+    """Attack everything between events and releases.
+
+    Parameters
+    ----------
+    cls
+        A mechanism, or a class of your own as `audit_mechanism` takes it.
+    epsilon, window, bins
+        The claim, and how many bins there are.
+    pairs
+        Pairs of event lists, `event_pairs` by default.
+    max_per_step
+        How many events of a person may count in a step. It is the sensitivity of the mechanism.
+    feed
+        What counts the events, built like `eventide.live.event_feed.EventFeed`.
+    seed
+        Repeats an audit. The key of the bounding follows from it.
+    options
+        Go to `audit_mechanism`.
+    """
+    keys = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    counted = []
+    for pair in event_pairs(window, bins, max_per_step) if pairs is None else pairs:
+        pair.check(window, bins)
+        counted.append(pair.counted(bins, max_per_step, keys.bytes(16), feed))
+    told = [pair for pair in counted if (pair.stream != pair.neighbour).any()]
+    if not told:
+        raise InputError("no pair of event lists differs once it is counted, so there is nothing to attack")
+    return audit_mechanism(cls, epsilon, window, bins, sensitivity=max_per_step, pairs=told, seed=seed, **options)
+
+
+def _all(rows: Iterable[list[Event]]) -> list[Event]:
+    return [event for row in rows for event in row]
+
+
+def _rows(events: Iterable[Event]) -> dict[tuple[str, int], list[Event]]:
+    """What each person did at each step, in order."""
+    rows = defaultdict(list)
+    for event in sorted(events):
+        rows[event.user, int(event.time)].append(event)
+    return dict(rows)
+
+
+def _counts(
+    events: Iterable[Event], steps: int, bins: int, max_per_step: int, key: bytes, feed: Callable[..., Feed]
+) -> Ints:
+    """The counts `(steps, bins)` that a feed makes of events."""
+    timeline = Timeline(_START.isoformat(), f"{int(_STEP.total_seconds())}s")
+    reader = EventReader([str(index) for index in range(bins)])
+    counting = feed(_Listed(events), timeline, reader, max_per_step=max_per_step, until=timeline.iso(steps))
+    closed = [step for step in counting.steps(Resume(0, None, key, [])) if step is not None]
+    counting.close()
+    return np.stack([step.counts for step in closed])
+
+
+class _Listed:
+    """A source of events that are all there."""
+
+    complete = replays = records_arrival = True
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self._rows: list[dict[str, Any]] = [
+            {"timestamp": (_START + event.time * _STEP).isoformat(), "user": event.user, "bin": str(event.bin)}
+            for event in events
+        ]
+        self._read = False
+
+    def open(self, position: Position, reader: EventReader) -> None:
+        """Get ready for the one batch there is."""
+        self._reader = reader
+
+    def poll(self, timeout: float) -> Batch | None:
+        """Everything, and then nothing any more."""
+        if self._read:
+            return None
+        self._read = True
+        return Batch(self._reader.read(self._rows), None, FOREVER)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
