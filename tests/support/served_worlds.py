@@ -141,7 +141,7 @@ def as_object(line):
 
 
 def paths(reader):
-    """All that a reader can ask for, but for the stream that never ends; the description is made once, since it is slow."""
+    """All that a reader can ask for, but for the stream that never ends; the description is made once, it is slow."""
     if not PATHS:
         described = reader.get("/openapi.json").json()["paths"].items()
         found = [path.replace("{name}", "city") for path, kinds in described if "get" in kinds]
