@@ -7,8 +7,9 @@ import os
 import pytest
 from worlds import HEADER, MINUTE, START, STEPS, Setup, check, iso, mechanism
 
-from eventide.engines import spark_query
+from eventide.engines import spark_feed
 from eventide.engines.spark import publish
+from eventide.live.clock import ManualClock
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 
@@ -32,8 +33,7 @@ def written(world):
     [(None, [None]), ("arrival", [None]), ("arrival", ["before-commit:4", "after-commit:2", None])],
 )
 def test_two_worlds_look_the_same(spark, person, arrival, lives, monkeypatch):
-    now = START + 20 * MINUTE
-    monkeypatch.setattr(spark_query, "_now", lambda: now)
+    monkeypatch.setattr(spark_feed, "SystemClock", lambda: ManualClock(START + 20 * MINUTE))
 
     def run(world, setup):
         frame = spark.readStream.schema(", ".join(f"{name} string" for name in f"{HEADER},arrival".split(",")))

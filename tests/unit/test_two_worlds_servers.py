@@ -9,16 +9,19 @@ from contextlib import ExitStack, closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from nats_server import PATIENCE
 from postgres_server import PostgresServer
 from worlds import FEEDS, MINUTE, START, WINDOW, Setup, as_json, check, events, mechanism, minutes, run, timed
 
 import eventide as ev
+from eventide.live.sinks.jetstream import JetStreamSink
+from eventide.live.sinks.kafka import KafkaSink
 from eventide.live.sources import jetstream
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 
-pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("patient")]
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ def from_nats(nats, monkeypatch):
         if new:
             nats.make_stream(name, f"{name}.>")
             nats.send(f"{name}.x", [as_json(one).encode() for one in world.events])
-        return timed(OnOurClock(f"{nats.address}/{name}"), setup)
+        return timed(OnOurClock(f"{nats.address}/{name}", patience=PATIENCE), setup)
 
     monkeypatch.setitem(FEEDS, "nats", feed)
 
@@ -61,7 +64,7 @@ def named(world):
 def brokers():
     """The address of a mock cluster, which lives as long as its producer."""
     cluster = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    (broker,) = cluster.list_topics(timeout=300).brokers.values()
+    (broker,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
     yield f"{broker.host}:{broker.port}"
     del cluster
 
@@ -73,12 +76,12 @@ def from_kafka(brokers, monkeypatch):
 
     def feed(world, setup, ended):
         topic, _ = named(world)
-        producer.list_topics(topic, 300)
+        producer.list_topics(topic, PATIENCE)
 
         def produce(lines):
             for line in lines:
                 producer.produce(topic, as_json((0, line)).encode())
-            assert producer.flush(300) == 0
+            assert producer.flush(PATIENCE) == 0
             world.clock.produced = getattr(world.clock, "produced", 0) + len(lines)
 
         clock = minutes(world, produce)
@@ -89,7 +92,7 @@ def from_kafka(brokers, monkeypatch):
                     clock.wait(0)
                 return super().poll(timeout)
 
-        return timed(InStep(f"kafka://{brokers}/{topic}?arrival=read", clock), setup)
+        return timed(InStep(f"kafka://{brokers}/{topic}?arrival=read", clock, patience=PATIENCE), setup)
 
     monkeypatch.setitem(FEEDS, "kafka", feed)
 
@@ -134,12 +137,16 @@ def test_releases_to_brokers_and_a_webhook(nats, brokers):
             threading.Thread(target=server.serve_forever).start()
             ended.callback(server.server_close)
             ended.callback(server.shutdown)
-            Producer({"bootstrap.servers": brokers}).list_topics(topic, 300)
-            sinks = [f"http://127.0.0.1:{server.server_port}/x", f"kafka://{brokers}/{topic}"]
-            sinks.append(f"{nats.address}/{stream}?subject={stream}.x")
+            Producer({"bootstrap.servers": brokers}).list_topics(topic, PATIENCE)
+            to_nats = f"{nats.address}/{stream}?subject={stream}.x"
 
             def publish():
                 feed = FEEDS["csv"](world, Setup(), ended)
+                sinks = [
+                    f"http://127.0.0.1:{server.server_port}/x",
+                    KafkaSink(f"kafka://{brokers}/{topic}", patience=PATIENCE),
+                    JetStreamSink(to_nats, patience=PATIENCE),
+                ]
                 with ev.Publisher(feed, mechanism(Setup(), 1), world.folder / "store.db", sinks) as publisher:
                     publisher.run()
 
@@ -163,12 +170,16 @@ def messages_of(nats, stream):
 
 def records_of(brokers, topic):
     settings = {"bootstrap.servers": brokers, "group.id": topic, "auto.offset.reset": "earliest"}
+    found = []
     with closing(Consumer(settings)) as consumer:
         consumer.subscribe([topic])
-        found = []
-        while (message := consumer.poll(10)) is not None and message.error() is None:
-            found.append(message.value())
-    return found
+        partitions = [TopicPartition(topic, number) for number in consumer.list_topics(topic).topics[topic].partitions]
+        last = sum(consumer.get_watermark_offsets(partition, PATIENCE)[1] for partition in partitions)
+        while len(found) < last:
+            message = consumer.poll(PATIENCE)
+            if message.error() is None:
+                found.append((message.partition(), message.offset(), message.value()))
+    return [value for _, _, value in sorted(found)]
 
 
 @pytest.fixture(scope="module")

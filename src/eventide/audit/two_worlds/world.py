@@ -11,6 +11,7 @@ import itertools
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from eventide.audit.two_worlds.answers import Attempt, Question, Record
 from eventide.audit.two_worlds.stores import public_rows
 from eventide.audit.two_worlds.view import View
 from eventide.errors import EventideError
-from eventide.live import faults, memory_store, postgres_schema, sqlite_file
+from eventide.live import delivery, faults, memory_store, postgres_schema, sqlite_file
 from eventide.live.clock import ManualClock
 from eventide.live.feed import Position
 from eventide.live.publisher import Publisher
@@ -129,6 +130,7 @@ def lived(world: World, record: Record, seed: int) -> Iterator[None]:
         stack.enter_context(_replaced(Publisher, "_publish", ears.published))
         stack.enter_context(_replaced(Secure, "laplace", lambda _: lambda _, *asked: ears.noise.laplace(*asked)))
         stack.enter_context(_replaced(Secure, "binomial", lambda _: lambda _, *asked: ears.noise.binomial(*asked)))
+        stack.enter_context(_replaced(delivery, "time", lambda _: _NoTime()))
         for module in (sqlite_file, postgres_schema, memory_store):  # which make stores
             stack.enter_context(_replaced(module, "secrets", lambda _: known))
         stack.callback(ours.setLevel, ours.level)
@@ -208,6 +210,20 @@ class _Ears:
         if store not in self._memory:
             self._memory.append(store)
         return f"run {self._memory.index(store) + 1}"
+
+
+class _NoTime:
+    """Time for deliveries, which passes only while they sleep: how slow a sink is decides when it gets its share."""
+
+    def __init__(self) -> None:
+        self._slept = 0.0
+
+    def monotonic(self) -> float:
+        return self._slept
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+        self._slept += seconds
 
 
 class _Lines(logging.Handler):
