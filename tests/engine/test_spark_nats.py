@@ -1,5 +1,6 @@
 """A NATS JetStream as a source of Spark: each message once, also when batches come again after a restart."""
 
+import functools
 import json
 import time
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ import eventide as ev
 from eventide.engines.spark import publish
 from eventide.engines.spark_nats import SequenceReader, read_nats
 from eventide.errors import InputError
+from eventide.live.clock import SystemClock
 from eventide.live.open_store import open_store
 from eventide.live.sinks.base import Sink
 
@@ -53,7 +55,8 @@ def test_each_message_counts_once_though_a_batch_comes_again(spark, nats, tmp_pa
     start = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=70)
     open_store(tmp_path / "store.db", for_tests=True).close()
     commits = tmp_path / "store.db.spark" / "checkpoint" / "commits"
-    monkeypatch.setattr("eventide.engines.spark_query._now", lambda: time.time_ns() // 1000 + 70_000_000)
+    ahead = functools.partial(SystemClock, lambda: time.time_ns() + 70 * 10**9)
+    monkeypatch.setattr("eventide.engines.spark_feed.SystemClock", ahead)
 
     def publish_all(sinks=()):
         publish(
