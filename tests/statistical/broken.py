@@ -92,6 +92,14 @@ class OneDrawForAllSteps(Uniform):
         return type(measured)(truth + self._noise, measured.scale, measured.fresh)
 
 
+class LooksAtEvenCounts(Uniform):
+    """Uniform that decides by the true counts, without noise, when to look."""
+
+    def is_sampling_point(self, step):
+        even = self.meter._open(step).sum(axis=1, keepdims=True) % 2 == 0
+        return np.broadcast_to(even, (self.replicas, 1))
+
+
 class RemembersTheTruth(BudgetAbsorption):
     """BA whose distances are to the true counts of its last look: they go on to tell of that step for ever."""
 

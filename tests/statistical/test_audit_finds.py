@@ -1,12 +1,14 @@
 """The auditor finds what is broken, at 95 % confidence; the same attack passes the sound mechanism beside it."""
 
 import functools
+import math
 import time
 
 import pytest
 from broken import (
     FloatLaplace,
     ForgetsOneStep,
+    LooksAtEvenCounts,
     NeverSilent,
     OneDrawForAllBins,
     OneDrawForAllSteps,
@@ -61,6 +63,12 @@ def test_what_depends_on_a_step_that_is_over_shows_in_a_long_tail(cls):
     assert can_be_replayed(make, pairs[0].stream)
     worst = most_telling_transcript(MechanismSubject(make, Seeded), make, pairs, runs=2_000)
     assert (worst.bound > 1 + 1e-9) == (cls is RemembersTheTruth), worst
+
+
+def test_a_transcript_that_one_stream_makes_impossible_tells_everything():
+    make = functools.partial(LooksAtEvenCounts, epsilon=1, window=3, bins=1)
+    assert can_be_replayed(make, QUIET[0].stream)
+    assert most_telling_transcript(MechanismSubject(make, Seeded), make, QUIET, runs=10).bound == math.inf
 
 
 @pytest.mark.slow

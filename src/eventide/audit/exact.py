@@ -25,12 +25,14 @@ from eventide.errors import StateError
 from eventide.filters.base import Repeat
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.pan_private import PanPrivateMechanism
+from eventide.mechanisms.window_baselines import TimeUnitBaseline
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Seeded, Zero
 from eventide.privacy.partition import Partition
 from eventide.privacy.sealed import SealedStep
 
+HANDED_ON = tuple(cls.perturbation for cls in (Mechanism, PanPrivateMechanism, TimeUnitBaseline))  # the meter's answer
 TRIED = 100  # runs that are replayed to see whether that can be done
 
 
@@ -40,7 +42,7 @@ def exact_likelihood_ratio(make: Callable[..., Any]) -> Attack:
     def attack(pair: Pair, one: Transcript, other: Transcript) -> Score:
         def score(seen: Transcript) -> Floats:
             here, there = (log_likelihood(make, seen, stream) for stream in (pair.stream, pair.neighbour))
-            return np.asarray(np.nan_to_num(np.maximum(there, -1e9) - np.maximum(here, -1e9)))
+            return np.asarray(np.maximum(there, -1e9) - np.maximum(here, -1e9))  # where both are impossible, 0
 
         return score
 
@@ -68,7 +70,7 @@ def _answers_as_they_are(mechanism: Any) -> bool:
     if not isinstance(mechanism, Mechanism) or getattr(mechanism, "pan_private", None) is not None:
         return False
     return (
-        type(mechanism).perturbation in (Mechanism.perturbation, PanPrivateMechanism.perturbation)
+        type(mechanism).perturbation in HANDED_ON
         and type(mechanism).filtering is Mechanism.filtering
         and type(mechanism._filter) is Repeat
         and type(mechanism.meter) is Meter

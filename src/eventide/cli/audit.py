@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from eventide.audit import Verdict
 
 FEWEST_RUNS = 100
+LARGEST = sys.float_info.max  # JSON knows no infinite numbers
 
 
 @click.command("audit")
@@ -133,7 +134,7 @@ def _document(name: str, verdict: Verdict) -> dict[str, Any]:
         "streams": verdict.pair,
         "attack": verdict.attack,
         "runs": verdict.runs,
-        "most_telling_transcript": None if verdict.proof is None else verdict.proof.bound,
+        "most_telling_transcript": None if verdict.proof is None else min(verdict.proof.bound, LARGEST),
         "finalists": [finding._asdict() for finding in verdict.findings],
     }
 
