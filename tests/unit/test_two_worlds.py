@@ -238,6 +238,15 @@ def test_a_failure_of_the_run_itself_is_told_as_it_is():
         check_two_worlds(run, [], window=range(1))
 
 
+def test_a_failure_in_one_world_only_is_a_difference():
+    def run(world):
+        released(world)
+        world.events.index(1)
+
+    with pytest.raises(WorldsDiffer, match="failed in world B: ValueError"):
+        check_two_worlds(run, [OnlyA(1)], window=range(1, 2))
+
+
 def test_a_run_that_asks_nothing_shows_nothing():
     with pytest.raises(AssertionError, match="the meter was asked nothing"):
         check_two_worlds(lambda world: world.show("page", "hello"), [], window=range(1))

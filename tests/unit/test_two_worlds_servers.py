@@ -72,7 +72,7 @@ def brokers():
 @pytest.fixture
 def from_kafka(brokers, monkeypatch):
     """Events from a topic, minute by minute, each minute as soon as the one before has been read."""
-    producer = Producer({"bootstrap.servers": brokers})
+    producer = Producer({"bootstrap.servers": brokers, "log_level": 0})
 
     def feed(world, setup, ended):
         topic, _ = named(world)

@@ -88,7 +88,10 @@ def check_two_worlds(
     place = Path(tempfile.mkdtemp(prefix="eventide-worlds-") if folder is None else folder)
     try:
         first, seen = _world("A", run, rows, place, Record(), seed=1)
-        replay, other = _world("B", run, rows, place, Replay(first), seed=2)
+        try:
+            replay, other = _world("B", run, rows, place, Replay(first), seed=2)
+        except Exception as problem:
+            raise WorldsDiffer(f"The run came to its end in world A, and failed in world B: {problem!r}") from problem
         found = [*replay.compare(window, most), *seen.differences(other, rules)]
         if found and _refused_at_once(first, seen) != _refused_at_once(replay, other):
             return Verdict(0, 0, [], {}, exempt=REFUSED.reason)

@@ -88,8 +88,8 @@ class World:
     def live(self, work: Callable[[], object], dies_at: str | None = None, of: type[BaseException] = Crash) -> None:
         """Do some work; a refusal by eventide is seen, and ends only this work.
 
-        `dies_at` is a point of `eventide.live.faults`, and behind a colon the how-manieth passing of it. There `of` is
-        raised: by default what ends the work as if the process had ended, or an error such as a disk gives.
+        `dies_at` is a point of `eventide.live.faults`; "before-commit:5" is the fifth time that it is passed. There
+        `of` is raised: by default what ends the work as if the process had ended, or an error such as a disk gives.
         """
         with _dying(dies_at, of) as died:
             try:
