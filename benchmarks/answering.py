@@ -15,9 +15,9 @@ import numpy as np
 
 from eventide import windows
 from eventide.arrays import Ints
-from eventide.windows.due import Schedule
+from eventide.windows.answering.schedule import Schedule
 from eventide.windows.plans import Plan
-from eventide.windows.published import general, special
+from eventide.windows.random_workloads import general, special
 from eventide.windows.workload import Query
 
 

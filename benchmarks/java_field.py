@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from java_agreement import our_errors, read_figures, read_streams
 
-from eventide.bench.report_reference import WHY
+from eventide.bench.reproduction.reference import WHY
 
 AMPLITUDES = (10, 100, 1000, 10_000)
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import eventide as ev
-from eventide.live.memory_feed import MemoryFeed
-from eventide.live.open_store import open_store
+from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.stores.open_store import open_store
 
 ROUNDS = 5
 MECHANISMS = ("uniform", "ba", "tide")

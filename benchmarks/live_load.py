@@ -26,12 +26,12 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 import eventide as ev
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position, Resume
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.events.reader import EventReader, Events
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.base import Resume
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.sources.base import FOREVER, Batch, Position
 from eventide.live.sources.open_source import open_source
-from eventide.live.timeline import Timeline
 
 STEPS, USERS, BINS, MOST = 1_000, 100_000, 1_000, 2
 START = np.datetime64("2024-01-01T00:00:00", "s")

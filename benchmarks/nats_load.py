@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import eventide as ev
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Columns, EventReader
+from eventide.events.reader import Columns, EventReader
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.jetstream import AT_A_TIME, JetStream
-from eventide.live.timeline import Timeline
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 from nats_server import NatsServer  # type: ignore[import-not-found]

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 from eventide.privacy.noise import Zero
-from eventide.service.config import Access, Config, Limits, Server, Stream
-from eventide.service.tokens import add_token
-from eventide.streams.release_lines import read_line
+from eventide.releases.lines import read_line
+from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.http.tokens import add_token
 
 BINS = 1_000
 TARGET = 50_000

@@ -30,8 +30,8 @@ from eventide.engines.spark import publish
 from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
-from eventide.live.event_reader import Columns
-from eventide.live.feed import Resume
+from eventide.events.reader import Columns
+from eventide.live.feeds.base import Resume
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

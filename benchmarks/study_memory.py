@@ -19,8 +19,8 @@ from multiprocessing.connection import Connection
 
 import eventide as ev
 from eventide.bench import Study, load_study
-from eventide.bench.runner import Runner
-from eventide.bench.study import Facts, Setting, StudiedMechanism, StudiedStream
+from eventide.bench.run.runner import Runner
+from eventide.bench.study.study import Facts, Setting, StudiedMechanism, StudiedStream
 
 LIMIT = 2.0  # GB
 BINS = 3000

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from eventide.bench import Study, load_study, run_study
-from eventide.bench.runner import Runner, plan
+from eventide.bench.run.runner import Runner, plan
 
 JAVA_RUNS_PER_SECOND = 198_000 / 280
 

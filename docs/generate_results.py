@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from eventide.bench import build_report, read_results
-from eventide.bench.report import Report
-from eventide.bench.results import Results
+from eventide.bench.report.page import Report
+from eventide.bench.run.results import Results
 from eventide.display.drawings import Figure, Table, shown
 from eventide.display.images import draw
 

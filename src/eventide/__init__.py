@@ -1,6 +1,6 @@
 """eventide publishes statistics of live event streams with w-event differential privacy.
 
-The public names are resolved on first use, so that importing eventide loads no numpy. May import everything but `cli`.
+The public names are resolved on first use, so that importing eventide loads no numpy.
 
 >>> import eventide as ev
 >>> mech = ev.Uniform(epsilon=1.0, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -41,8 +41,8 @@ _HOMES = {
     "TimeUnitBaseline": "eventide.mechanisms.window_baselines",
     "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
-    "Publisher": "eventide.live.publisher",
-    "Questions": "eventide.live.questions",
+    "Publisher": "eventide.live.publisher.publisher",
+    "Questions": "eventide.live.publisher.questions",
 }
 _MODULES = {
     "audit": "eventide.audit",

@@ -1,6 +1,6 @@
 """`python -m eventide` is the command `eventide`.
 
-Promises the same exit codes. Imports `cli` and nothing else.
+Promises the same exit codes.
 """
 
 from eventide.cli import main

@@ -1,7 +1,4 @@
-"""Names of the array types that signatures use, and the largest count that all of eventide takes.
-
-Imports numpy and nothing of eventide.
-"""
+"""Names of the array types that signatures use, and the largest count that all of eventide takes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Kernels: functions that numba compiles when they are first called, and keeps compiled where it may write.
 
 Compiled code is kept in the folder NUMBA_CACHE_DIR, beside the source or in the user's home: the first of them that can
-be written. Here NUMBA_CACHE_DIR may also be a folder that can only be read, filled by `eventide warm`. Where
-nothing can be kept, each start compiles in memory, and one line of the log says so. Whatever is wrong with a folder
-never ends a run, and never brings back code of another version. Imports numba and numpy, and nothing of eventide.
+be written. Here NUMBA_CACHE_DIR may also be a folder that can only be read, filled by `eventide warm`. Where nothing
+can be kept, each start compiles in memory, and one line of the log says so. Whatever is wrong with a folder never ends
+a run, and never brings back code of another version.
 """
 
 from __future__ import annotations

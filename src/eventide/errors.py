@@ -1,7 +1,6 @@
 """What can go wrong, as four kinds a caller may tell apart.
 
 A message says what is wrong and what to do, and never shows a true count.
-This module imports nothing of eventide.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A TOML document that knows where its keys stand, so that a complaint can name the line.
 
-The standard library's parser gives values without positions; the line of a key is found again in the text. Imports
-`errors` and the standard library.
+The standard library's parser gives values without positions; the line of a key is found again in the text.
 """
 
 from __future__ import annotations

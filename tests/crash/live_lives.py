@@ -18,11 +18,13 @@ from pathlib import Path
 from file_clock import FileClock
 
 import eventide as ev
-from eventide.live import answering, faults, publisher
-from eventide.live.open_store import open_store
-from eventide.live.sources import growing_file, line_file
+from eventide.events.files import line_file
+from eventide.live import faults
+from eventide.live.publisher import answering, publisher
+from eventide.live.sources import growing_file
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
+from eventide.live.stores.open_store import open_store
 
 BINS = ["north", "south", "harbour"]
 QUERIES = (ev.Query(4, 2), ev.Query(9, 3), ev.Query(12, 12))

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from eventide.cli import main
-from eventide.live import delivery
-from eventide.live.open_store import open_store
+from eventide.live.publisher import delivery
 from eventide.live.sinks.appending_file import AppendingFile
-from eventide.live.verification import verify
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.verification import verify
 
 WINDOW = 4
 COUNTS = ("counts.csv", "--epsilon", "1", "--window", str(WINDOW), "--store", "store.db", "--out", "private.jsonl")

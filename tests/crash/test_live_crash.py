@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, new_life, stored
 
+from eventide.events.tally import EventTally
 from eventide.live.faults import POINTS
-from eventide.live.tally import EventTally
 
 STEPS = 60
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)

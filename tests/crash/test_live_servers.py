@@ -20,7 +20,7 @@ from nats_server import PATIENCE, NatsServer
 from postgres_server import PostgresServer
 from publisher_lives import BINS, KILLED, check, check_like_twin, new_life, stored
 
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 
 SECONDS, TURNS = 6, 9  # at least, of deaths
 STEP = {"step": "200ms", "late": "300ms", "user": "user"}

@@ -12,10 +12,10 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.memory_feed import MemoryFeed
-from eventide.live.open_store import open_store
-from eventide.live.store import Commit, Setting
-from eventide.live.verification import verify
+from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.verification import verify
 from eventide.privacy.ledger import Entry
 
 MOMENTS = [0, *(pytest.param(moment, marks=pytest.mark.slow) for moment in range(1, 5))]
@@ -25,8 +25,8 @@ WRITER = """
 import sys
 import time
 from eventide.errors import StoreError
-from eventide.live.open_store import open_store
-from eventide.live.store import Commit
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.base import Commit
 from eventide.privacy.ledger import Entry
 from test_live_writers import SETTING
 
@@ -48,7 +48,7 @@ PUBLISHER = """
 import sys
 import eventide as ev
 from eventide.errors import StoreError
-from eventide.live.memory_feed import MemoryFeed
+from eventide.live.feeds.memory_feed import MemoryFeed
 from test_live_writers import COUNTS
 
 mechanism = ev.Uniform(epsilon=1, window=2, bins=2)

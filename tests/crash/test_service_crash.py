@@ -22,11 +22,11 @@ import numpy as np
 import pytest
 from running_service import PATIENCE, START, wait_until
 
-from eventide.live.open_store import open_store
-from eventide.live.timeline import Timeline
-from eventide.live.verification import verify
-from eventide.service.tokens import add_token
-from eventide.streams.release_lines import read_line
+from eventide.events.timeline import Timeline
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.verification import verify
+from eventide.releases.lines import read_line
+from eventide.service.http.tokens import add_token
 
 HERE = Path(__file__).parent
 STEPS, BATCHES, EVENTS, BINS = 4, 6, 40, 7

@@ -9,7 +9,7 @@ import sys
 import pytest
 from spark_cluster import environment
 
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
 EVENTS = """timestamp,user,bin

@@ -13,9 +13,9 @@ import eventide as ev
 from eventide.engines.spark import publish
 from eventide.engines.spark_nats import SequenceReader, read_nats
 from eventide.errors import InputError
-from eventide.live.clock import SystemClock
-from eventide.live.open_store import open_store
+from eventide.events.clock import SystemClock
 from eventide.live.sinks.base import Sink
+from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
 COLUMNS = ["timestamp", "user", "bin"]

@@ -15,7 +15,7 @@ from spark_events import BINS, check_store, new_life, releases_of_one_machine, s
 from eventide.engines import spark_feed
 from eventide.engines.spark import publish
 from eventide.errors import InputError
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
 STEPS = 6

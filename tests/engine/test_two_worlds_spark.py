@@ -9,7 +9,7 @@ from worlds import HEADER, MINUTE, START, STEPS, Setup, check, iso, mechanism
 
 from eventide.engines import spark_feed
 from eventide.engines.spark import publish
-from eventide.live.clock import ManualClock
+from eventide.events.clock import ManualClock
 
 pytestmark = [pytest.mark.engine, pytest.mark.nightly]
 

@@ -6,8 +6,8 @@ import pytest
 import eventide as ev
 from eventide.audit.events import Event, EventPair, audit_events, event_pairs
 from eventide.errors import InputError
-from eventide.live.event_feed import EventFeed
-from eventide.live.tally import EventTally
+from eventide.events.tally import EventTally
+from eventide.live.feeds.event_feed import EventFeed
 
 KEY = bytes(range(16))
 

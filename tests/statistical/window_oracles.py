@@ -3,7 +3,7 @@
 import numpy as np
 
 from eventide.privacy.amounts import NANO
-from eventide.windows.nested import Level, Nested
+from eventide.windows.schemes.nested import Level, Nested
 
 
 def truth(counts, due):

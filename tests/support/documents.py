@@ -29,7 +29,7 @@ import pytest
 
 from eventide.cli import main
 from eventide.errors import EventideError
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()

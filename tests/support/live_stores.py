@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from eventide.live.open_store import open_store
-from eventide.live.store import Commit, Setting
+from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 

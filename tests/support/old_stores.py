@@ -6,9 +6,9 @@ import sqlite3
 
 from live_stores import SETTING
 
-from eventide.live.digests import digest
-from eventide.live.setting_changes import setting_text
-from eventide.live.sqlite_file import APPLICATION
+from eventide.live.stores.digests import digest
+from eventide.live.stores.setting_changes import setting_text
+from eventide.live.stores.sqlite_file import APPLICATION
 
 _TABLES = """
 CREATE TABLE store (

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from running_service import MINUTE, configuration, stream
 
-from eventide.live.clock import ManualClock
-from eventide.live.open_store import open_store
-from eventide.live.timeline import Timeline
+from eventide.events.clock import ManualClock
+from eventide.events.timeline import Timeline
+from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.service.live_stream import Circumstances
 from eventide.service.service import Service

@@ -15,9 +15,9 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eventide.live.open_store import open_store
 from eventide.live.sinks.appending_file import AppendingTable
-from eventide.live.verification import verify
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.verification import verify
 
 LIVES = Path(__file__).parents[1] / "crash" / "live_lives.py"
 BINS = ("north", "south", "harbour")

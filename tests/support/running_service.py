@@ -10,13 +10,13 @@ from fractions import Fraction
 
 import httpx
 
-from eventide.live.clock import ManualClock
+from eventide.events.clock import ManualClock
 from eventide.privacy.noise import Zero
-from eventide.service.config import Access, Config, Limits, Server, Stream
+from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
 from eventide.service.server import build_server, listen
 from eventide.service.service import Service
-from eventide.service.tokens import ROLES, add_token
 
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60_000_000

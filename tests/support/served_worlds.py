@@ -11,8 +11,8 @@ from unittest import mock
 from running_service import PATIENCE, configuration, running, stream, wait_until
 from worlds import BINS, MINUTE, START, STEPS, iso
 
-from eventide.live.clock import SystemClock
-from eventide.live.database_store import DatabaseStore
+from eventide.events.clock import SystemClock
+from eventide.live.stores.database_store import DatabaseStore
 from eventide.windows.workload import Query
 
 HOUR = 60 * MINUTE

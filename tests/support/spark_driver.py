@@ -5,7 +5,7 @@ import sys
 
 import eventide as ev
 from eventide.engines.spark import publish
-from eventide.live.open_store import open_store
+from eventide.live.stores.open_store import open_store
 
 
 def spark_session(master, **settings):

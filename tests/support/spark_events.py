@@ -12,14 +12,14 @@ import pyarrow.csv as pa_csv
 from spark_driver import mechanism
 
 import eventide as ev
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Columns, EventReader
-from eventide.live.event_times import parse_times
-from eventide.live.open_store import open_store
+from eventide.events.reader import Columns, EventReader
+from eventide.events.timeline import Timeline
+from eventide.events.times import parse_times
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, Batch
-from eventide.live.timeline import Timeline
-from eventide.live.verification import verify
-from eventide.live.zones import EARLIEST
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.verification import verify
 
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
 BINS = [f"place {number}" for number in range(50)]

@@ -22,13 +22,13 @@ import eventide as ev
 from eventide.audit.two_worlds import Crash, OnlyA, OnlyB, Unseen
 from eventide.cli import main
 from eventide.errors import StoreError
-from eventide.live.clock import ManualClock
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Columns, EventReader
-from eventide.live.open_feed import open_feed
+from eventide.events.clock import ManualClock
+from eventide.events.reader import Columns, EventReader
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.open_feed import open_feed
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
-from eventide.live.timeline import Timeline
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS, WINDOW = 8, range(3, 6)

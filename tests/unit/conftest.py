@@ -3,7 +3,7 @@
 import pytest
 from nats_server import NatsServer
 
-from eventide.live.event_reader import EventReader
+from eventide.events.reader import EventReader
 
 
 @pytest.fixture(scope="module")

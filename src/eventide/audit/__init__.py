@@ -1,8 +1,6 @@
 """The auditor: neighbouring streams, distinguishers, and lower bounds on epsilon with confidence.
 
-Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise. May import `live`,
-`windows`, `mechanisms`, `filters` and `privacy`; `eventide.audit.plans`, which attacks plans of windows, and
-`eventide.audit.events`, which attacks from the events on, are imported by name.
+Everything here is a study: it runs mechanisms on made-up streams, usually with seeded noise.
 """
 
 from eventide.audit.auditor import Finding, Verdict, audit

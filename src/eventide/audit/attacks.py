@@ -1,7 +1,7 @@
 """Distinguishers: functions that give a run a score, high when it looks like the neighbour's.
 
 An attack is trained on transcripts of both streams and returns a score function for further ones. None of them has to
-be right: the auditor measures on fresh runs what they are worth. Imports numpy and `audit`.
+be right: the auditor measures on fresh runs what they are worth.
 """
 
 from __future__ import annotations

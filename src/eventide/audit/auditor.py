@@ -13,7 +13,7 @@ the part of the round after it, its finalists share that equally, and their look
 alpha together. That is sound because a bound is false with at most its part of alpha whatever earlier runs led to it,
 since it rests on fresh runs alone; so by the union bound any bound of the audit is false with at most alpha, whenever
 the audit stops and for whatever reason. (All rounds but the last give up a finalist that does not look as if it were
-above the claim.) Imports numpy and `audit`.
+above the claim.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Exact confidence limits of a probability (Clopper and Pearson), and the bound on epsilon that one gives.
 
-A bound is true with its stated confidence, however few runs there were. Imports the standard library only.
+A bound is true with its stated confidence, however few runs there were.
 """
 
 from __future__ import annotations

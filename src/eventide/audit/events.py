@@ -2,8 +2,7 @@
 
 So what stands before the counts (the clock, the bounding) is attacked together with the mechanism behind them. Which
 events of a person count is decided by a secret key. The guarantee holds for every key, so the attacker is given it: a
-list of events is then one stream of counts, and two neighbouring lists are a pair of streams. Imports numpy, `live`,
-`errors` and `audit`.
+list of events is then one stream of counts, and two neighbouring lists are a pair of streams.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from eventide.audit.auditor import Verdict
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import EventReader
-from eventide.live.feed import Feed, Position, Resume
-from eventide.live.sources.base import FOREVER, Batch
-from eventide.live.timeline import Timeline
+from eventide.events.reader import EventReader
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.base import Feed, Resume
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.sources.base import FOREVER, Batch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
@@ -146,7 +145,7 @@ def audit_events(
     max_per_step
         How many events of a person may count in a step. It is the sensitivity of the mechanism.
     feed
-        What counts the events, built like `eventide.live.event_feed.EventFeed`.
+        What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     seed
         Repeats an audit. The key of the bounding follows from it.
     options

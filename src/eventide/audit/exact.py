@@ -5,7 +5,6 @@ given stream: a count through its noise, a decision through the chance that the 
 threshold. No model of the mechanism is needed, so the attack knows everything there is to know, as an attacker may. It
 covers mechanisms that measure counts and compare distances, and release what the meter answered as it is: without a
 filter, without a measurement of their own, without another source of noise. Of any other nothing exact is said.
-Imports numpy, `privacy`, `filters`, `mechanisms` and `audit`.
 """
 
 from __future__ import annotations

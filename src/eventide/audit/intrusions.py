@@ -1,6 +1,6 @@
 """Audits of pan-private mechanisms: the attacker sees every release, and the memory once, in the middle of a step.
 
-It looks into cells that are closed to everybody else. Imports numpy, `privacy` and `audit`.
+It looks into cells that are closed to everybody else.
 """
 
 from __future__ import annotations

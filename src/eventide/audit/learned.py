@@ -1,6 +1,6 @@
 """Two small learners for attacks: a linear score and a decision tree, in array code.
 
-What they learn need not be right: the auditor measures on fresh runs what a score is worth. Imports numpy and `arrays`.
+What they learn need not be right: the auditor measures on fresh runs what a score is worth.
 """
 
 from __future__ import annotations

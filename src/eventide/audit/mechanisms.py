@@ -1,7 +1,6 @@
 """The standard audit of a mechanism: pairs made for its noise levels, and every attack that fits it.
 
-A bound above epsilon refutes the guarantee, with the stated confidence; one within it proves nothing. Imports
-`privacy`, `mechanisms`, `errors` and `audit`.
+A bound above epsilon refutes the guarantee, with the stated confidence; one within it proves nothing.
 """
 
 from __future__ import annotations

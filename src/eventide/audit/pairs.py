@@ -1,7 +1,7 @@
 """Neighbouring streams: two streams that one person may turn into one another.
 
-They differ inside `window` consecutive steps only, at each of them by one person's row added or removed, in any bin.
-A pair says where it differs, which is what an attacker is granted. Imports numpy and `arrays`.
+They differ inside `window` consecutive steps only, at each of them by one person's row added or removed, in any bin. A
+pair says where it differs, which is what an attacker is granted.
 """
 
 from __future__ import annotations

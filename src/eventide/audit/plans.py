@@ -2,7 +2,7 @@
 
 An attacker of a plan sees answers. Granted here as well are the released slots they are made of, so that no attack
 fails for lack of algebra: the likelihood of a run is then exact. Streams differ in one tick, or in as many consecutive
-ticks as the plan was started to protect. Imports numpy, `privacy`, `windows` and `audit`.
+ticks as the plan was started to protect.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eventide.audit.subjects import Transcript
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Secure, Seeded, Source, Zero
 from eventide.privacy.slot_sums import Cut, SlotSums
-from eventide.windows.answers import Answers
+from eventide.windows.answering.answers import Answers
 from eventide.windows.plans import Plan
 
 

@@ -1,7 +1,6 @@
 """Seeds for the runs of an audit, of which none comes twice.
 
-A run that is repeated is no evidence: confidence limits count on runs that are independent of each other. Imports numpy
-and `errors`.
+A run that is repeated is no evidence: confidence limits count on runs that are independent of each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is attacked: anything that can be run many times on a stream.
 
 A subject hands out what an attacker sees of its runs and nothing else. Whatever somebody's class raises becomes a
-`FaultyClass`, which names it as theirs. Imports numpy, `errors` and `mechanisms`.
+`FaultyClass`, which names it as theirs.
 """
 
 from __future__ import annotations

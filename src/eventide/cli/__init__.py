@@ -1,8 +1,7 @@
 """The command `eventide`: one file a verb, each imported only when it is used, so that help answers at once.
 
 Every error ends here as one sentence on standard error and an exit code; what an unexpected one says could hold a true
-count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1. Imports click, `errors` and the version; the verbs
-import what they need.
+count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1.
 """
 
 from __future__ import annotations

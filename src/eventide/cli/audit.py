@@ -1,6 +1,6 @@
 """`eventide audit`: try to break a mechanism's guarantee, and say how much of epsilon is really used.
 
-Runs on made-up streams only. Imports click; `audit` and `mechanisms` when the verb runs.
+Runs on made-up streams only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`eventide bench`: run a study, from where it was left, and write one file of results.
 
-A study runs on data one may look at, with seeded noise; its results are not private. Imports click; `bench` when the
-verb runs.
+A study runs on data one may look at, with seeded noise; its results are not private.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def command(study: str, out: Path, data: Path | None, processes: int | None, as_
     Example: eventide bench quick --out results.parquet
     """
     from eventide.bench import check_requirements, load_study, read_results, run_study
-    from eventide.bench.results import standings
+    from eventide.bench.run.results import standings
 
     if processes is not None and processes < 1:
         raise InputError("--processes is at least 1")

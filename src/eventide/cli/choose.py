@@ -1,7 +1,6 @@
 """`eventide choose`: which mechanism for a stream like this one, and what to expect of it.
 
-It looks at true counts, or at a stream made up from a description, and says so. Imports click; `streams` and `bench`
-when the verb runs.
+It looks at true counts, or at a stream made up from a description, and says so.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.bench import Choice
-    from eventide.bench.choose_history import History
+    from eventide.bench.choose.history import History
 
 REPEATED = 5  # times the repetitions, in the command that says it more exactly
 
@@ -116,7 +115,7 @@ def command(
 
 def _steps(option: str, text: str | None, step: str | None) -> int | None:
     """A number of steps, given as such or as a duration."""
-    from eventide.streams.durations import milliseconds, steps_of_window
+    from eventide.events.durations import milliseconds, steps_of_window
 
     if text is None or text.isdecimal():
         return None if text is None else int(text)
@@ -131,8 +130,8 @@ def _history(
     path: str | None, window: int, bins: str | None, level: float | None, **wave: int | float | None
 ) -> History:
     from eventide.bench import describe
-    from eventide.bench.choose_history import read_history
-    from eventide.streams.bins import parse_bins
+    from eventide.bench.choose.history import read_history
+    from eventide.events.bins import parse_bins
 
     given = {name: value for name, value in wave.items() if value is not None}
     if path is not None and (given or level is not None):
@@ -165,7 +164,7 @@ def _repeat(ctx: click.Context, repetitions: int) -> str:
 
 def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
     """Everything but the counts."""
-    from eventide.bench.choose_result import UNPAID
+    from eventide.bench.choose.choice import UNPAID
 
     return {
         "source": choice.history.source,

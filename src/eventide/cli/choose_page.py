@@ -1,7 +1,6 @@
 """A choice on one HTML page with everything inside, which loads nothing from anywhere.
 
-It shows true counts beside released ones, for data that may be looked at, and says so. Imports numpy, `display` and the
-choice of `bench`.
+It shows true counts beside released ones, for data that may be looked at, and says so.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from eventide.bench import Choice
-from eventide.bench.choose_result import UNPAID, Trial
+from eventide.bench.choose.choice import UNPAID, Trial
 from eventide.cli.choose_tables import HEADINGS, cost_rows, following, rows
 from eventide.cli.page import write_page
 from eventide.display.pages import embedded, filled

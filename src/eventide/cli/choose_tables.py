@@ -1,7 +1,6 @@
 """A choice on the terminal: the recommendation, the candidates, what privacy costs, what to do next.
 
-The rows and sentences are those of the page as well. Imports click, rich, `display` and the choice
-of `bench`.
+The rows and sentences are those of the page as well.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eventide.bench import Choice
-from eventide.bench.choose_result import UNPAID, Trial
+from eventide.bench.choose.choice import UNPAID, Trial
 from eventide.display.drawings import percent, shown
 
 HEADINGS = ("mechanism", "error", "nine of ten runs", "of the level", "looks per w")

@@ -1,6 +1,6 @@
 """`eventide config`: check a service's configuration, and make tokens for it.
 
-A token is shown once; the file of tokens keeps its digest. Imports click; `service` when a verb runs.
+A token is shown once; the file of tokens keeps its digest.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
     \b
     Example: eventide config check eventide.toml
     """
-    from eventide.service.config_reader import examine
-    from eventide.service.outlook import outlook
+    from eventide.service.config.reader import examine
+    from eventide.service.populations.outlook import outlook
 
     config, mistakes = examine(file)
     said = [] if config is None else outlook(config)
@@ -58,8 +58,8 @@ def token(role: str, file: Path, name: str | None) -> None:
     \b
     Example: eventide config token read eventide.toml --name dashboard
     """
-    from eventide.service.config_reader import read_config
-    from eventide.service.tokens import add_token
+    from eventide.service.config.reader import read_config
+    from eventide.service.http.tokens import add_token
 
     path = read_config(file).access.tokens
     click.echo(add_token(path, role, name or role))

@@ -1,7 +1,6 @@
 """`eventide demo`: a synthetic city, published privately in seconds, with a picture.
 
-It needs no data and no settings, says what is guaranteed, and writes one page that loads nothing from outside. Imports
-click; rich, `streams` and the neighbours when the demo runs.
+It needs no data and no settings, says what is guaranteed, and writes one page that loads nothing from outside.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The demo's picture: one HTML page with everything inside, which loads nothing from anywhere.
 
 It shows true counts beside private ones and is therefore for synthetic cities only; the page says so. The charts are
-drawn by plotly's own script, put into the page, from the data that stands next to it. Imports numpy, `display`, the
-city of `streams` and what the demo's run gave.
+drawn by plotly's own script, put into the page, from the data that stands next to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The demo's work: the same city published by four mechanisms, each with its error against the truth.
 
-Errors against true counts can be shown only because the city is synthetic. The noise is secure, never seeded: what
-the demo shows is what would leave the house. Imports numpy, the public names and the synthetic city of `streams`.
+Errors against true counts can be shown only because the city is synthetic. The noise is secure, never seeded: what the
+demo shows is what would leave the house.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """`eventide demo --serve`: a synthetic city that is published live, in the browser, on a clock that runs fast.
 
 Everything is as in earnest (service, store, ledger, noise) but for the people, who are random numbers: so true counts
-may be shown. The store is in a folder that goes away at the end. Imports numpy, pyarrow, `streams` for its city, `live`
-for its clock, and `service`.
+may be shown. The store is in a folder that goes away at the end.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from eventide.errors import StateError
-from eventide.live.clock import ManualClock
-from eventide.service.config import Access, Config, Limits, Server, Stream
+from eventide.events.clock import ManualClock
+from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.http.tokens import add_token
 from eventide.service.server import serve
 from eventide.service.service import Service
-from eventide.service.tokens import add_token
 from eventide.streams.city import City, build_city
 
 START = "2026-06-01T00:00:00Z"

@@ -1,6 +1,6 @@
 """`eventide export`: the releases that a store holds, totals of groups of bins, or answers to window queries.
 
-Only reads, so a publisher may go on meanwhile. Imports click; `streams` and `live` when the verb runs.
+Only reads, so a publisher may go on meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
-    from eventide.live.store import Store
+    from eventide.live.stores.base import Store
 
 ERROR_NOTE = (
     "The errors are standard errors, with bins taken as independent: from the mechanism's intervals where it gives "
@@ -41,7 +41,7 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
              eventide export city.db --out districts.csv --totals districts.toml
              eventide export city.db --out answers.csv --answers
     """
-    from eventide.live.open_store import open_store
+    from eventide.live.stores.open_store import open_store
 
     if answers and totals is not None:
         raise InputError("--answers and --totals write different things; choose one of them")
@@ -58,9 +58,9 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:
     from eventide.cli.progress import counting
-    from eventide.live.stored_answers import answered_names, stored_answers
-    from eventide.streams.answer_formats import ANSWER_FORMATS, rows_of
-    from eventide.streams.release_files import open_releases
+    from eventide.live.stores.stored_answers import answered_names, stored_answers
+    from eventide.releases.answer_formats import ANSWER_FORMATS, rows_of
+    from eventide.releases.files import open_releases
 
     names = answered_names(store)
     if not names:
@@ -78,11 +78,11 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
     from eventide.cli.progress import counting
-    from eventide.live.stored_releases import all_bins, stored_releases
-    from eventide.streams.bin_groups import read_groups
-    from eventide.streams.release_files import open_releases
-    from eventide.streams.release_formats import formats
-    from eventide.streams.total_formats import places_of, total_formats, totals
+    from eventide.live.stores.stored_releases import all_bins, stored_releases
+    from eventide.releases.bin_groups import read_groups
+    from eventide.releases.files import open_releases
+    from eventide.releases.formats import formats
+    from eventide.releases.total_formats import places_of, total_formats, totals
 
     bins = all_bins(store)
     first = next(stored_releases(store, bins), None)

@@ -1,6 +1,6 @@
 """`eventide init`: a commented configuration to start from.
 
-Never writes over a file that is there. Imports click, `errors` and the standard library.
+Never writes over a file that is there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`eventide ledger`: what a store has spent, what is left, and proof from its entries that no window is over.
 
-Only reads, so a publisher may go on meanwhile. Imports click; `privacy` and `live` when the verb runs.
+Only reads, so a publisher may go on meanwhile.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.live.account import Account
-    from eventide.live.store import Setting
+    from eventide.live.stores.base import Setting
+    from eventide.live.stores.budget_report import Account
 
 WIDTH, HEIGHT = 72, 6  # of the plot, in characters
 
@@ -34,8 +34,8 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
     \b
     Example: eventide ledger city.db
     """
-    from eventide.live.account import account
-    from eventide.live.open_store import open_store
+    from eventide.live.stores.budget_report import account
+    from eventide.live.stores.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
         with naming("reading every row"):
@@ -56,7 +56,7 @@ def _epsilon(nano: int) -> float:
 
 
 def _print(found: Account) -> None:
-    from eventide.cli.bars import bars
+    from eventide.cli.text_bars import bars
 
     setting = found.epochs[-1].setting
     epsilon = _epsilon(max(epoch.setting.epsilon for epoch in found.epochs))

@@ -1,7 +1,7 @@
 """What is logged, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
 
 The fields are the publisher's, which hold no raw value; times are whole seconds, since finer ones would tell how long
-the counting took. Imports the standard library only.
+the counting took.
 """
 
 from __future__ import annotations

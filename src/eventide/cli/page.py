@@ -1,6 +1,6 @@
 """Pages that verbs write: how a page gets into its file, and a plain one of sentences, a chart and a table.
 
-Texts are escaped, and a page loads nothing from anywhere. Imports `errors` and `display`.
+Texts are escaped, and a page loads nothing from anywhere.
 """
 
 from __future__ import annotations

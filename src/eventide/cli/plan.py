@@ -1,7 +1,6 @@
 """`eventide plan`: which slots of time answer window queries best, and how precisely, before anything is spent.
 
-Reads a file of queries and no data. Imports click and `errors`; `privacy` and `windows` when the verb
-runs.
+Reads a file of queries and no data.
 """
 
 from __future__ import annotations

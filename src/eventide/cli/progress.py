@@ -1,7 +1,6 @@
 """What a terminal shows of work that takes a while.
 
-Nothing is shown where standard error is no terminal, and nothing ever on standard output. Imports rich when there is
-something to show.
+Nothing is shown where standard error is no terminal, and nothing ever on standard output.
 """
 
 from __future__ import annotations

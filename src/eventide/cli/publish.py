@@ -1,8 +1,7 @@
 """`eventide publish`: events or counts in, private releases out, or answers to window queries.
 
 With a store the same command goes on where it stopped. A file of counts is checked as a whole before the first release,
-so that a bad cell stops the work before anything is published or written. Imports click; its neighbours when the verb
-runs.
+so that a bad cell stops the work before anything is published or written.
 """
 
 from __future__ import annotations

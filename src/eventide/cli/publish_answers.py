@@ -1,8 +1,7 @@
 """The part of `eventide publish` that answers window queries instead of releasing every step.
 
 The whole file is checked and its steps counted before the first answer; the number of steps, which is taken to be no
-secret, is the plan's horizon where the steps of the queries have a longer cycle. Imports numpy, `privacy`, `streams`,
-`windows`, `live` and its neighbours.
+secret, is the plan's horizon where the steps of the queries have a longer cycle.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from eventide.cli.publish_options import Options
 from eventide.cli.publish_source import open_count_file, window_steps
 from eventide.cli.publish_summary import standard_errors
 from eventide.errors import InputError
-from eventide.live.count_feed import LENGTH_IS_PUBLIC
-from eventide.live.questions import Questions
+from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
+from eventide.live.publisher.questions import Questions
 from eventide.privacy.guarantees import Guarantee
-from eventide.streams.answer_formats import ANSWER_FORMATS, Rows
-from eventide.streams.release_files import ReleaseFile, open_releases
-from eventide.windows.answers import Answers
+from eventide.releases.answer_formats import ANSWER_FORMATS, Rows
+from eventide.releases.files import ReleaseFile, open_releases
+from eventide.windows.answering.answers import Answers
 from eventide.windows.query_files import read_queries
 
 CHUNK_CELLS = 1 << 20  # counts that are pushed at a time

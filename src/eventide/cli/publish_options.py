@@ -1,6 +1,6 @@
 """The options of `eventide publish`, and the record that they are handed on in.
 
-Nothing is read or checked here, so that help is quick. Imports click.
+Nothing is read or checked here, so that help is quick.
 """
 
 from __future__ import annotations

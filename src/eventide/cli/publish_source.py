@@ -1,7 +1,6 @@
 """The part of `eventide publish` that turns options into a mechanism and a feed.
 
-Options that do not fit together are refused here, before anything is published. Imports `privacy`, `streams`,
-`filters`, `mechanisms`, `windows`, `live` and its neighbours.
+Options that do not fit together are refused here, before anything is published.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from fractions import Fraction
 
 from eventide.cli.publish_options import Options
 from eventide.errors import InputError
+from eventide.events.bins import parse_bins
+from eventide.events.durations import steps_of_window
 from eventide.filters import by_name
-from eventide.live.count_feed import CountFeed
-from eventide.live.feed import Feed
-from eventide.live.open_feed import open_feed
-from eventide.live.open_store import open_store
-from eventide.live.questions import Questions
-from eventide.live.store import Store, StoreMissing
+from eventide.live.feeds.base import Feed
+from eventide.live.feeds.count_feed import CountFeed
+from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher.questions import Questions
+from eventide.live.stores.base import Store, StoreMissing
+from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import NANO, nano
-from eventide.streams.bins import parse_bins
 from eventide.streams.count_files import CountFile, open_counts
-from eventide.streams.durations import steps_of_window
 from eventide.windows.query_files import read_queries
 
 ONLY_FOR_EVENTS = {

@@ -1,8 +1,7 @@
 """The part of `eventide publish` that lets Spark count the events of a file.
 
 Spark takes its settings, such as the cluster's address, from where it always does (spark-defaults.conf or
-PYSPARK_SUBMIT_ARGS); without any it uses the cores of this machine. Imports `live`, `engines` and the options; pyspark
-when a session is made.
+PYSPARK_SUBMIT_ARGS); without any it uses the cores of this machine.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from eventide.engines.spark import spark_feed
 from eventide.engines.spark_files import read_file
 from eventide.engines.spark_tallies import Counting
 from eventide.errors import InputError
-from eventide.live.event_reader import Columns
-from eventide.live.feed import Feed
+from eventide.events.reader import Columns
+from eventide.live.feeds.base import Feed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

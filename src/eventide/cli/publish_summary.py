@@ -1,7 +1,6 @@
 """The part of `eventide publish` that says what was done, as a document and in sentences.
 
-How many events were taken or refused is raw: it stands apart, and is named as for operators only. Imports `windows`,
-`live` and the options.
+How many events were taken or refused is raw: it stands apart, and is named as for operators only.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import math
 from typing import Any
 
 from eventide.cli.publish_options import Options
-from eventide.live.event_feed import EventFeed
-from eventide.live.feed import Feed
-from eventide.live.publisher import Publisher
-from eventide.live.publisher_setting import guarantee_of
-from eventide.windows.answers import Answers
+from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.setting import guarantee_of
+from eventide.windows.answering.answers import Answers
 
 
 def described(options: Options, publisher: Publisher) -> dict[str, Any]:

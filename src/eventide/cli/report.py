@@ -1,7 +1,6 @@
 """`eventide report`: draw the results of a study on one page, or compare two.
 
 The page loads nothing from anywhere, and shows true counts of generated streams and of those named as public alone.
-Imports click; `display` and `bench` when the verb runs.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import click
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.bench.report_ranking import Rank
+    from eventide.bench.report.ranking import Rank
 
 
 @click.command("report")
@@ -71,7 +70,7 @@ def command(
     Example: eventide report results.parquet --out report.html
     """
     from eventide.bench import build_report, read_results
-    from eventide.bench.report_images import write_images
+    from eventide.bench.report.images import write_images
     from eventide.cli.page import keep_apart, write_page
     from eventide.display.images import require_matplotlib
 

@@ -1,6 +1,6 @@
 """`eventide serve`: the service and its dashboard, from a configuration.
 
-Ends with the step in hand when it is told to stop. Imports click and `errors`; `service` when the verb runs.
+Ends with the step in hand when it is told to stop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def command(
     """
     require_service()
     from eventide.cli.live_log import logging_to_stderr
-    from eventide.service.config_reader import read_config
+    from eventide.service.config.reader import read_config
     from eventide.service.live_stream import Circumstances
     from eventide.service.server import serve
     from eventide.service.service import Service

@@ -1,6 +1,6 @@
 """`eventide warm`: everything that is compiled, compiled ahead into a folder, for images of containers.
 
-Reads no data and publishes nothing. Imports click and `errors`; `bench`, for its processes, when the verb runs.
+Reads no data and publishes nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def command(folder: Path, as_json: bool) -> None:
     """
     folder = _writable(folder)
     os.environ["NUMBA_CACHE_DIR"] = str(folder)  # before anything loads numba, here and in the processes
-    from eventide.bench.workers import in_processes
+    from eventide.bench.run.workers import in_processes
     from eventide.cli.warm_work import WORK, compiled
 
     done: Counter[str] = Counter()

@@ -1,7 +1,4 @@
-"""Work that has every kernel compiled as users will call it: a few steps of invented counts and events.
-
-Imports `errors`; `compiling`, `privacy`, `mechanisms`, `windows` and `live` when there is work to do.
-"""
+"""Work that has every kernel compiled as users will call it: a few steps of invented counts and events."""
 
 from __future__ import annotations
 
@@ -41,9 +38,9 @@ def _groups() -> None:
 
 
 def _events() -> None:
-    from eventide.live.event_reader import EventReader
-    from eventide.live.sources.line_formats import CsvLines
-    from eventide.live.tally import UserTally
+    from eventide.events.files.line_formats import CsvLines
+    from eventide.events.reader import EventReader
+    from eventide.events.tally import UserTally
 
     reader = EventReader(["north"])
     reader.key = bytes(16)

@@ -1,7 +1,7 @@
 """Small pieces of HTML that a notebook shows where it would print an object.
 
 All texts are escaped here. Colours are those around a card, so that it reads on light and on dark; whatever is long is
-cut, so that a card is small however many bins there are. Imports the standard library and the drawings.
+cut, so that a card is small however many bins there are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is drawn, before anybody draws it: panels of curves, heat maps, and figures made of them.
 
 Image files, notebooks and pages are painted from the same drawings, so that all show the same values. A drawing holds
-what may be seen and nothing else. Imports numpy and `arrays`.
+what may be seen and nothing else.
 """
 
 from __future__ import annotations

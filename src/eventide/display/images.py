@@ -1,6 +1,6 @@
 """Paints drawings with matplotlib, which is imported when something is drawn; without it, says what to install.
 
-Names are shown as they are: a dollar sign begins no formula. Imports numpy, `errors` and the drawings.
+Names are shown as they are: a dollar sign begins no formula.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Self-contained pages: a template of a package, filled, with the head, the style and the scripts that all pages share.
 
-A page loads nothing from anywhere, and says so to the browser. Imports the standard library, and plotly for its script
-when a page is filled.
+A page loads nothing from anywhere, and says so to the browser.
 """
 
 from __future__ import annotations

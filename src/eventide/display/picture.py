@@ -1,7 +1,4 @@
-"""A matplotlib figure that a notebook shows by itself, whichever backend is chosen and whether pyplot is used or not.
-
-Imports matplotlib, so it is imported where something is drawn.
-"""
+"""A matplotlib figure that a notebook shows by itself, whatever the backend, with or without pyplot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The same publisher behind a distributed engine: the engine counts, the privacy kernel stays what it is.
 
-What an engine counts is what one process would count, to the last event. May import all packages but `service` and
-`cli`; pyspark and pyarrow where they are used.
+What an engine counts is what one process would count, to the last event.
 """

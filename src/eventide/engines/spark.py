@@ -2,7 +2,7 @@
 
 Spark counts on its executors, bounded by the same keyed hash as on one machine; mechanism, ledger and release run on
 the driver, one transaction of the store a step. A step that Spark hands over again is never drawn again. Needs the
-extra `spark`: pyspark is imported when a query starts. May import `streams`, `mechanisms`, `live` and its neighbours.
+extra `spark`: pyspark is imported when a query starts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
-from eventide.live.event_reader import Columns
-from eventide.live.publisher import Publisher
+from eventide.events.durations import milliseconds
+from eventide.events.reader import Columns
+from eventide.events.timeline import MILLISECOND
+from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
-from eventide.live.store import Store
-from eventide.live.timeline import MILLISECOND
+from eventide.live.stores.base import Store
 from eventide.mechanisms.base import Mechanism
-from eventide.streams.durations import milliseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,7 +2,7 @@
 
 An event counts by its arrival against the public clock, as on one machine; Spark's own watermark, which follows the
 times that events claim, is not used. After a crash Spark hands the last batch over again, which replaces its tallies;
-what was published stays as it was stored. Imports `live` and its neighbours, and pyspark for its types alone.
+what was published stays as it was stored.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from eventide.engines.spark_query import TallyingQuery
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work import WorkFolder
 from eventide.errors import InputError
-from eventide.live.clock import SystemClock
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Counters, Events
-from eventide.live.feed import ClosedStep, Resume
-from eventide.live.first_rows import FirstRows, MostRowsRefused
+from eventide.events.clock import SystemClock
+from eventide.events.reader import Counters, Events
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import ClosedStep, Resume
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.first_rows import FirstRows, MostRowsRefused
 from eventide.live.sources.base import FOREVER, Batch
-from eventide.live.zones import EARLIEST
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

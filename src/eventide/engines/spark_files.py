@@ -1,7 +1,6 @@
 """A complete file of events as a streaming frame: lines of text are read by the code of one machine, Parquet by Spark.
 
-So a CSV or JSONL file means the same on both, row by row. May import `live` and its neighbours; pyspark is used through
-the session it is given.
+So a CSV or JSONL file means the same on both, row by row.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from eventide.engines.spark_tallies import LINE
 from eventide.errors import InputError
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv, is_lines
+from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv, is_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

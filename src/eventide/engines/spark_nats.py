@@ -3,8 +3,7 @@
 Offsets are sequence numbers of the stream. Where a batch ends is told from where it starts, which Spark keeps in its
 checkpoint, and from what the server holds; nothing is remembered between calls, so a batch that Spark asks for again is
 the same batch. A server that does not answer fails the query rather than looking empty: while nobody knows what has
-arrived, the clock must not close steps. May import numpy, pyarrow, pyspark and `live`; needs the extras `spark` and
-`nats`.
+arrived, the clock must not close steps.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from eventide.live.sources.line_formats import json_object
+from eventide.events.files.line_formats import json_object
+from eventide.events.texts import texts
 from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
 from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
-from eventide.live.texts import texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,8 +1,7 @@
 """The open steps of a Spark publisher: tallies in a folder that driver and executors see, a part for each batch.
 
 A batch that Spark hands over again replaces its own part. Tallies are raw: users are pseudonyms by the store's key, the
-folder is closed to others, and what belongs to a step is deleted once it is published. Imports pyarrow, `live` and its
-neighbours; pyspark where its frames are worked with.
+folder is closed to others, and what belongs to a step is deleted once it is published.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from eventide.engines.spark_tallies import (
     unpacked,
 )
 from eventide.errors import StateError
-from eventide.live.event_reader import Counters
-from eventide.live.feed import ClosedStep
-from eventide.live.zones import EARLIEST
+from eventide.events.reader import Counters
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import ClosedStep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -3,7 +3,7 @@
 Spark hands batches over; a batch is finished, and Spark commits it, only after everything that fell due by it has been
 published. When there is nothing to hand over, the driver's clock goes on: Spark tells when it last looked and found
 nothing. Neither depends on the times that events claim for themselves, and neither is believed beyond what the driver's
-clock is certain of. Imports `errors`, and the clock and the faults of `live`; pyspark when a query starts.
+clock is certain of.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eventide.errors import StateError
+from eventide.events.clock import Clock
 from eventide.live import faults
-from eventide.live.clock import Clock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

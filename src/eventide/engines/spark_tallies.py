@@ -3,7 +3,7 @@
 Which events count, which step they belong to and which of a user's events are kept is decided by the code of `live`,
 with the store's key: so the counts are those of one machine, in whatever partitions, batches and order events come. A
 user's events of a step meet in one shard, chosen by the user's hash; shards are bounded side by side. Everything here
-runs without Spark, on Arrow batches. May import numpy, pyarrow and `live`.
+runs without Spark, on Arrow batches.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Array
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Columns, EventReader, Events
-from eventide.live.event_times import parse_times
-from eventide.live.feed import Resume
+from eventide.events.files.line_formats import CsvLines, JsonLines
+from eventide.events.reader import Columns, EventReader, Events
+from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.texts import buffers, texts
+from eventide.events.timeline import Timeline
+from eventide.events.times import parse_times
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import Resume
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import Batch
-from eventide.live.sources.line_formats import CsvLines, JsonLines
-from eventide.live.tally import EventTally, Tally, UserTally
-from eventide.live.texts import buffers, texts
-from eventide.live.timeline import Timeline
-from eventide.live.zones import EARLIEST
 
 SUMMARY = -1  # stands for a step in the rows that sum up a partition
 BYTES_AT_ONCE = 32 << 20

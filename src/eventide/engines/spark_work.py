@@ -1,8 +1,7 @@
 """The work folder of a Spark publisher: Spark's checkpoint, the open steps, and what they were made for.
 
-Tallies name users by the store's key and bins by their place in the list, and events after the end are in none of
-them. So a folder belongs to one store, one list of bins and one end, and to the number of shards it began with. Imports
-`live` and its neighbours.
+Tallies name users by the store's key and bins by their place in the list, and events after the end are in none of them.
+So a folder belongs to one store, one list of bins and one end, and to the number of shards it began with.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from pathlib import Path
 
 from eventide.engines.spark_tallies import Counting
 from eventide.errors import InputError
-from eventide.live.digests import digest
-from eventide.live.siphash import siphash
+from eventide.events.siphash import siphash
+from eventide.live.stores.digests import digest
 
 
 class WorkFolder:

@@ -1,7 +1,6 @@
 """Filters: what is released, for free, from the measurements so far.
 
-What leaves the meter is private, so any function of it is too. Imports numpy, `privacy`, `errors` and `arrays`;
-`compiling` in kernels.
+What leaves the meter is private, so any function of it is too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The shape of a filter, and the plainest one.
 
-A filter sees what the meter gave and nothing else, so whatever it makes of it is private and free. Imports numpy,
-`arrays` and `privacy`.
+A filter sees what the meter gave and nothing else, so whatever it makes of it is private and free.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Smoothers for mechanisms that group steps in time: what the measurements of one group say together.
 
 Each releases, bin by bin, one number from the measurements between the first step of the group and the current one;
-mechanisms choose by the names in `SMOOTHERS`. Imports numpy, `errors` and `privacy`.
+mechanisms choose by the names in `SMOOTHERS`.
 """
 
 from __future__ import annotations

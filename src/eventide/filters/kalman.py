@@ -1,6 +1,6 @@
 """A Kalman filter for each bin: what is known so far and a new look, weighed by their variances.
 
-Promises finite values whatever the noise scales, in O(d) a step. Imports numpy, `errors` and `privacy`.
+Promises finite values whatever the noise scales, in O(d) a step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The grid of the posterior median: which counts share a cell, how they are spread beforehand, which models there are.
 
 Everything here follows from public facts alone. Cells are ranges of whole counts, single counts near zero and a twelfth
-of the level wide far away, so that the discrete noise has its exact probability on each. Imports numpy and `arrays`.
+of the level wide far away, so that the discrete noise has its exact probability on each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The posteriors of many bins, one after the other: take looks in, read estimates off. `compiling` and numpy only.
+"""The posteriors of many bins, one after the other: take looks in, read estimates off.
 
 Rows are the bins of all replicas. A row changes at its looks only; in between, its estimate follows from its last look
 and the steps since.

@@ -1,4 +1,4 @@
-"""One look at one bin, on the grid: chance of the look in each cell, drift, jump, update. `compiling` and numpy only.
+"""One look at one bin, on the grid: chance of the look in each cell, drift, jump, update.
 
 Arrays of a bin are `(cells, models)` in single precision, models innermost so that they are computed side by side.
 """

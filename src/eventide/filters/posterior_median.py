@@ -2,7 +2,6 @@
 
 Promises finite values that are not negative, an interval around them, constant memory, and for a replica the same as
 for a run alone. It reads looks, their noise scales and public facts, so it is free, and works behind any mechanism.
-Imports numpy, `errors` and `privacy`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The scalar bank: Gaussian filters side by side, for levels that cells cannot resolve. `compiling` and numpy only.
+"""The scalar bank: Gaussian filters side by side, for levels that cells cannot resolve.
 
 Each filter takes the count for a random walk of its own pace, and is told of a look with Laplace noise exactly: its
 state becomes the mean and the variance of the true posterior.

@@ -1,4 +1,4 @@
-"""The usual values of a bin: where it has been, as its looks and those of all bins say. `compiling` and numpy only.
+"""The usual values of a bin: where it has been, as its looks and those of all bins say.
 
 They are spread as the sum of past posteriors, `lesson`, and of what every bin is given, `common`.
 """

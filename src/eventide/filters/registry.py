@@ -1,6 +1,6 @@
 """Filters by name, for command lines and saved states, resolved on first use.
 
-An unknown name is refused with the list of known ones. Imports `errors`, and a filter's module when it is asked for.
+An unknown name is refused with the list of known ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Work on many rows, side by side on all cores where it pays; the work must release the interpreter's lock.
 
 Slices share nothing but what they read, so that the result does not depend on how many there are. Threads end with the
-work: none is left to be lost in a fork. Imports the standard library only.
+work: none is left to be lost in a fork.
 """
 
 from __future__ import annotations

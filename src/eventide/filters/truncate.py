@@ -1,6 +1,6 @@
 """Counts are whole and not negative, and so may releases be.
 
-Promises releases that are both; an interval around them does not go below 0. Imports numpy, `arrays` and `privacy`.
+Promises releases that are both; an interval around them does not go below 0.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
 """From events to releases that survive anything: clock, bounding, sources, stores, sinks, and the publisher.
 
-A release leaves only after its charges are stored; raw events are kept only until their step closes. May import
-`windows`, `mechanisms`, `filters`, `streams` and `privacy`, never `bench` or `audit`.
+A release leaves only after its charges are stored; raw events are kept only until their step closes.
 """

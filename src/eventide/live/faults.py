@@ -1,7 +1,7 @@
 """A hook for tests: die, as by kill -9, at a named point on the way of a step.
 
 The environment variable EVENTIDE_FAULT names the point, and after a colon the how-manieth passing is the last one
-(`EVENTIDE_FAULT=after-commit:3`). Without it a point costs one comparison. Imports the standard library only.
+(`EVENTIDE_FAULT=after-commit:3`). Without it a point costs one comparison.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Mechanisms: when to look, with how much budget, and what to release in between.
 
 One published mechanism per file; `base` is the frame they share, `check` the contract they all pass. A mechanism never
-sees a true count: it hands sealed steps to the meter. Imports `filters` and `privacy`; `display` only to show things.
+sees a true count: it hands sealed steps to the meter.
 """

@@ -1,6 +1,6 @@
 """Who is protected: people who move between bins, or only those who stay in one.
 
-Anything but the two known words is refused. Imports its neighbour `parameters`.
+Anything but the two known words is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """AdaPub: perturb groups of bins, group steps under a threshold that a controller sets, smooth.
 
-It answers the four questions of the frame and never sees a raw count. Imports `pegasus`, the frame, `filters` and
-`privacy`.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from eventide.mechanisms.parameters import check_choice
 from eventide.mechanisms.pegasus import LARGEST_THRESHOLD, Grouping, PeGaSus
 from eventide.mechanisms.pid import PID
 from eventide.privacy.amounts import Amount, number
-from eventide.privacy.disputed_deviation import DisputedDeviation
+from eventide.privacy.as_published.deviation import DisputedDeviation
 from eventide.privacy.group_test import GroupTest
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured

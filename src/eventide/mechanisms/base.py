@@ -6,9 +6,8 @@
     filtering           what is released, for free, from the measurement or from none?
 
 The frame checks the counts, seals them, asks the four questions and ends the step. All arrays inside have a leading
-axis for replicas: decisions and amounts are columns `(R, 1)`, or `(R, d)` where bins differ; values are `(R, d)`.
-A mechanism never sees raw counts: it passes sealed steps on to the meter. Imports numpy, `filters` and `privacy`; what
-saves and shows a mechanism when that is asked for.
+axis for replicas: decisions and amounts are columns `(R, 1)`, or `(R, d)` where bins differ; values are `(R, d)`. A
+mechanism never sees raw counts: it passes sealed steps on to the meter.
 """
 
 from __future__ import annotations
@@ -210,7 +209,7 @@ class Mechanism(Stateful, abc.ABC):
         return f"{type(self).__name__}(epsilon={self.epsilon:g}, window={self.window}, bins={self.size})"
 
     def _repr_html_(self) -> str:
-        from eventide.mechanisms.showing import mechanism_card
+        from eventide.mechanisms.pictures import mechanism_card
 
         return mechanism_card(self)
 

@@ -1,6 +1,6 @@
 """BA, budget absorption: a look takes the budget of the quiet steps before it.
 
-It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame and `privacy`.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """BD, budget distribution: a look takes half of what the window has left.
 
-It answers the four questions of the frame and never sees a raw count. Imports numpy and the frame.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The contract suite: what every mechanism must hold, ours or anybody's.
 
 `check_mechanism(cls)` runs each check below on small streams and raises AssertionError with a sentence at the first one
-that fails. It is an ordinary function, made to be called from anybody's tests. Imports numpy, the frame and `privacy`.
+that fails. It is an ordinary function, made to be called from anybody's tests.
 """
 
 from __future__ import annotations

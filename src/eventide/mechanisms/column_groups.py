@@ -1,6 +1,6 @@
 """Which bins belong together: those whose releases have a similar magnitude, so that each group can be quiet by itself.
 
-Promises to read released values only, so grouping costs no privacy. Imports numpy, `errors` and `privacy`.
+Promises to read released values only, so grouping costs no privacy.
 """
 
 from __future__ import annotations

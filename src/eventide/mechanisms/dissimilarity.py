@@ -1,7 +1,6 @@
 """The decision that BD and BA share: is repeating worse than looking?
 
-It rests on a distance that the meter measured and charged, never on a raw count. Imports numpy, the frame and
-`privacy`.
+It rests on a distance that the meter measured and charged, never on a raw count.
 """
 
 from __future__ import annotations

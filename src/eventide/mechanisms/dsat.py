@@ -1,6 +1,6 @@
 """DSAT, distance-based sampling with an adaptive threshold.
 
-It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame and `privacy`.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import Common
-from eventide.mechanisms.rounds import RoundsMechanism
+from eventide.mechanisms.sparse_vector_rounds import RoundsMechanism
 from eventide.privacy.amounts import Amount, number
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.sealed import SealedStep

@@ -1,7 +1,6 @@
 """FAST_w: sampling paced by a controller, smoothed by a Kalman filter, block by block.
 
-Promises at most `most_looks` looks in any block of w steps, in each account of the ledger. Imports the frame, `filters`
-and `privacy`.
+Promises at most `most_looks` looks in any block of w steps, in each account of the ledger.
 """
 
 from __future__ import annotations

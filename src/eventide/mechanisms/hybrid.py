@@ -1,6 +1,6 @@
 """Hybrid: look every k steps, repeat in between.
 
-When it looks is known beforehand and depends on no data. Imports the frame and `privacy`.
+When it looks is known beforehand and depends on no data.
 """
 
 from __future__ import annotations

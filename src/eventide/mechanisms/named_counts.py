@@ -1,7 +1,7 @@
 """Counts that come with names (a dict, a row or a table of any data frame library), brought into the order of the bins.
 
 Whoever names counts gets them published under these names, or an error that lists what does not fit. Frames are known
-by their attributes, so none of their libraries is imported. Imports numpy and `errors`.
+by their attributes, so none of their libraries is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pan-private mechanisms: the events of a step come one at a time and are held in noisy cells only.
 
 Promises that a mechanism with `pan_private` never holds a true count between two events. Why its releases stay private
-although somebody saw its memory stands in `eventide.privacy.pan_private`. Imports numpy, the frame and `privacy`.
+although somebody saw its memory stands in `eventide.privacy.pan_private`.
 """
 
 from __future__ import annotations

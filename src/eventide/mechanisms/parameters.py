@@ -1,7 +1,7 @@
 """The parameters of a constructor, its base classes' included.
 
 What a mechanism was made with can be read back from its attributes, for saved states and registries; what is none of a
-few choices is refused. Imports `errors` and the standard library.
+few choices is refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """PeGaSus: perturb every step, group steps that hardly differ, smooth each group.
 
-It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame, `filters` and
-`privacy`.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Feedback control for mechanisms that pace their looks: the PID error, and the interval it sets.
 
 Everything here reads released values only, so it is free. All arrays are `(R, d)`: each bin of each replica has a
-controller of its own, and `where` (anything that broadcasts) says whose turn it is. Imports numpy, `errors` and
-`privacy`.
+controller of its own, and `where` (anything that broadcasts) says whose turn it is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Mechanisms by name, resolved on first use.
 
-An unknown name is refused with the list of known ones. Imports `errors`, and a mechanism's module when it is asked for.
+An unknown name is refused with the list of known ones.
 """
 
 from __future__ import annotations

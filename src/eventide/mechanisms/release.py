@@ -1,7 +1,4 @@
-"""What a mechanism gives out at each step: private numbers, and nothing that was not released.
-
-Imports numpy and `arrays`; what shows a release when that is asked for.
-"""
+"""What a mechanism gives out at each step: private numbers, and nothing that was not released."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class Release:
         return f"Release(step={self.step}, {', '.join(f'{name}={text}' for name, text in shown.items())})"
 
     def _repr_html_(self) -> str:
-        from eventide.mechanisms.showing import release_card
+        from eventide.mechanisms.pictures import release_card
 
         return release_card(self)
 

@@ -1,7 +1,6 @@
 """RescueDP: bins of alike small counts share one look, paced by a controller.
 
-Promises that grouping, pacing and budgets depend on releases and on the ledger only. Imports the frame, `filters` and
-`privacy`.
+Promises that grouping, pacing and budgets depend on releases and on the ledger only.
 """
 
 from __future__ import annotations

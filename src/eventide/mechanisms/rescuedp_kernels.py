@@ -1,6 +1,6 @@
 """The grouping scan of RescueDP, compiled.
 
-It sees released values only, so that groups cost nothing. Imports `compiling` and numpy.
+It sees released values only, so that groups cost nothing.
 """
 
 from __future__ import annotations

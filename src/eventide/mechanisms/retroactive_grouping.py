@@ -1,6 +1,6 @@
 """Retroactive grouping: units that hardly differ are published together.
 
-Open groups are sealed sums, which only the meter reads, once. Imports numpy, the frame and `privacy`.
+Open groups are sealed sums, which only the meter reads, once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A whole matrix of counts through a mechanism, and what came out of it.
 
-A run keeps releases and charges, never the counts: everything in it may leave the house. Imports numpy, `errors` and
-the frame; what shows a run when that is asked for.
+A run keeps releases and charges, never the counts: everything in it may leave the house.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Run:
         bins: names of those to draw; by default the few with the largest releases. truth: the true counts `(T, d)`, to
         be drawn beside; who gives them says that they are public.
         """
-        from eventide.mechanisms.showing import draw_run
+        from eventide.mechanisms.pictures import draw_run
 
         return draw_run(self, bins, truth, replica)
 
@@ -69,7 +68,7 @@ class Run:
         return f"Run(steps={self.steps}, bins={len(self.bins)}, looks={np.count_nonzero(self.fresh)}{replicas})"
 
     def _repr_html_(self) -> str:
-        from eventide.mechanisms.showing import run_card
+        from eventide.mechanisms.pictures import run_card
 
         return run_card(self)
 

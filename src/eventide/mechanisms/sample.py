@@ -1,6 +1,6 @@
 """Sample: look once per window, repeat in between.
 
-When it looks is known beforehand and depends on no data. Imports the frame and `privacy`.
+When it looks is known beforehand and depends on no data.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Save a mechanism at any step and go on from there: a ZIP of one JSON document and .npy members, never pickle.
 
 The document names the mechanism and its parameters; arrays of the state are members of their own. Loading never imports
-what a file names: the class comes from the registry, or from the caller. Imports the frame, `filters` and `privacy`.
+what a file names: the class comes from the registry, or from the caller.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The sum of the last few vectors of an endless row, of which the latest may still be revised.
 
 Promises O(d) a step, however long the window is, and no rounding error that builds up. Holds released values only.
-Imports numpy, `arrays` and `privacy`.
 """
 
 from __future__ import annotations

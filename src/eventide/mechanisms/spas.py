@@ -1,6 +1,6 @@
 """SPAS, sparse-vector publication with a predicted number of looks.
 
-It answers the four questions of the frame and never sees a raw count. Imports numpy, the frame and `privacy`.
+It answers the four questions of the frame and never sees a raw count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.mechanisms.base import Common
-from eventide.mechanisms.rounds import RoundsMechanism
+from eventide.mechanisms.sparse_vector_rounds import RoundsMechanism
 from eventide.privacy.amounts import NANO, Amount
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured

@@ -1,7 +1,6 @@
 """Tide: look rarely and sharply, and release the posterior median at every step.
 
-When it looks depends on earlier looks, which are private, and on public facts alone. Imports numpy, the frame,
-`filters` and `privacy`.
+When it looks depends on earlier looks, which are private, and on public facts alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long Tide waits between looks: as long as the predicted error is smallest.
 
-Reads nothing but releases and public facts, so choosing is free. Imports numpy, `filters` and `privacy`.
+Reads nothing but releases and public facts, so choosing is free.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The error that each interval between looks would have, predicted from what is known of every bin.
 
-It sees what the filter knows, which is private, and never a count. Imports `compiling`, numpy and
-the grid and the rows of `filters`.
+It sees what the filter knows, which is private, and never a count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Uniform: look at every step, with an equal share of the budget.
 
-It depends on no data: the baseline that every other mechanism must beat. Imports the frame and `privacy`.
+It depends on no data: the baseline that every other mechanism must beat.
 """
 
 from __future__ import annotations

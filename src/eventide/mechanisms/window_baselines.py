@@ -1,6 +1,6 @@
 """The two plain ways to publish histograms of sliding windows: noise on every unit, or on every window.
 
-Neither sees a raw count. Imports numpy, the frame and `privacy`.
+Neither sees a raw count.
 """
 
 from __future__ import annotations

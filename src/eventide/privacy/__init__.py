@@ -1,5 +1,4 @@
 """The privacy kernel: amounts, the ledger, noise, the meter with its measurements, guarantees.
 
-What is made of true counts leaves eventide through the meter alone. Imports numpy, `errors` and `arrays`, never numba;
-opendp only if its noise is asked for, `display` only to show budgets.
+What is made of true counts leaves eventide through the meter alone.
 """

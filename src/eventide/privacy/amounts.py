@@ -2,7 +2,6 @@
 
 Integers make "no window is over epsilon" an exact statement. A float is read through its shortest decimal form, so 0.3
 means three tenths, and whatever does not fit the grid is rounded down: a plan may waste a nano, never overspend one.
-Imports numpy, `arrays` and `errors`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Thinning amplifies privacy: a query on a random sample may be asked with a larger budget than it is charged.
 
 The rule: keep each event with probability b and answer with budget e'; one event then costs ln(1 + b (exp(e') - 1)).
-Here e' is the largest whole nano-epsilon whose cost stays within the charge, found in decimal arithmetic and rounded
-to the safe side. Imports numpy and `arrays`.
+Here e' is the largest whole nano-epsilon whose cost stays within the charge, found in decimal arithmetic and rounded to
+the safe side.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Plain data as bytes: a ZIP of one JSON document and an .npy member for each array, never pickle.
 
 Promises that `unpack(pack(document))` is the document again, its tuples become lists, and that reading runs no code.
-Imports numpy, `errors` and the standard library.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Promises that every result has exactly its stated distribution, given independent uniform bytes: no floating point is
 involved, probabilities are certified to every binary digit that is looked at, and no random byte is used twice.
-Imports numpy and `eventide.arrays`.
 
 Why so few coins are enough. Let G be geometric, P(G = g) proportional to q^g with q = exp(-1 / scale). Written in
 binary, q^g is a product with one factor per digit of g, so the digits of G are independent, and digit k is 1 with

@@ -1,7 +1,7 @@
 """The sparse-vector grouper behind the measurement "test" over deviations.
 
 It holds true counts of open groups and gives out one bit for each bin and step; why that is private stands with the
-class. Imports numpy, `arrays` and `privacy`.
+class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What is promised, as fields and as one sentence.
 
 The sentence says everything that a reader must know: whose events, how many steps, what is taken on trust, and first of
-all if nothing is promised. It is about all that somebody did in a step: for a part of it epsilon counts twice. Imports
-the standard library; what shows it in a notebook when that is asked for.
+all if nothing is promised. It is about all that somebody did in a step: for a part of it epsilon counts twice.
 """
 
 from __future__ import annotations
@@ -42,6 +41,6 @@ class Guarantee:
         return sentence[0].upper() + sentence[1:]
 
     def _repr_html_(self) -> str:
-        from eventide.privacy.showing import guarantee_card
+        from eventide.privacy.pictures import guarantee_card
 
         return guarantee_card(self)

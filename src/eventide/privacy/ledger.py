@@ -4,8 +4,7 @@ Entries are points (one step) and spans (from an opening to a close, counted onc
 belongs to the current step, so among the windows that contain it the one ending now holds the most: it contains every
 point and touches every span that a later one does, as far as they exist yet. Keeping that one total within epsilon
 keeps all windows within it, and its largest value so far is the worst window. Arrays are copied on their way in and
-out, so that nobody who uses a buffer again, or writes into a result, changes what was charged. Imports numpy, `errors`
-and `arrays`.
+out, so that nobody who uses a buffer again, or writes into a result, changes what was charged.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ class WindowLedger(Stateful):
 
     def plot(self) -> Any:
         """What the steps of the window that ends now were charged, and their sum, as a matplotlib figure."""
-        from eventide.privacy.showing import draw_ledger
+        from eventide.privacy.pictures import draw_ledger
 
         return draw_ledger(self)
 
@@ -138,7 +137,7 @@ class WindowLedger(Stateful):
         return f"{type(self).__name__}({settings}, left={left:g}, worst_window={worst:g})"
 
     def _repr_html_(self) -> str:
-        from eventide.privacy.showing import ledger_card
+        from eventide.privacy.pictures import ledger_card
 
         return ledger_card(self)
 

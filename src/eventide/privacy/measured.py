@@ -1,6 +1,6 @@
 """What the meter hands out: private numbers with their noise scales.
 
-Nothing in it was not paid for. Imports `arrays`.
+Nothing in it was not paid for.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ where the sensitivity is the most one person adds to a step over all bins togeth
 budget, but can neither overspend nor leak.
 
 All amounts are integer nano-epsilon arrays: a column `(R, 1)` for all bins alike, or one for each bin or group. An
-amount of 0 asks for nothing: that cell is not measured and not charged. Imports numpy, `errors` and `arrays`.
+amount of 0 asks for nothing: that cell is not measured and not charged.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.measured import Measured
 from eventide.privacy.noise import Source
 from eventide.privacy.partition import Partition
+from eventide.privacy.recorded_answers import Tape
 from eventide.privacy.sealed import SealedStep, destroy, unseal
 from eventide.privacy.slot_sums import Cut, SlotSums
 from eventide.privacy.sum_over_steps import SumOverSteps
-from eventide.privacy.tape import Tape
 from eventide.privacy.threshold_test import ThresholdTest
 
 

@@ -2,8 +2,7 @@
 
 Promises integer noise whose scale is the exact ratio of two integers; `Secure` and `OpenDP` draw it exactly and from a
 cryptographic generator. Nothing else is private: not a class made from one of them, nor `Secure` with random bytes from
-anywhere but OpenSSL or the operating system. Imports numpy, `eventide.arrays`, `eventide.errors` and
-`eventide.privacy.coins`; the package opendp only when its source is asked for.
+anywhere but OpenSSL or the operating system.
 
 >>> Unit().laplace(10**9, np.array([500_000_000]), (1, 3))
 array([[2., 2., 2.]])

@@ -16,7 +16,7 @@ the allowance that must be kept free in every window if it happens once and unan
 is added to every cell before the next event, as it hides the events between two such moments, and the step is charged e
 for a look that it then must take: nothing is added.
 
-A vector with budget 0 takes no events at all. Imports numpy, `errors`, `arrays` and `privacy`.
+A vector with budget 0 takes no events at all.
 """
 
 from __future__ import annotations

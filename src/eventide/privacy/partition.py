@@ -1,7 +1,6 @@
 """Disjoint groups of bins, one division for each replica.
 
-Promises that a bin is in one group at most, on which the scale of group sums rests. Imports numpy, `arrays` and
-`errors`.
+Promises that a bin is in one group at most, on which the scale of group sums rests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A sealed step: the true counts of one step, which only the meter can open.
 
 A mechanism gets it, hands it to the meter, and can do nothing else with it: converting, indexing, printing, copying or
-pickling it fails or shows nothing. It dies when its step is over. Imports `arrays` and `errors`.
+pickling it fails or shows nothing. It dies when its step is over.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The sealed sums behind slots: "sum over steps", for many steps at once and several levels of slots.
 
-A slot is a run of steps; slots of one level follow each other without overlap. Imports numpy, `arrays`, `errors` and
-`state`.
+A slot is a run of steps; slots of one level follow each other without overlap.
 """
 
 from __future__ import annotations

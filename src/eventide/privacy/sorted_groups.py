@@ -1,7 +1,7 @@
 """The values of one open group per cell, kept in order so that their median is at hand.
 
 Promises the exact median after every insertion, for all cells at once. Holds whatever it is given: true counts inside
-`privacy`, noisy ones inside filters. Imports numpy, `arrays` and `state`.
+`privacy`, noisy ones inside filters.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """State that can be saved at any step: a class names its mutable fields once, in `state`.
 
 Promises that `restore(snapshot())` continues exactly; the saved form is plain data (numbers, strings, arrays, nested
-dictionaries), never code. Imports numpy and `errors`.
+dictionaries), never code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The sealed accumulator behind the measurement "sum over steps".
 
-It holds true sums, which the meter reads once and then begins anew; why that is private stands with the class. Imports
-numpy, `arrays` and `state`.
+It holds true sums, which the meter reads once and then begins anew; why that is private stands with the class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The sparse-vector run behind the measurement "test" over distances.
 
-It holds the noise of a run's threshold, which is never shown; why a run is private stands with the class. Imports
-numpy, `arrays` and `state`.
+It holds the noise of a run's threshold, which is never shown; why a run is private stands with the class.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One stream of the service: a feed that requests push to, a publisher in a thread of its own, and what readers ask.
 
-The thread alone writes to the store; readers have a connection of their own and see what is committed. Imports `live`
-and `streams`.
+The thread alone writes to the store; readers have a connection of their own and see what is committed.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
-from eventide.live.clock import Clock
-from eventide.live.open_store import open_store
-from eventide.live.publisher import Publisher
-from eventide.live.store import Epoch, Setting
-from eventide.service.board import Board
-from eventide.service.config import Stream
+from eventide.events.clock import Clock
+from eventide.events.durations import steps_of_window
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.stores.base import Epoch, Setting
+from eventide.live.stores.open_store import open_store
+from eventide.service.config.config import Stream
 from eventide.service.pushed_feed import PushedFeed
 from eventide.service.spending import Spending
-from eventide.streams.durations import steps_of_window
+from eventide.service.step_notices import Board
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind

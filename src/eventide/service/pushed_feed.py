@@ -2,7 +2,7 @@
 
 One thread alone takes batches and closes steps. A batch arrives when its request is stamped (`arrivals`), however long
 that thread is busy with others; a step closes when everything that was stamped before its deadline has been taken or
-refused. So whether an event counts depends on its own stamp alone. Imports `live`.
+refused. So whether an event counts depends on its own stamp alone.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.errors import StateError
-from eventide.live.clock import Clock
-from eventide.live.event_feed import EventFeed
-from eventide.live.event_reader import Counters, EventReader, Events
-from eventide.live.feed import ClosedStep, Resume
+from eventide.events.clock import Clock
+from eventide.events.reader import Counters, EventReader, Events
+from eventide.events.timeline import Timeline
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import ClosedStep, Resume
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import Batch
-from eventide.live.timeline import Timeline
-from eventide.live.zones import EARLIEST
-from eventide.service.arrivals import Arrival, Arrivals
-from eventide.service.board import Board
+from eventide.service.http.arrivals import Arrival, Arrivals
+from eventide.service.step_notices import Board
 
 LOOK_UP = 0.1  # seconds after which the clock is looked at though no batch came
 STEPS_BETWEEN = 8  # steps that are published between two batches, when many are due after a pause

@@ -1,7 +1,7 @@
 """Runs the service until it is told to stop, by SIGTERM or SIGINT; the steps in hand are finished.
 
 No request is logged, since even how many there are says something about people. Where others can reach the service and
-nothing is encrypted, it warns. Imports uvicorn, `errors` and its neighbours.
+nothing is encrypted, it warns.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable
 import uvicorn
 
 from eventide.errors import InputError
-from eventide.service.app import build_app
-from eventide.service.config import Config
-from eventide.service.connections import PatientProtocol
+from eventide.service.config.config import Config
+from eventide.service.http.app import build_app
+from eventide.service.http.connections import PatientProtocol
 from eventide.service.service import Service
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -2,7 +2,6 @@
 
 All streams are open or none: one that cannot be opened closes the others. What is promised counts all streams of the
 same people, also those that were there before: a stream measures nothing until no window can hold too much of them.
-Imports `privacy`, `live` and its neighbours.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
-from eventide.live.clock import Clock, SystemClock
-from eventide.live.open_store import open_store
-from eventide.live.questions import Questions
+from eventide.events.clock import Clock, SystemClock
+from eventide.live.publisher.questions import Questions
+from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
-from eventide.service import models
-from eventide.service.access import Doorkeeper
-from eventide.service.config import Config
-from eventide.service.limits import RequestRate
+from eventide.service.config.config import Config
+from eventide.service.http import models
+from eventide.service.http.access import Doorkeeper
+from eventide.service.http.limits import RequestRate
+from eventide.service.http.problems import Problem
+from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
-from eventide.service.population import Population, waiting
-from eventide.service.problems import Problem
-from eventide.service.tokens import Tokens
+from eventide.service.populations.population import Population, waiting
 
 LOG = logging.getLogger("eventide.live.service")
 

@@ -1,7 +1,7 @@
 """What the windows of a stream hold, step by step, told from the stored entries alone.
 
 A span is counted once in every window it touches: while it is open in each, and from its close on like a point of that
-step. Imports `privacy`.
+step.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Cells of a table as whole numbers, and a sentence for the first that is none.
 
 One rule for every kind of file: 7, 007, 3.0 and 1e3 are whole numbers; 3.5, -1, an empty cell, NaN and words are not.
-The sentence names column and row, never what stands there. Imports pyarrow, `errors` and `arrays`.
+The sentence names column and row, never what stands there.
 """
 
 from __future__ import annotations

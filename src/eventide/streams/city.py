@@ -1,8 +1,7 @@
 """A synthetic city: people moving between home, work and leisure, counted per place and step.
 
-The city is made of random numbers, so that its true counts may be shown to anybody; the demo and the examples live
-on it. Each person is in at most one place at a time and so adds at most 1 to a step. The same seed builds the same
-city. This module imports numpy and the array names, nothing else of eventide.
+The city is made of random numbers, so that its true counts may be shown to anybody; the demo and the examples live on
+it. Each person is in at most one place at a time and so adds at most 1 to a step. The same seed builds the same city.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Wide: one column a bin, one row a step, and perhaps a first column t or step (0, 1, 2, ...), or time or start (not
 read). Long: columns t or step, bin, and count or value, sorted by step; a cell or step that is absent is 0, and the
-bins must be given. The header says which: a column named bin makes the file long. Memory stays bounded however long
-the file is. May import pyarrow, `errors`, `arrays` and its neighbours in `streams`.
+bins must be given. The header says which: a column named bin makes the file long. Memory stays bounded however long the
+file is.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 One row an event, with the columns of its time (ISO 8601, without an offset; a Parquet file may hold timestamps) and of
 its bin, in any order. Every event counts 1: whose it is plays no part, and nothing is bounded. So this is no way to
-publish; that is what `eventide publish` is for. The file is read once. May import pyarrow, `errors`, `arrays` and its
-neighbours in `streams`.
+publish; that is what `eventide publish` is for. The file is read once.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Ints
 from eventide.errors import InputError
-from eventide.streams.durations import milliseconds
+from eventide.events.durations import milliseconds
 from eventide.streams.matrices import Matrix, text
 from eventide.streams.tables import Table, open_table
 

@@ -1,7 +1,6 @@
 """Made-up streams of counts, each a stress of its own; the same arguments always make the same stream.
 
-Every generator gives whole counts of shape `(length, bins)`. `GENERATORS` finds them by name. This module imports
-numpy, `errors` and the array names, nothing else of eventide.
+Every generator gives whole counts of shape `(length, bins)`. `GENERATORS` finds them by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A whole file of counts in memory, for studies on data one may look at; publishing reads step by step instead.
 
 Wide and long files, as `count_files` describes them. Of a long file the bins are taken from the data, sorted: in a
-study nothing is published. May import numpy, pyarrow, `arrays` and its neighbours in `streams`.
+study nothing is published.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The data folder holds `index.json`, which says of each stream its file, format (
 cells above 0), length T and number of bins d, and the files. It is given to a command with --data, or in the variable
 EVENTIDE_DATA. Where a stream's file is not there but the raw events that it is made of are, they are counted instead,
 to the same counts. Nothing is downloaded, and a stream that is not there is for the caller to skip with the sentence
-that `why_missing` gives. May import `errors` and its neighbours in `streams`.
+that `why_missing` gives.
 """
 
 from __future__ import annotations

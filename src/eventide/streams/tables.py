@@ -2,7 +2,7 @@
 
 Memory is bounded by some blocks of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
 with a file becomes an `InputError` that names the file and, where known, the row (the first row of data is row 1),
-never what stands in it. Imports pyarrow, and nothing of eventide but `errors` and the rules for names.
+never what stands in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from eventide.errors import InputError
-from eventide.streams.bins import checked_names
+from eventide.events.bins import checked_names
 
 CSV_BLOCK = 1 << 20  # bytes read at a time, at the least; some dozens are read ahead
 CSV_ROWS = 16  # headers that fit into a block: a row may be that much longer than the header

@@ -1,7 +1,6 @@
 """Sliding-window count queries: plan which slots of time to release, know the errors before anything is spent, answer.
 
-Names are resolved on first use, so importing this package loads no numpy. May import `mechanisms`, `filters`, `streams`
-and `privacy`; `display` only to show plans.
+Names are resolved on first use, so importing this package loads no numpy.
 
 >>> import eventide.windows as windows
 >>> plan = windows.plan([windows.Query(15, 5), windows.Query(20, 10), windows.Query(350, 350)], epsilon=1.0)
@@ -17,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 if TYPE_CHECKING:
     from eventide.privacy.amounts import Amount
-    from eventide.windows.answers import Answers, ManyAnswers, Settings
-    from eventide.windows.due import Answer, Due
+    from eventide.windows.answering.answers import Answers, ManyAnswers, Settings
+    from eventide.windows.answering.schedule import Answer, Due
+    from eventide.windows.answering.stream import Bins
     from eventide.windows.plans import Plan
     from eventide.windows.saving import load
-    from eventide.windows.stream import Bins
     from eventide.windows.workload import Query
 
 _HOMES = {
-    "Answer": "eventide.windows.due",
-    "Answers": "eventide.windows.answers",
-    "Due": "eventide.windows.due",
-    "ManyAnswers": "eventide.windows.answers",
+    "Answer": "eventide.windows.answering.schedule",
+    "Answers": "eventide.windows.answering.answers",
+    "Due": "eventide.windows.answering.schedule",
+    "ManyAnswers": "eventide.windows.answering.answers",
     "Plan": "eventide.windows.plans",
     "Query": "eventide.windows.workload",
     "load": "eventide.windows.saving",
@@ -53,7 +52,7 @@ def start_many(
     plans: Mapping[str, Plan], bins: Mapping[str, Bins] | None = None, **settings: Unpack[Settings]
 ) -> ManyAnswers:
     """Answer several attributes of the same events, a plan for each; what they spend adds up in one ledger."""
-    from eventide.windows.answers import ManyAnswers
+    from eventide.windows.answering.answers import ManyAnswers
 
     return ManyAnswers(plans, bins, **settings)
 

@@ -1,7 +1,6 @@
 """A plan as people see it: a card for notebooks; slots over time, what one answer is made of, and predicted errors.
 
 Shows the plan, which is made before anything is counted. Imported when a plan is shown; drawing needs matplotlib.
-Imports numpy, `errors`, `display`, `privacy`, the composition and plans.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from eventide.display.drawings import Curve, Panel, Style, Table, shortened, sho
 from eventide.display.images import new_picture, paint, plain
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
-from eventide.windows.composition import composition
+from eventide.windows.answering.composition import composition
 from eventide.windows.explain import value_range
 from eventide.windows.plans import Plan
 from eventide.windows.workload import Query

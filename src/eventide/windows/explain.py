@@ -1,7 +1,6 @@
 """A plan as text for people: levels, budgets, predicted errors, other planners.
 
-Every number follows from the plan; nothing is measured for it. Imports numpy, eventide.arrays and
-eventide.privacy.amounts; a plan imports it.
+Every number follows from the plan; nothing is measured for it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Nothing is spent by planning, and errors are computed, not simulated: they bound the variance of discrete Laplace noise.
 `plan.scheme` says how a window is answered: a `Nested` by least squares over all slots that end in time, a `Layers` or
-`Cover` by adding up `scheme.chain(begin, end, step)`. Imports numpy, eventide.errors, eventide.arrays,
-eventide.privacy, the registry of planners and the workload; what starts, saves and draws a plan when that is asked for.
+`Cover` by adding up `scheme.chain(begin, end, step)`.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import Source, why_not_private
 from eventide.windows.explain import explain
-from eventide.windows.registry import PLANNERS, design
-from eventide.windows.scheme import Scheme, query_errors, workload_error
-from eventide.windows.slots import Slots
+from eventide.windows.planners.registry import PLANNERS, design
+from eventide.windows.schemes.base import Scheme, query_errors, workload_error
+from eventide.windows.schemes.slots import Slots
 from eventide.windows.workload import Query, Workload
 
 if TYPE_CHECKING:
-    from eventide.windows.answers import Answers, Settings
-    from eventide.windows.stream import Bins
+    from eventide.windows.answering.answers import Answers, Settings
+    from eventide.windows.answering.stream import Bins
 
 
 class Plan:
@@ -93,7 +92,7 @@ class Plan:
 
     def start(self, bins: Bins = None, **settings: Unpack[Settings]) -> Answers:
         """Begin to answer: ticks are pushed in, answers come out; see `Answers` and its settings."""
-        from eventide.windows.answers import Answers
+        from eventide.windows.answering.answers import Answers
 
         return Answers(self, bins, **settings)
 

@@ -1,7 +1,6 @@
 """Queries from a TOML file: one table [[query]] each, with window, step and perhaps a name.
 
-Windows and steps are whole ticks, or durations such as "15min" where the length of a tick is known. Imports
-eventide.errors, eventide.streams.durations and the workload.
+Windows and steps are whole ticks, or durations such as "15min" where the length of a tick is known.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.streams.durations import milliseconds
+from eventide.events.durations import milliseconds
 from eventide.windows.workload import Query
 
 

@@ -1,7 +1,7 @@
 """Plans, and plans at work, as bytes that can be read back: a ZIP of JSON and arrays, never pickle.
 
 A plan at work goes on exactly where it was saved, ledger included; while slots are open its bytes hold their true sums
-(`holds_raw`). Imports eventide.errors, eventide.privacy, plans, schemes and answers.
+(`holds_raw`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from eventide.errors import EventideError, StateError
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
-from eventide.windows.answers import Answers, ManyAnswers, Run
-from eventide.windows.cover import Cover, Layers
-from eventide.windows.nested import Level, Nested
+from eventide.windows.answering.answers import Answers, ManyAnswers, Run
+from eventide.windows.answering.stream import Stream
 from eventide.windows.plans import Plan
-from eventide.windows.scheme import Scheme
-from eventide.windows.slots import Slots
-from eventide.windows.stream import Stream
+from eventide.windows.schemes.base import Scheme
+from eventide.windows.schemes.cover import Cover, Layers
+from eventide.windows.schemes.nested import Level, Nested
+from eventide.windows.schemes.slots import Slots
 from eventide.windows.workload import Query, Workload
 
 PLAN, ANSWERS, VERSION = "eventide plan", "eventide answers", 1

@@ -4,7 +4,7 @@ Times are whole ticks and intervals are half-open. The windows of a query begin 
 horizon a workload repeats after its cycle, the least common multiple of the steps, and the windows that begin in the
 first cycle stand for all; with a horizon, the windows that end by min(horizon, cycle) do. A workload may begin later
 than tick 0; its own ticks count from `start`, and windows still begin at multiples of their steps in all. A bad
-workload is refused with an InputError before anything is planned. Imports numpy, eventide.errors and eventide.arrays.
+workload is refused with an InputError before anything is planned.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Two worlds: the whole system runs twice on inputs that differ in one person's events inside one window.
 
 The meter gives the same noisy answers in both, so everything that is seen must be the same, byte for byte; whatever is
-not has come around the meter. Imports its own modules; those import `live`, `privacy` and numpy.
+not has come around the meter.
 """
 
 from eventide.audit.two_worlds.check import Verdict, WorldsDiffer, check_two_worlds

@@ -1,7 +1,7 @@
 """What a meter was asked and what it answered, attempt by attempt; and a second world that is given the same answers.
 
 An attempt is the work on one step. One that crashed before its commit is followed by another; nobody may see anything
-of it, so the second world is answered differently there. Imports numpy and `arrays`.
+of it, so the second world is answered differently there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Run the whole system twice on neighbouring inputs, with the same noisy answers, and compare all that can be seen.
-
-Imports its neighbours and the standard library.
-"""
+"""Run the whole system twice on neighbouring inputs, with the same noisy answers, and compare all that can be seen."""
 
 from __future__ import annotations
 

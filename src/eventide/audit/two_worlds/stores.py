@@ -1,7 +1,7 @@
 """The tables of a store that are called public, as lines of text; what is raw in it is not read.
 
 Not public are `store` (the secret key), `kept` and `snapshot` (open events and sums), the open slots of `plan`, the
-names of senders' batches, and in `head` whatever says where the source stands. Imports `live`.
+names of senders' batches, and in `head` whatever says where the source stands.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from eventide.live.database_store import DatabaseStore
-from eventide.live.open_store import open_store
+from eventide.live.stores.database_store import DatabaseStore
+from eventide.live.stores.open_store import open_store
 
 PUBLIC = {
     "step": "SELECT * FROM step ORDER BY step",

@@ -1,7 +1,7 @@
 """What can be seen of a world by anybody but its operator: named channels of bytes, compared byte for byte.
 
 What is left out is listed here, one by one and each with its reason: times of this machine, and what is not for
-everybody. Imports the standard library.
+everybody.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 While a world runs, the meter, the publisher, the points of faults, the log, random keys and the noise of this process
 are listened to or replaced; only one world runs at a time. Made for tests on made-up events: the noise comes from a
-seed. Imports `privacy`, `live` and its neighbours.
+seed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from eventide.audit.two_worlds.answers import Attempt, Question, Record
 from eventide.audit.two_worlds.stores import public_rows
 from eventide.audit.two_worlds.view import View
 from eventide.errors import EventideError
-from eventide.live import delivery, faults, memory_store, postgres_schema, sqlite_file
-from eventide.live.clock import ManualClock
-from eventide.live.feed import Position
-from eventide.live.publisher import Publisher
-from eventide.live.store import Store, StoreMissing
+from eventide.events.clock import ManualClock
+from eventide.live import faults
+from eventide.live.publisher import delivery
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.sources.base import Position
+from eventide.live.stores import memory_store, postgres_schema, sqlite_file
+from eventide.live.stores.base import Store, StoreMissing
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Secure, Seeded
 from eventide.privacy.sealed import SealedStep

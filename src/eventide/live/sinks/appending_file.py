@@ -3,7 +3,7 @@
 What a crash left half-written at the end is cut off when the file is opened again; the last whole step tells where to
 go on. A file that holds something else is refused and stays as it was. While a step is written the file is locked, and
 whoever finds it longer or shorter than it was looks again: so a writer that was paused and taken over writes nothing
-twice. Imports `errors`, `faults` and `streams`.
+twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from eventide.errors import InputError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink, name_of_file
-from eventide.streams.release_formats import Csv
+from eventide.releases.formats import Csv
 
 
 class AppendingFile(Sink):

@@ -1,7 +1,6 @@
 """What a sink promises to whoever delivers to it.
 
 It takes stored releases in order, knows a repeated one by its step, and says what failed for now and what for good.
-Imports the standard library only.
 """
 
 from __future__ import annotations

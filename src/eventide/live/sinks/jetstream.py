@@ -1,8 +1,7 @@
 """A NATS JetStream as a sink: each release a message, its id the step, so that the server drops repeats.
 
 What the stream has is asked of the stream: its last message on the subject says how far it came. That is asked again
-behind a message that was not confirmed, since the server knows an id only for a while. May import `errors`, its
-neighbours and the NATS connection; needs the extra `nats`.
+behind a message that was not confirmed, since the server knows an id only for a while.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A Kafka topic as a sink: each release a message whose key is the step, on one partition so that order holds.
 
-What the topic has is asked of the topic: the last message of the partition says how far it came. May import `errors`,
-its neighbours and the Kafka address; needs the extra `kafka`.
+What the topic has is asked of the topic: the last message of the partition says how far it came.
 """
 
 from __future__ import annotations

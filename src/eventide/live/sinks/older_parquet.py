@@ -1,6 +1,6 @@
 """The Parquet file that a run is about to replace: which steps it has, and what it says of them.
 
-It is only read; one that holds something else is refused. Imports numpy, pyarrow, `errors` and `streams`.
+It is only read; one that holds something else is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import pyarrow.parquet as pa_parquet
 
 from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
-from eventide.streams.release_formats import Parquet
-from eventide.streams.release_lines import ReleaseLine
+from eventide.releases.formats import Parquet
+from eventide.releases.lines import ReleaseLine
 
 
 class OlderParquet:

@@ -1,7 +1,6 @@
 """Which sink a path or an address means.
 
-What cannot be one is refused with a sentence before anything is published. Imports `errors`, `streams` and its
-neighbours.
+What cannot be one is refused with a sentence before anything is published.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from eventide.live.sinks.kafka import KafkaSink
 from eventide.live.sinks.standard_output import StandardOutput
 from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
-from eventide.streams.release_formats import FORMATS
+from eventide.releases.formats import FORMATS
 
 _ADDRESSES: dict[str, Callable[[str], Sink]] = {
     "http": Webhook,

@@ -1,7 +1,6 @@
 """Standard output: the stored lines, each shown at once.
 
-It cannot say what was read of it, so a line may come twice after a crash, and none is left out. Imports the standard
-library and `base`.
+It cannot say what was read of it, so a line may come twice after a crash, and none is left out.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The receiver answers 2xx when it has the step, whether for the first time or again, and 409 when it holds another
 release of that step: then it is ahead of the store. Anything else is tried again later. The address may hold a secret,
-so messages name the host only. Imports `errors` and the standard library.
+so messages name the host only.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each run writes it anew from the stored releases and takes its name at the end; until then an older file stays as it
 was. What a Parquet file has and its store has lost (a backup was restored) was published: it is taken over into the new
-one. Imports numpy, `streams` and its neighbours.
+one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 
 from eventide.live.sinks.base import Sink, name_of_file
 from eventide.live.sinks.older_parquet import OlderParquet
-from eventide.streams.release_files import open_releases
-from eventide.streams.release_formats import formats
-from eventide.streams.release_lines import read_line
+from eventide.releases.files import open_releases
+from eventide.releases.formats import formats
+from eventide.releases.lines import read_line
 
 
 class WholeFile(Sink):

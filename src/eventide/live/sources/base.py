@@ -1,17 +1,18 @@
 """What a source of events promises, whatever it reads from.
 
 A source hands over batches in the order it reads, and says with each how far it has seen: everything that arrived
-before `seen_until` has been handed over. Only that closes steps, so no event decides over another. Imports `feed`,
-`event_reader` and `zones`.
+before `seen_until` has been handed over. Only that closes steps, so no event decides over another.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.zones import LATEST
+from eventide.events.reader import EventReader, Events
+from eventide.events.zones import LATEST
+
+Position = dict[str, Any] | None
+"""Where a source stands, as plain data that the store keeps; None where it cannot replay or has not begun."""
 
 FOREVER = LATEST
 """What a complete source has seen until, when all of it was handed over."""

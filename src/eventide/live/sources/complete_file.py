@@ -2,7 +2,7 @@
 
 Each event arrives when it happens. A first pass over the times finds the earliest one of everything still to come at
 each block; a step closes when that lies behind its end. So the rows may be in any order, and memory stays bounded where
-they are more or less sorted. Two threads read ahead. May import numpy, pyarrow, `errors` and its neighbours.
+they are more or less sorted. Two threads read ahead.
 """
 
 from __future__ import annotations
@@ -10,41 +10,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from eventide.errors import InputError
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.raw_rows import Rows
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.events.files.blocks import Block, Blocks
+from eventide.events.reader import EventReader, Events
+from eventide.live.sources.base import FOREVER, Batch, Position
 from eventide.live.sources.file_marks import mark_of_file
 
 THREADS = 2
 _Made = TypeVar("_Made")
-
-
-class Block(NamedTuple):
-    """A piece of a file that is still to be read into rows, and where the next one begins."""
-
-    content: Any
-    end: int
-
-
-class Blocks(Protocol):
-    """A file as blocks of rows."""
-
-    name: str
-    path: Path
-
-    def blocks(self, begin: int) -> Iterator[Block]:
-        """The blocks from where one begins."""
-
-    def rows(self, content: Any, wanted: list[str]) -> Rows:
-        """The wanted columns of a block; may be called by several threads."""
 
 
 class CompleteFile:

@@ -1,7 +1,4 @@
-"""By what a file is known again after a restart: a keyed digest, which tells nothing of what is in it.
-
-Imports the standard library only.
-"""
+"""By what a file is known again after a restart: a keyed digest, which tells nothing of what is in it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ A file does not record when a line arrived, but its length does: whatever stands
 arrived by then. So each look at the file is a mark (moment, length), everything below the mark is read, and only then
 has the source seen until that moment. After a restart the first mark is taken at reopening: steps that fell due in the
 meantime wait for it. A last line without its end stays until it is complete; one that is too long is refused when its
-end has come, and not kept until then. May import `errors` and its neighbours.
+end has come, and not kept until then.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import os
 from pathlib import Path
 
 from eventide.errors import InputError
-from eventide.live.clock import Clock, SystemClock
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.raw_rows import Rows
-from eventide.live.sources.base import Batch
+from eventide.events.clock import Clock, SystemClock
+from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
+from eventide.events.reader import EventReader, Events
+from eventide.events.rows import Rows
+from eventide.events.zones import EARLIEST
+from eventide.live.sources.base import Batch, Position
 from eventide.live.sources.file_marks import mark_of
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
-from eventide.live.zones import EARLIEST
 
 BLOCK = 4 << 20  # bytes read at a time
 HEAD = 4096  # bytes by which a file is known again

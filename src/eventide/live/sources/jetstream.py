@@ -2,10 +2,9 @@
 arrival.
 
 The stream keeps messages in the order in which it appended them, so whoever has read one has seen everything that
-arrived before it. When nothing is left to read the server's own clock goes on: it is asked for its time, and after
-that for its last message. While the server is away no step closes and nothing is lost; what the stream has dropped
-before it was read, or a stream made anew, is refused whenever it happens. Imports its neighbours; needs the extra
-`nats`.
+arrived before it. When nothing is left to read the server's own clock goes on: it is asked for its time, and after that
+for its last message. While the server is away no step closes and nothing is lost; what the stream has dropped before it
+was read, or a stream made anew, is refused whenever it happens.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ import logging
 
 import numpy as np
 
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.sources.base import Batch
+from eventide.events.reader import EventReader, Events
+from eventide.events.zones import EARLIEST
+from eventide.live.sources.base import Batch, Position
 from eventide.live.sources.messages import read_messages
 from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
 from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
-from eventide.live.zones import EARLIEST
 
 log = logging.getLogger("eventide.live")
 

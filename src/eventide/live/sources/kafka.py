@@ -2,8 +2,7 @@
 
 Partitions are shared out by the group; what was assigned is read from our own offsets, never from those of the broker.
 A source has seen everything up to a moment only when it holds all partitions and each has been read that far: so a
-rebalance, or a broker that is away, delays steps and loses nothing. May import `errors` and its neighbours; needs the
-extra `kafka`.
+rebalance, or a broker that is away, delays steps and loses nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from eventide.errors import InputError
-from eventide.live.clock import Clock, SystemClock
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.sources.base import Batch
+from eventide.events.clock import Clock, SystemClock
+from eventide.events.reader import EventReader, Events
+from eventide.events.zones import EARLIEST
+from eventide.live.sources.base import Batch, Position
 from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
 from eventide.live.sources.messages import read_messages
-from eventide.live.zones import EARLIEST
 
 log = logging.getLogger("eventide.live")
 

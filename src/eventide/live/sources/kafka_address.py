@@ -1,7 +1,6 @@
 """Addresses of Kafka topics, shared by source and sink.
 
-An option that is not known is refused. May import `errors`; confluent-kafka, from the extra `kafka`, when it is asked
-for.
+An option that is not known is refused.
 """
 
 from __future__ import annotations

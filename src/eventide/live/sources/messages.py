@@ -1,7 +1,4 @@
-"""Messages of a broker as events: one JSON object each; what is none is refused and counted, and stops nothing.
-
-Imports its neighbours.
-"""
+"""Messages of a broker as events: one JSON object each; what is none is refused and counted, and stops nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.raw_rows import Rows, raw_list
-from eventide.live.sources.line_formats import json_object
+from eventide.events.files.line_formats import json_object
+from eventide.events.reader import EventReader, Events
+from eventide.events.rows import Rows, raw_list
 
 
 def read_messages(reader: EventReader, messages: Sequence[bytes], arrival: Ints) -> Events:

@@ -1,8 +1,7 @@
 """Addresses of NATS and the one connection behind each: what source and sink share.
 
 nats-py speaks asyncio, publishing does not: a connection has an event loop of its own, which runs while something is
-asked of it. Lost connections are made again by the client for as long as it takes. May import `errors`; nats, from the
-extra `nats`, when it connects.
+asked of it. Lost connections are made again by the client for as long as it takes.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A reader's place is the number of the last message it has read, in the stream that was made at a given time. What the
 server sends is not confirmed, so a connection that breaks may swallow some of it: the server also numbers what it sends
-to a reader, and a number left out shows that. Shared by whatever reads events from NATS; may import `errors` and its
-neighbours, and needs the extra `nats`.
+to a reader, and a number left out shows that. Shared by whatever reads events from NATS. Needs the extra `nats`.
 """
 
 from __future__ import annotations

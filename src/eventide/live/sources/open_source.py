@@ -1,6 +1,6 @@
 """Which source a word means: a path, - for standard input, or a broker's address.
 
-Anything else is refused, with the endings that are known. May import `errors` and its neighbours.
+Anything else is refused, with the endings that are known.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import os
 from pathlib import Path
 
 from eventide.errors import InputError
-from eventide.live.clock import Clock
+from eventide.events.clock import Clock
+from eventide.events.files.line_file import LineFile
+from eventide.events.files.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.events.files.parquet_file import ParquetFile
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_file import CompleteFile
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
-from eventide.live.sources.line_file import LineFile
-from eventide.live.sources.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
-from eventide.live.sources.parquet_file import ParquetFile
 from eventide.live.sources.standard_input import StandardInput
 
 PARQUET_ENDINGS = (".parquet", ".pq")

@@ -1,7 +1,7 @@
 """Lines from another program: `tail -F log.jsonl | eventide publish -`.
 
 An event arrives when it is read. Nothing can be read twice, so open events are kept in the store. The first line says
-what the lines are: a JSON object, or the header of a CSV. A last line needs no end. Imports its neighbours.
+what the lines are: a JSON object, or the header of a CSV. A last line needs no end.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import os
 import select
 import sys
 
-from eventide.live.clock import Clock, SystemClock
-from eventide.live.event_reader import EventReader, Events
-from eventide.live.feed import Position
-from eventide.live.sources.base import Batch
-from eventide.live.sources.line_formats import LONGEST_LINE, CsvLines, JsonLines
+from eventide.events.clock import Clock, SystemClock
+from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines
+from eventide.events.reader import EventReader, Events
+from eventide.live.sources.base import Batch, Position
 
 CHUNK = 1 << 20  # bytes read at a time, at the most
 

@@ -1,0 +1,191 @@
+"""What a small study recommends, with the figures behind it, and how it is said in words.
+
+All errors are mean absolute errors of one bin at one step, in the counts' own unit. The level is the mean count, which
+is the error of a release that is all zeros: an error near it is worth nothing. Figures come from true counts and are
+NOT PRIVATE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eventide.arrays import Floats
+from eventide.bench.choose.history import History
+from eventide.bench.study.study import labelled
+from eventide.display.drawings import percent, shown
+
+USELESS = 0.5  # of the level: an error above it is not clearly better than zeros
+NEARLY_EVERY_STEP = 0.9  # of a window's steps measured anew
+UNPAID = (
+    "A choice made on private history is itself a query that nobody paid for: use public, old or made-up data, or "
+    "describe the stream instead."
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate under one setting: its mean error, within which nine of ten runs lie, and fresh looks per window."""
+
+    mechanism: str
+    parameters: dict[str, Any]
+    epsilon: float
+    window: int
+    error: float
+    low: float
+    high: float
+    looks: float
+
+    @property
+    def label(self) -> str:
+        """Name and parameters."""
+        return labelled(self.mechanism, self.parameters)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change of the plan, the best trial with it, and the level of the counts that it leaves."""
+
+    change: str
+    trial: Trial
+    level: float
+
+    @property
+    def share(self) -> float:
+        """The error as a part of the level."""
+        return self.trial.error / self.level
+
+    def __str__(self) -> str:
+        verdict = "" if self.share <= USELESS else ", which is not enough"
+        return f"{self.change}: {self.trial.label} is off by {shown(self.trial.error)} ({percent(self.share)}){verdict}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The recommendation for a stream like this history, under epsilon and a window.
+
+    candidates: every trial, best first. over_window, over_epsilon: trials at other settings. movement: by how much
+    counts differ from their bin's median on average. season: its length in steps, 0 where there is none. hide: the
+    longest sequence of steps that must not show, if it was given. remedies: what would help, if no candidate is useful.
+    released: one run of the recommended candidate, beside `history.counts`.
+    """
+
+    history: History
+    epsilon: float
+    window: int
+    sensitivity: int
+    hide: int | None
+    repetitions: int
+    seed: int
+    level: float
+    movement: float
+    season: int
+    candidates: tuple[Trial, ...]
+    over_window: tuple[Trial, ...]
+    over_epsilon: tuple[Trial, ...]
+    remedies: tuple[Remedy, ...]
+    released: Floats = field(repr=False)
+
+    @property
+    def recommended(self) -> Trial:
+        """The candidate with the least error."""
+        return self.candidates[0]
+
+    @property
+    def useful(self) -> bool:
+        """Whether the recommended candidate is clearly better than a release that is all zeros."""
+        return self.recommended.error <= USELESS * self.level
+
+    @property
+    def rivals(self) -> list[Trial]:
+        """Candidates that some runs could not tell from the recommended one."""
+        return [trial for trial in self.candidates[1:] if trial.low <= self.recommended.high]
+
+    def said(self, error: float) -> str:
+        """An error in words."""
+        return f"{shown(error)} ({percent(error / self.level)} of its usual level)"
+
+    @property
+    def verdict(self) -> str:
+        """What to take and what to expect of it, in a sentence or two."""
+        best = self.recommended
+        if not self.useful:
+            return (
+                f"Nothing here is worth publishing: with {best.label}, the best candidate, a released count is off by "
+                f"{self.said(best.error)}; a release that is all zeros is off by {shown(self.level)}."
+            )
+        return (
+            f"Take {best.label}: expect the released count of a bin to be off by about {shown(best.error)} "
+            f"({percent(best.error / self.level)} of its usual level, {shown(self.level)})."
+        )
+
+    @property
+    def reading(self) -> list[str]:
+        """What the figures mean for what can be seen in the releases."""
+        best = self.recommended
+        lines = []
+        if self.useful and best.error > self.movement:
+            lines.append(
+                f"The counts move about their level by {shown(self.movement)} on average, which is less than the "
+                "error: releases will show the level, and little of what moves."
+            )
+        if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
+            every_step = next(trial for trial in self.candidates if trial.mechanism == "uniform")
+            lines.append(
+                f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between. If "
+                f"every change must show at once, take uniform: off by {self.said(every_step.error)}."
+            )
+        if self.rivals:
+            lines.append(f"About as good on this stream: {', '.join(trial.label for trial in self.rivals)}.")
+        if len(self.history.counts) < 2 * self.window:
+            lines.append("The stream is shorter than two windows, so these figures are rough.")
+        return lines
+
+    @property
+    def window_advice(self) -> list[str]:
+        """What a meaningful window is, and what it costs."""
+        lines = [
+            "w is the longest sequence of steps in which one person's events must not show (a trip, a stay, an "
+            "illness), and no longer than that, since the error grows with it."
+        ]
+        if self.hide is not None and self.hide < self.window:
+            lines.append(f"To hide {self.hide} steps, w = {self.hide} is enough{self._at(self.hide)}.")
+        elif self.hide is not None and self.hide > self.window:
+            lines.append(f"To hide {self.hide} steps, w must be {self.hide}{self._at(self.hide)}.")
+        elif self.hide is not None:
+            lines.append(f"w = {self.window} hides what you asked for, and no more.")
+        if self.season:
+            line = f"The stream repeats itself every {self.season} steps: a natural upper bound for w."
+            if self.window > self.season + 1:  # a season that begins in the middle of a step touches one more
+                line += f" Yours is longer; think about w = {self.season}{self._at(self.season)}."
+            lines.append(line)
+        return lines
+
+    @property
+    def remedy_advice(self) -> list[str]:
+        """What would help where nothing is useful, with figures."""
+        if not self.remedies:
+            return []
+        return [
+            "What would help (parts are of the level that the counts then have; longer steps only if a person still "
+            "adds no more to one of them):",
+            *map(str, self.remedies),
+        ]
+
+    def __str__(self) -> str:
+        notes = [f"{note[0].upper()}{note[1:]}." for note in self.history.notes]
+        warning = [] if self.history.made_up else [UNPAID]
+        return "\n".join(
+            [self.verdict, *self.reading, *self.remedy_advice, "", *self.window_advice, "", *notes, *warning]
+        ).rstrip()
+
+    def _at(self, window: int) -> str:
+        """The error to expect at another window, where it was tried."""
+        tried = [trial for trial in self.over_window if trial.window == window]
+        return f": off by {self.said(least(tried).error)}" if tried else ""
+
+
+def least(trials: Sequence[Trial]) -> Trial:
+    """The trial with the least error."""
+    return min(trials, key=lambda trial: trial.error)

@@ -1,0 +1,165 @@
+"""Which mechanism for a stream like this one: a small study on a history, and what it recommends.
+
+Every candidate publishes the history some times, with the noise of studies and rounded to counts as the command line
+does it; the one with the least error is recommended. Nothing is published and nothing is charged, which is why the
+history must be one that may be looked at. The same arguments give the same choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eventide.bench.choose.choice import USELESS, Choice, Remedy, least
+from eventide.bench.choose.history import History, given_history, read_history
+from eventide.bench.choose.remedies import REMEDIES
+from eventide.bench.choose.trials import Candidate, Plan, Trials
+from eventide.bench.study.metrics import season_length
+from eventide.bench.study.requirements import BASELINES
+from eventide.errors import InputError
+from eventide.mechanisms.hybrid import Hybrid
+from eventide.mechanisms.parameters import parameter_names
+from eventide.mechanisms.registry import mechanism_class, mechanism_names
+from eventide.privacy.amounts import LARGEST, NANO, SMALLEST, exact, nano
+from eventide.privacy.ledger import positive_integer
+
+OTHER_EPSILONS = (0.25, 0.5, 2, 4)  # times the one asked for
+OTHER_WINDOWS = (0.25, 0.5, 2)
+REMEDY_SIZES = (4, 16, 64)  # how much of a remedy is tried, until one helps
+VALUES = 500  # repetitions times bins: many bins say as much with fewer repetitions
+FEWEST, MOST = 5, 50  # repetitions
+
+
+def choose(
+    history: History | str | Path | Any,
+    *,
+    epsilon: float,
+    window: int,
+    mechanisms: Sequence[str] | None = None,
+    hide: int | None = None,
+    sensitivity: int = 1,
+    repetitions: int | None = None,
+    seed: int = 1,
+    tell: Callable[[int, int], None] = lambda done, total: None,
+) -> Choice:
+    """Try mechanisms on a history and recommend one.
+
+    history: a file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history
+    is itself a query that nobody paid for. mechanisms: registry names besides the baselines, by default all that
+    release counts of single steps. hide: the longest sequence of steps that must not show, for advice on the window.
+    repetitions: by default 50, and down to 5 the more bins there are. `tell(done, total)` hears of finished trials.
+
+    >>> from eventide.bench import describe
+    >>> calm = describe(level=400, steps=100)
+    >>> choose(calm, epsilon=1, window=50, mechanisms=["hybrid"], repetitions=5).recommended.label
+    'sample'
+    """
+    window, epsilon = positive_integer(window, "window"), float(exact(epsilon))
+    nano(epsilon)
+    field = candidates(mechanisms, window)
+    history = _taken(history, window)
+    if repetitions is None:
+        repetitions = min(MOST, max(FEWEST, VALUES // history.counts.shape[1]))
+    trials = Trials(
+        positive_integer(sensitivity, "sensitivity"), positive_integer(repetitions, "repetitions"), seed, tell
+    )
+    return _choice(history, epsilon, window, None if hide is None else positive_integer(hide, "hide"), field, trials)
+
+
+def _choice(
+    history: History, epsilon: float, window: int, hide: int | None, field: list[Candidate], trials: Trials
+) -> Choice:
+    counts = history.counts
+    plan = Plan(counts, epsilon, window)
+    tried = sorted(trials.run([(each, plan) for each in field]), key=lambda trial: trial.error)
+    ranked = [Candidate(trial.mechanism, trial.parameters) for trial in tried]
+    of_another_kind = next(each for each in ranked if each.name != ranked[0].name)
+    shortlist = [each for each in ranked if each in (ranked[0], of_another_kind) or each.name in BASELINES]
+    as_asked = [trial for trial, candidate in zip(tried, ranked, strict=True) if candidate in shortlist]
+    season = history.season or int(season_length(counts.sum(axis=1)))
+    level = float(counts.mean())
+    windows = _other_windows(window, (season, hide), len(counts))
+    epsilons = [epsilon * factor for factor in OTHER_EPSILONS if SMALLEST <= epsilon * factor * NANO <= LARGEST]
+    return Choice(
+        history=history,
+        epsilon=epsilon,
+        window=window,
+        sensitivity=trials.sensitivity,
+        hide=hide,
+        repetitions=trials.study.repetitions,
+        seed=trials.study.seed,
+        level=level,
+        movement=float(np.abs(counts - np.median(counts, axis=0)).mean()),
+        season=season,
+        candidates=tuple(tried),
+        over_window=(*as_asked, *trials.run([(c, plan._replace(window=w)) for w in windows for c in shortlist])),
+        over_epsilon=(*as_asked, *trials.run([(c, plan._replace(epsilon=e)) for e in epsilons for c in shortlist])),
+        remedies=() if tried[0].error <= USELESS * level else _remedies(trials, shortlist, plan),
+        released=trials.released(ranked[0], plan),
+    )
+
+
+def candidates(mechanisms: Sequence[str] | None, window: int) -> list[Candidate]:
+    """The baselines, each mechanism as it is by default, and hybrid with several k.
+
+    >>> [candidate.label for candidate in candidates(["hybrid", "ba"], 20)]
+    ['uniform', 'sample', 'hybrid', 'hybrid k=10', 'hybrid k=5', 'hybrid k=3', 'hybrid k=2', 'ba']
+    """
+    found = []
+    for name in dict.fromkeys([*BASELINES, *(mechanisms or _of_single_steps())]):
+        mechanism_class(name)  # refuses an unknown name
+        found.append(Candidate(name, {}))
+        if name == "hybrid":
+            known = (1, Hybrid(epsilon=1, window=window, bins=1).k)  # these are uniform and the default
+            intervals = dict.fromkeys(-(-window // 2**power) for power in range(1, window.bit_length()))
+            found += [Candidate(name, {"k": k}) for k in intervals if k not in known]
+    return found
+
+
+def _of_single_steps() -> list[str]:
+    """All mechanisms but those that are made for histograms of sliding windows."""
+    return [name for name in mechanism_names() if "span" not in parameter_names(mechanism_class(name))]
+
+
+def _taken(history: History | str | Path | Any, window: int) -> History:
+    """The history in whatever form it was given, if a choice can be made on it."""
+    if isinstance(history, str | Path):
+        history = read_history(history, window)
+    elif not isinstance(history, History):
+        history = given_history(history, window)
+    if len(history.counts) < window:
+        raise InputError(
+            f"{history.source} has {len(history.counts)} steps, fewer than the window of {window}; give a longer one, "
+            "a smaller window, or describe a stream that is long enough"
+        )
+    if not history.counts.any():
+        raise InputError(f"every count of {history.source} is 0, so nothing can be learnt from it; give another one")
+    return history
+
+
+def _other_windows(window: int, wanted: tuple[int | None, ...], steps: int) -> list[int]:
+    """Windows to compare with, and those that are wanted, if the history is long enough."""
+    found = {round(window * factor) for factor in OTHER_WINDOWS} | {each for each in wanted if each}
+    return sorted(each for each in found if 1 <= each <= steps and each != window)
+
+
+def _remedies(trials: Trials, shortlist: list[Candidate], plan: Plan) -> tuple[Remedy, ...]:
+    """Each remedy, as large as it must be to help, or else as large as it was tried; the most helpful first."""
+    found = []
+    field = [*shortlist, *(each for each in [Candidate("hybrid", {})] if each not in shortlist)]
+    for remedy in REMEDIES:
+        changes = (remedy(plan, size) for size in REMEDY_SIZES)
+        result = None
+        for change in changes:
+            if change is None:
+                break
+            best = least(trials.run([(candidate, change.plan) for candidate in field]))
+            result = Remedy(change.words, best, float(change.plan.counts.mean()))
+            if result.share <= USELESS:
+                break
+        if result is not None:
+            found.append(result)
+    return tuple(sorted(found, key=lambda each: each.share))

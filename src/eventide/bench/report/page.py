@@ -1,0 +1,236 @@
+"""A report of a study's results: one page that says what they mean, shows it, and holds every number behind it.
+
+Numbers, words, drawings and their painters are the neighbours named report_*; here they are put in order. The page
+loads nothing from anywhere.
+"""
+
+from __future__ import annotations
+
+import html
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from eventide.bench.report import figures, tables
+from eventide.bench.report.compare import Change, compare, shifts
+from eventide.bench.report.field import Contest, Field, read_field
+from eventide.bench.report.html import Page, sentences, table
+from eventide.bench.report.influence import influences
+from eventide.bench.report.ranking import FEWEST_STREAMS, Rank, ranking
+from eventide.bench.report.streams import ShownStreams, read_shown
+from eventide.bench.report.verdict import about_changes, about_requirements, about_zeros, effect, verdict
+from eventide.bench.reproduction.findings import findings
+from eventide.bench.reproduction.reference import differences, read_reference
+from eventide.bench.run.results import NOT_PRIVATE, Results
+from eventide.bench.study.requirements import BASELINES
+from eventide.display.drawings import Figure
+from eventide.display.pages import embedded, filled
+from eventide.errors import InputError
+
+OURS = "tide"
+MOST_SHOWN = 4  # streams drawn next to their releases
+NO_INTERVALS = f"Fewer than {FEWEST_STREAMS} streams are too few for intervals."
+INTERVALS = (
+    "Intervals are 95 % bootstrap intervals over streams: a stream is drawn with all of its settings, so they say how "
+    "much the ranking owes to the choice of streams. A mechanism is as good as the best of a cell if the difference of "
+    "their means lies within Student's 95 % interval over the repetitions."
+)
+MEANS = "Means over all cells in which a figure exists; docs/reference/metrics.md says what each of them is."
+TOGETHER = "Intervals of changes hold for all cells together with 95 % confidence."
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says, and the page and the figures that show it."""
+
+    verdict: list[str]
+    ranking: list[Rank]
+    figures: list[Figure]
+    page: str
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything a report is made of. chosen: the mechanism whose effect on the others is shown, if there is one."""
+
+    results: Results
+    other: Results | None
+    field: Field
+    chosen: str | None
+    shown: ShownStreams
+    reference: Field | None
+
+    @cached_property
+    def others(self) -> Field:
+        """The field without the chosen mechanism."""
+        return self.field if self.chosen is None else self.field.without(self.chosen)
+
+    @cached_property
+    def zeros(self) -> dict[str, float]:
+        """By stream, the error of releasing zeros for ever, where it may be known."""
+        return self.shown.errors_of_zeros()
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """What differs from the other results."""
+        return [] if self.other is None else compare(self.field, read_field(self.other, self.field.metric))
+
+    @cached_property
+    def verdict(self) -> list[str]:
+        """All sentences of the verdict."""
+        said = [about_changes(shifts(self.changes))] if self.changes else []
+        said += [effect(self.field, self.chosen), "All that follows is about the others."] if self.chosen else []
+        said += [*verdict(self.others), *about_zeros(self.others, self.zeros)]
+        return [*said, about_requirements(self.results.about["requirements"])]
+
+
+def build_report(
+    results: Results,
+    other: Results | None = None,
+    *,
+    metric: str | None = None,
+    without: str | None = None,
+    public: Iterable[str] = (),
+    reference: str | Path | None = None,
+    data: str | Path | None = None,
+    tell: Callable[[str], None] = lambda stage: None,
+) -> Report:
+    """Report on results, by an error metric, perhaps compared with other results.
+
+    without: a mechanism whose effect on the others is shown, `tide` if it takes part. public: streams, besides the
+    generated ones, of which true counts may be shown; they lie in the folder `data`. reference: figures of the
+    benchmark's public code. `tell` hears what is being done.
+    """
+    tell("reading")
+    field = read_field(results, metric)
+    material = Material(
+        results=results,
+        other=other,
+        field=field,
+        chosen=_chosen(field, without),
+        shown=read_shown(results, field.metric, public, data),
+        reference=None if reference is None else read_reference(reference),
+    )
+    page, ranks = Page(), ranking(field)
+    tell("drawing")
+    page.section("The verdict", sentences(material.verdict), kind="verdict")
+    _comparison(page, material)
+    page.section(
+        "Ranking",
+        page.figure(figures.ranking_figure(field, ranks), titled=False, open_table=True),
+        sentences([INTERVALS if len(field.streams) >= FEWEST_STREAMS else NO_INTERVALS]),
+    )
+    _heat_maps(page, material)
+    page.section("Error over w and over epsilon", page.choice("Stream", _curves(material)))
+    tell("running chosen cells again")
+    page.section("True and released", page.choice("Stream", _streams(material)), sentences(material.shown.skipped))
+    _further_tables(page, material)
+    return Report(material.verdict, ranks, page.figures, _filled(page, material))
+
+
+def _chosen(field: Field, without: str | None) -> str | None:
+    """The mechanism to leave out in turn; there must be others."""
+    if without is not None and without not in field.names:
+        raise InputError(
+            f"{without!r} takes no part in these results; choose one of {', '.join(dict.fromkeys(field.names))}"
+        )
+    name = without or OURS
+    return name if name in field.names and len(set(field.names)) > 1 else None
+
+
+def _comparison(page: Page, material: Material) -> None:
+    if material.other is None:
+        return
+    changes = material.changes
+    changed = tables.changes_table(material.field, changes)
+    page.section(
+        "Against the other results",
+        sentences([TOGETHER]),
+        page.figure(figures.change_figure(material.field, changes)),
+        table(tables.shifts_table(shifts(changes))),
+        table(changed, "The cells that changed most") if changed.rows else "",
+        table(tables.versions_table([material.results, material.other])),
+    )
+
+
+def _heat_maps(page: Page, material: Material) -> None:
+    parts = [page.figure(figures.overview_figure(material.field, material.chosen))]
+    if material.chosen is not None:
+        parts.append(page.figure(figures.effect_figure(material.field, material.chosen)))
+    parts.append(page.figure(figures.cells_figure(material.field)))
+    parts.append(table(tables.influence_table(influences(material.others)), "What decides"))
+    page.section("How far from the best", *parts)
+
+
+def _curves(material: Material) -> list[Figure]:
+    drawn = [
+        figures.curve_figure(material.field, label, number, material.zeros.get(label))
+        for number, label in enumerate(material.field.streams, start=1)
+    ]
+    return [figure for figure in drawn if figure.charts]
+
+
+def _streams(material: Material) -> list[Figure]:
+    """A few streams, from the last to the first, under the setting that most experiments share."""
+    labels = [label for label in reversed(material.field.streams) if label in material.shown.counts]
+    places = dict.fromkeys(round(part * (len(labels) - 1) / (MOST_SHOWN - 1)) for part in range(MOST_SHOWN))
+    drawn = []
+    for number, label in enumerate((labels[place] for place in places if labels), start=1):
+        contest = _most_shared(material.field, label)
+        cells = [material.shown.released(contest, label) for label in _worth_showing(material, contest)]
+        if known := [cell for cell in cells if cell is not None]:
+            drawn.append(figures.stream_figure(material.field, contest, number, known))
+    return drawn
+
+
+def _most_shared(field: Field, label: str) -> Contest:
+    contests = [contest for contest in field.contests if contest.stream == label]
+    shared = Counter((contest.setting.epsilon, contest.setting.window) for contest in contests)
+    return max(contests, key=lambda contest: shared[contest.setting.epsilon, contest.setting.window])
+
+
+def _worth_showing(material: Material, contest: Contest) -> list[str]:
+    """The baselines, the best of the others and the chosen one."""
+    field, others = material.field, material.others
+    columns = field.columns(*BASELINES, *([material.chosen] if material.chosen else []))
+    best = others.mechanisms[others.winners[others.contests.index(contest)]] if contest in others.contests else None
+    labels = [field.mechanisms[column] for column in columns]
+    return list(dict.fromkeys([*labels, *([best] if best else [])]))
+
+
+def _further_tables(page: Page, material: Material) -> None:
+    field, results, reference = material.field, material.results, material.reference
+    coverage, further = tables.coverage_table(results), tables.other_metrics_table(results, field.metric)
+    page.section("Do intervals hold the truth?", table(coverage) if coverage.rows else "")
+    page.section("What else was measured", *([sentences([MEANS]), table(further)] if further.rows else []))
+    page.section("The streams", table(tables.streams_table(field, results)))
+    found = findings(material.others, reference)
+    reasons = (
+        tables.reasons_table(field) if reference is None else tables.differences_table(differences(field, reference))
+    )
+    page.section(
+        "Where we differ from the published benchmark, and why",
+        table(tables.findings_table(found), words=True) if found else "",
+        table(reasons, words=True) if reasons.rows else "",
+    )
+    page.section("The benchmark's requirements", table(tables.requirements_table(results), words=True))
+    page.section(
+        "How to repeat this",
+        table(tables.versions_table([results])) if material.other is None else "",
+        f"<details><summary>The study</summary><pre>{html.escape(results.about['text'])}</pre></details>",
+    )
+
+
+def _filled(page: Page, material: Material) -> str:
+    about = material.results.about
+    title = tomllib.loads(about["text"]).get("title")
+    parts = {
+        "title": html.escape(f"Study {about['study']}"),
+        "about": html.escape(f"{title}. {NOT_PRIVATE}" if title else NOT_PRIVATE),
+        "parts": "\n".join(page.parts),
+        "data": embedded(page.charts),
+    }
+    return filled("eventide.bench.report", "page.html", parts)

@@ -1,0 +1,216 @@
+"""Runs the cells of a study and writes their figures into one file.
+
+Cells that differ only in their stream, if streams are equally long and have one bin, are replicas of one run: that is
+what makes a study fast. A run never holds more than LARGEST_RUN values a step, and repetitions beyond that are run one
+lot after the other, so memory is bounded however large a study is. What is finished is kept in a journal beside the
+results: run again after whatever happened, a study goes on from there, and its results are the same to the last byte,
+also with another number of processes; only processor times, where a study asks for them, differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from eventide.arrays import Floats, Ints
+from eventide.bench.run.cell_noise import CellNoise
+from eventide.bench.run.journal import Journal
+from eventide.bench.run.plan_runs import PlanRun
+from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summary, write_results
+from eventide.bench.run.workers import in_processes
+from eventide.bench.study.metrics import Block, Tally
+from eventide.bench.study.study import Cell, StudiedStream, Study
+from eventide.errors import EventideError, InputError
+from eventide.mechanisms.release import Release
+from eventide.mechanisms.sliding_sum import SlidingSum
+from eventide.privacy.noise import Seeded
+
+LARGEST_RUN = 2**17  # replicas times bins: some mechanisms hold dozens of numbers for each
+LONGEST_RUN = 2**22  # replicas times steps: some metrics hold one number for each
+BLOCK = 2**14  # values of a cell that are handed to the metrics at once; not of the run, so that sums stay the same
+STEP_COST = 5000  # what a step costs besides its values, in values
+
+
+class Batch(NamedTuple):
+    """Cells that are one run, by their numbers in the study, and what the run costs, in values."""
+
+    cells: tuple[int, ...]
+    cost: int
+
+
+def plan(study: Study) -> list[Batch]:
+    """The batches of a study; they depend on nothing but the study."""
+    alike: dict[object, list[int]] = {}
+    for number, cell in enumerate(study.cells):
+        facts = study.facts[cell.stream.label]
+        alone = facts.bins > 1 or cell.stream.workload is not None
+        joins = number if alone else (cell.mechanism.label, cell.setting, facts.steps, cell.stream.span)
+        alike.setdefault(joins, []).append(number)
+    batches = []
+    for numbers in alike.values():
+        facts = study.facts[study.cells[numbers[0]].stream.label]
+        most = max(1, _replicas_at_once(facts.steps, facts.bins) // study.repetitions)
+        for begin in range(0, len(numbers), most):
+            cells = tuple(numbers[begin : begin + most])
+            values = len(cells) * study.repetitions * facts.bins
+            batches.append(Batch(cells, facts.steps * (values + STEP_COST)))
+    return batches
+
+
+def run_study(
+    study: Study, out: str | Path, processes: int = 1, tell: Callable[[int, int], None] = lambda done, total: None
+) -> None:
+    """Run whatever of a study is not done yet and write its results to `out`.
+
+    `tell(done, total)` hears of the cost of what is done.
+    """
+    out = Path(out)
+    mark = fingerprint(study)
+    if holds_results_of(out, mark):
+        return
+    batches = plan(study)
+    total = sum(batch.cost for batch in batches)
+    with Journal(out.with_name(out.name + ".partial"), mark) as journal:
+        done = sum(batches[number].cost for number in journal.finished)
+        tell(done, total)
+        waiting = [(number, batch.cells) for number, batch in enumerate(batches) if number not in journal.finished]
+        for number, figures in in_processes(Runner(study), waiting, processes):
+            journal.add(number, figures)
+            done += batches[number].cost
+            tell(done, total)
+        write_results(out, study, mark, _by_cell(batches, journal.finished))
+        journal.remove()
+
+
+def repeat_cell(study: Study, cell: Cell) -> dict[str, Floats]:
+    """Run one cell again: a figure of each metric for each repetition, those behind the row in the results."""
+    return {metric: values[0] for metric, values in Runner(study).figures([cell]).items()}
+
+
+class Runner:
+    """Runs batches of one study; the streams of the last one are kept for the next."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self._labels: list[str] = []
+        self._counts: Ints = np.empty((0, 0, 0), dtype=np.int64)
+
+    def __call__(self, numbers: Sequence[int]) -> list[CellFigures]:
+        """For each cell, by number, the summary of each metric."""
+        figures = self.figures([self.study.cells[number] for number in numbers])
+        return [[summary(values[place]) for values in figures.values()] for place in range(len(numbers))]
+
+    def figures(self, cells: Sequence[Cell]) -> dict[str, Floats]:
+        """One figure for each cell and repetition, of each metric."""
+        counts = self._read(cells)
+        try:
+            if cells[0].stream.workload is not None:
+                return {name: each[None] for name, each in self._answers(cells[0], counts[0]).items()}
+            return self._releases(cells, counts)
+        except EventideError as problem:
+            names = f"{cells[0].mechanism.label} on {cells[0].stream.label}"
+            raise InputError(f"{names} cannot go on: {problem}") from problem
+
+    def _answers(self, cell: Cell, counts: Ints) -> dict[str, Floats]:
+        """The figures of a planner, whose stream has window queries."""
+        study, setting, workload = self.study, cell.setting, cell.stream.workload
+        assert workload is not None
+        seed = study.seed_of(cell)
+        run = PlanRun(cell.mechanism.name, workload, counts, setting.epsilon, setting.window, study.repetitions, seed)
+        return run.figures(study.metrics, study.options)
+
+    def _releases(self, cells: Sequence[Cell], counts: Ints) -> dict[str, Floats]:
+        """The figures of a mechanism on streams of equal shape."""
+        study, setting = self.study, cells[0].setting
+        truth = cells[0].stream.asked(counts)
+        at_once = min(study.repetitions, _replicas_at_once(*counts.shape[1:]))
+        parts = []
+        for first in range(0, study.repetitions, at_once):
+            repetitions = min(at_once, study.repetitions - first)
+            tally = Tally(study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
+            for block in releases(study, cells, counts, first, repetitions):
+                tally.add(block)
+            parts.append(tally.figures())
+        return {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in study.metrics}
+
+    def _read(self, cells: Sequence[Cell]) -> Ints:
+        labels = [cell.stream.label for cell in cells]
+        if labels != self._labels:
+            self._counts = np.stack([cell.stream.read() for cell in cells])
+            self._labels = labels
+        return self._counts
+
+
+def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repetitions: int) -> Iterator[Block]:
+    """Run cells that differ in nothing but their streams, `counts` `(S, T, d)`, side by side, block after block."""
+    streams, steps, bins = counts.shape
+    shape = (streams, repetitions)
+    seeds = [study.seed_of(cell, first) for cell in cells]
+    noise = CellNoise(seeds, repetitions) if bins == 1 else Seeded(*seeds)
+    length = max(1, BLOCK // (repetitions * bins))
+    stream, replicas = cells[0].stream, streams * repetitions
+    truth, answer = stream.asked(counts), _Asked(stream, (replicas, bins))
+    mechanism = cells[0].mechanism.build(cells[0].setting, bins, replicas, noise, stream.span)
+    for begin in range(0, steps, length):
+        true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
+        released = np.empty((len(true), *shape, bins))
+        fresh = np.empty((len(true), *shape), dtype=np.bool_)
+        unused = np.empty((len(true), *shape))
+        ends: list[Floats] = []
+        seconds = 0.0
+        for step in range(len(true)):
+            current = counts[:, begin + step]
+            left = np.reshape(mechanism.ledger.left(), (*shape, -1)).min(axis=2)
+            started = time.process_time()
+            release = mechanism.release(np.repeat(current, repetitions, axis=0) if streams > 1 else current[0])
+            seconds += time.process_time() - started
+            released[step] = answer.of(release).reshape(*shape, bins)
+            fresh[step] = np.reshape(release.fresh, shape)
+            unused[step] = left - np.reshape(release.spent, shape)
+            ends += answer.interval(release)
+        interval = np.stack(ends).reshape(len(true), 2, *shape, bins) if ends else None
+        yield Block(begin, true[:, :, None], released, fresh, unused, interval, seconds)
+
+
+class _Asked:
+    """What a release says about what is asked of a stream: its values, or the histogram of the last `span` steps.
+
+    A mechanism that gives no such histogram has it as the sum of its last releases.
+    """
+
+    def __init__(self, stream: StudiedStream, shape: tuple[int, int]) -> None:
+        self._shape = shape
+        self._sums = None if stream.span is None else SlidingSum(stream.span, shape)
+
+    def of(self, release: Release) -> Floats:
+        """The next release's answer."""
+        if self._sums is None:
+            return release.values
+        if release.window_values is not None:
+            return release.window_values
+        self._sums.push(release.values.reshape(self._shape))
+        return self._sums.total
+
+    def interval(self, release: Release) -> tuple[Floats, ...]:
+        """The ends of the interval around the answer; a histogram of several steps has none."""
+        if self._sums is not None or release.low is None or release.high is None:
+            return ()
+        return release.low, release.high
+
+
+def _replicas_at_once(steps: int, bins: int) -> int:
+    return max(1, min(LARGEST_RUN // bins, LONGEST_RUN // steps))
+
+
+def _by_cell(batches: list[Batch], finished: dict[int, list[CellFigures]]) -> list[CellFigures]:
+    """The figures of all cells in the study's order."""
+    figures = {
+        cell: each
+        for number, batch in enumerate(batches)
+        for cell, each in zip(batch.cells, finished[number], strict=True)
+    }
+    return [figures[number] for number in range(len(figures))]

@@ -1,0 +1,271 @@
+"""What is measured of a run: errors, what an application keeps, what was spent.
+
+A `Tally` takes the releases of S streams with P repetitions each, block of steps by block, and gives one figure for
+each repetition. It keeps sums, and at most one number a step and repetition (the total over all bins); never the
+releases.
+
+| metric | of one repetition |
+|---|---|
+| mae, mse | mean absolute, mean squared error over all steps and bins |
+| tse | total squared error: the sum over all steps and bins |
+| mre | mean of the absolute error divided by the true count, or by the sanity bound where that is larger |
+| season_kept | 1 if the season length of the released total is that of the true total within a tenth, else 0 |
+| amplitude_kept | the released total's largest less smallest value, divided by the true total's |
+| level_error | by how much the smallest value of the total is off |
+| crossing_precision | of the moments at which the released total rises above the threshold, the part that is real |
+| crossing_recall | of the moments at which the true total does, the part that the released one shows |
+| publications | steps with a fresh measurement, per window |
+| unused_budget | the part of epsilon that windows leave unspent, on average over all whole windows |
+| coverage | the part of true counts between the ends of their interval, where a mechanism gives one |
+| release_seconds | processor time of one release; repetitions run side by side, and each has its part |
+
+A figure that does not exist (a season of a stream without one, the precision of no alarms) is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from eventide.arrays import Array, Bools, Floats, Ints
+
+WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
+FEWEST_SEASONS = 3  # in a series
+ROUNDING = 1e-20  # of a series' power: what floats leave of a series that is all trend
+
+
+@dataclass(frozen=True)
+class MetricOptions:
+    """sanity_bound: the least divisor of mre, as a part of the column's total (1 for a column that is all 0).
+
+    crossing_quantile: which quantile of the true total is the threshold. crossing_tolerance: how many steps a crossing
+    may come too early or too late.
+    """
+
+    sanity_bound: float = 0.001
+    crossing_quantile: float = 0.9
+    crossing_tolerance: int = 3
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`.
+
+    interval: the ends of the mechanism's own intervals `(B, 2, S, P, d)`, if it gives any. seconds: what all these
+    releases took.
+    """
+
+    begin: int
+    truth: Ints
+    released: Floats
+    fresh: Bools
+    unused: Floats
+    interval: Floats | None = None
+    seconds: float = 0.0
+
+    @cached_property
+    def error(self) -> Floats:
+        """The absolute error of each cell."""
+        return np.abs(self.released - self.truth)
+
+
+class Tally:
+    """Figures of `metrics` for S streams `truth` `(S, T, d)` with `repetitions` each, under epsilon and a window."""
+
+    def __init__(
+        self,
+        metrics: tuple[str, ...],
+        truth: Ints,
+        repetitions: int,
+        epsilon: float,
+        window: int,
+        options: MetricOptions,
+    ) -> None:
+        streams, self.steps, self.bins = truth.shape
+        self.epsilon, self.window, self.options = epsilon, min(window, self.steps), options
+        self.bound = sanity_bounds(truth, options)[:, None]
+        self._sums = {name: np.zeros((streams, repetitions)) for name in metrics if name in SUMMED}
+        self._kept = [name for name in metrics if name in OF_TOTALS]
+        self._order = metrics
+        self._totals = truth.sum(axis=2)
+        self._released = np.empty((streams, repetitions, self.steps if self._kept else 0))
+
+    def add(self, block: Block) -> None:
+        """Take the next steps."""
+        for name, sums in self._sums.items():
+            sums += SUMMED[name](self, block)
+        if self._kept:
+            steps = slice(block.begin, block.begin + len(block.truth))
+            self._released[:, :, steps] = np.moveaxis(block.released.sum(axis=3), 0, 2)
+
+    def figures(self) -> dict[str, Floats]:
+        """One figure for each stream and repetition, `(S, P)`, of each metric in the order asked for."""
+        pairs = list(zip(self._totals, self._released, strict=True))
+        kept = {name: np.stack([OF_TOTALS[name](*pair, self.options) for pair in pairs]) for name in self._kept}
+        found = self._sums | kept
+        return {name: found[name] for name in self._order}
+
+
+def absolute(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the mean absolute error."""
+    return _mean(tally, block.error)
+
+
+def squared(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the mean squared error."""
+    return _mean(tally, block.error**2)
+
+
+def total_squared(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the total squared error."""
+    return np.asarray((block.error**2).sum(axis=(0, 3)))
+
+
+def relative(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the mean relative error."""
+    return _mean(tally, block.error / np.maximum(block.truth, tally.bound))
+
+
+def publications(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the measurements per window."""
+    return np.asarray(block.fresh.sum(axis=0) * (tally.window / tally.steps))
+
+
+def unused_budget(tally: Tally, block: Block) -> Floats:
+    """What the windows that end in a block add to the mean; windows are whole from step w - 1 on."""
+    whole = block.begin + np.arange(len(block.truth)) >= tally.window - 1
+    windows = tally.steps - tally.window + 1
+    return np.asarray(block.unused[whole].sum(axis=0) / (windows * tally.epsilon))
+
+
+def coverage(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the part of true counts that intervals hold."""
+    if block.interval is None:
+        return np.full(block.fresh.shape[1:], np.nan)
+    low, high = block.interval[:, 0], block.interval[:, 1]
+    held = (low <= block.truth) & (block.truth <= high)
+    return np.asarray(held.mean(axis=3).sum(axis=0) / tally.steps)
+
+
+def release_seconds(tally: Tally, block: Block) -> Floats:
+    """What a block adds to the mean time of a release."""
+    _, streams, repetitions, _ = block.released.shape
+    return np.full((streams, repetitions), block.seconds / (streams * repetitions * tally.steps))
+
+
+def season_kept(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
+    """Is the season's length kept within a tenth?"""
+    season = season_length(truth)
+    near = np.abs(season_length(released) - season) <= 0.1 * season
+    return np.where(season > 0, near, np.nan)
+
+
+def amplitude_kept(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
+    """How much of the amplitude is left; above 1 if noise adds to it."""
+    return _ratio(np.ptp(released, axis=1), np.asarray(np.ptp(truth)))
+
+
+def level_error(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
+    """How far off is the smallest value?"""
+    return np.asarray(np.abs(released.min(axis=1) - truth.min()))
+
+
+def crossing_precision(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
+    """How many of the released stream's alarms are real?"""
+    real, alarms = _rises(truth, released, options)
+    return _ratio((alarms & _nearby(real, options)).sum(axis=1), alarms.sum(axis=1))
+
+
+def crossing_recall(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
+    """How many of the true stream's alarms are raised?"""
+    real, alarms = _rises(truth, released, options)
+    return _ratio((real & _nearby(alarms, options)).sum(axis=1), np.asarray(real.sum()))
+
+
+SUMMED: dict[str, Callable[[Tally, Block], Floats]] = {
+    "mae": absolute,
+    "mse": squared,
+    "tse": total_squared,
+    "mre": relative,
+    "publications": publications,
+    "unused_budget": unused_budget,
+    "coverage": coverage,
+    "release_seconds": release_seconds,
+}
+OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
+    "season_kept": season_kept,
+    "amplitude_kept": amplitude_kept,
+    "level_error": level_error,
+    "crossing_precision": crossing_precision,
+    "crossing_recall": crossing_recall,
+}
+METRICS = (*SUMMED, *OF_TOTALS)
+ANSWER_ERRORS = ("mae", "mse", "mre")
+PLAN_METRICS = ("workload_error", *ANSWER_ERRORS, "planning_seconds", "answering_seconds")
+ERRORS = ("mae", "mse", "tse", "mre", "workload_error")  # those for which a mechanism is compared with the best
+
+
+def sanity_bounds(counts: Ints, options: MetricOptions) -> Floats:
+    """The least divisor of each column of streams `(..., T, d)` for relative errors, `(..., d)`."""
+    totals = counts.sum(axis=-2)
+    return np.where(totals > 0, options.sanity_bound * totals, 1.0)
+
+
+def season_length(series: Array) -> Ints:
+    """The lag at which a series is most like itself again, along the last axis; 0 where there is no season.
+
+    A trend, bent or straight, is taken off first: a series that grows is like itself at every short lag. A season is
+    seen three times at least, or it might be a trend as well. Lags count from the first at which the autocorrelation
+    is negative, so that mere inertia is no season. Multiples of a season are nearly as good as the season, so the
+    first hump that comes near the highest one counts.
+    """
+    steps = series.shape[-1]
+    lags = steps // FEWEST_SEASONS + 1
+    padded = 1 << (steps + lags - 1).bit_length()  # so that the end does not meet the start, and a fast length
+    spectrum = np.fft.rfft(_without_trend(series), padded)
+    correlation = np.fft.irfft(np.abs(spectrum) ** 2, padded)[..., :lags]
+    turned = np.where(np.logical_or.accumulate(correlation < 0, axis=-1), correlation, 0)
+    highest = turned.max(axis=-1, keepdims=True)
+    high = turned > 0.9 * highest
+    begun = np.logical_or.accumulate(high, axis=-1)
+    first_hump = begun & ~np.logical_or.accumulate(begun & ~high, axis=-1)
+    season = np.where(first_hump, turned, 0).argmax(axis=-1)
+    weakest = np.maximum(WEAKEST_SEASON * correlation[..., 0], ROUNDING * (series * series).sum(axis=-1))
+    return np.where(highest[..., 0] > weakest, season, 0)
+
+
+def _without_trend(series: Array) -> Floats:
+    """What is left of a series when the parabola that comes nearest to it is taken off."""
+    time = np.linspace(-1, 1, series.shape[-1])
+    basis, _ = np.linalg.qr(np.stack([time**power for power in range(3)], axis=-1))
+    return np.asarray(series - (series @ basis) @ basis.T)
+
+
+def _mean(tally: Tally, cells: Floats) -> Floats:
+    return np.asarray(cells.sum(axis=(0, 3)) / (tally.steps * tally.bins))
+
+
+def _rises(truth: Ints, released: Floats, options: MetricOptions) -> tuple[Bools, Bools]:
+    """Where the true and the released totals come to lie above the threshold."""
+    threshold = np.quantile(truth, options.crossing_quantile)
+    above, released_above = truth > threshold, released > threshold
+    return above[1:] & ~above[:-1], released_above[:, 1:] & ~released_above[:, :-1]
+
+
+def _nearby(moments: Bools, options: MetricOptions) -> Bools:
+    """Whether any moment lies within the tolerance."""
+    reach = options.crossing_tolerance
+    padding = np.zeros((*moments.shape[:-1], reach), dtype=np.bool_)
+    padded = np.concatenate([padding, moments, padding], axis=-1)
+    near = np.zeros_like(moments)
+    for shift in range(2 * reach + 1):
+        near |= padded[..., shift : shift + moments.shape[-1]]
+    return near
+
+
+def _ratio(part: Array, whole: Array) -> Floats:
+    """The part of the whole, NaN of nothing."""
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))

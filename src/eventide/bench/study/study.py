@@ -1,0 +1,245 @@
+"""What a study is made of: mechanisms, streams, privacy settings, metrics; and the cells that these make.
+
+A cell is one mechanism on one stream under one setting, repeated. Its noise follows from the study's seed and the cell
+alone, so that nothing else in the study changes its figures. A stream of which window queries are asked meets planners
+in the place of mechanisms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Ints
+from eventide.bench.study.metrics import MetricOptions
+from eventide.bench.study.own_classes import find_mechanism
+from eventide.bench.study.workloads import StudiedWorkload
+from eventide.errors import InputError
+from eventide.filters import by_name
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.window_baselines import WindowMechanism
+from eventide.privacy.noise import Source
+from eventide.streams.event_counts import count_events
+from eventide.streams.generators import GENERATORS
+from eventide.streams.matrices import Matrix, read_matrix
+from eventide.streams.real import read_real
+
+SOURCES = ("generator", "real", "file", "events")  # of streams
+
+
+@dataclass(frozen=True)
+class StudiedMechanism:
+    """A mechanism by its registry name or module:Class, with parameters; `experiments` it is part of, None for all.
+
+    The label tells it from the others of the study.
+    """
+
+    label: str
+    name: str
+    parameters: dict[str, Any]
+    filter: str | None = None
+    experiments: tuple[str, ...] | None = None
+
+    def build(self, setting: Setting, bins: int, replicas: int, noise: Source, span: int | None = None) -> Mechanism:
+        """A new one; if it can, it publishes histograms of the last `span` steps."""
+        cls = find_mechanism(self.name)
+        asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
+        return cls(
+            epsilon=setting.epsilon,
+            window=setting.window,
+            bins=bins,
+            replicas=replicas,
+            noise=noise,
+            filter=None if self.filter is None else by_name(self.filter),
+            **self.parameters,
+            **asked,
+        )
+
+
+class StudiedPlanner(StudiedMechanism):
+    """A planner of window queries, which stands in a study where a mechanism does."""
+
+
+@dataclass(frozen=True)
+class StudiedStream:
+    """A stream by its source, one of SOURCES, and its name there; how it is prepared, what is asked of it.
+
+    columns: the bins to keep, in this order. merge: how many consecutive steps are summed into one. steps: how many of
+    these to keep. span: ask for the histogram of so many last steps instead of the counts of each step. workload: ask
+    window queries. public: may the true counts be shown?
+    """
+
+    source: str
+    name: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    folder: Path = Path()
+    columns: tuple[str, ...] | None = None
+    merge: int = 1
+    steps: int | None = None
+    span: int | None = None
+    workload: StudiedWorkload | None = None
+    public: bool = True
+    experiments: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """The name with the parameters that were given."""
+        return labelled(self.name, self.described)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Everything that makes this stream what it is, besides its source and name."""
+        prepared = {
+            "columns": self.columns and ",".join(self.columns),
+            "merge": None if self.merge == 1 else self.merge,
+            "steps": self.steps,
+            "span": self.span,
+        }
+        asked = {} if self.workload is None else self.workload.described
+        return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked
+
+    def read(self) -> Ints:
+        """The counts, `(T, d)`."""
+        return self.prepared(self.matrix())
+
+    def matrix(self) -> Matrix:
+        """Make the stream or read it, as it is."""
+        if self.source == "generator":
+            counts = GENERATORS[self.name](**self.parameters)
+            return Matrix(counts, tuple(map(str, range(counts.shape[1]))))
+        if self.source == "events":
+            return count_events(self.folder / self.name, **self.parameters)
+        return read_real(self.name, self.folder) if self.source == "real" else read_matrix(self.folder / self.name)
+
+    def prepared(self, matrix: Matrix) -> Ints:
+        """Choose columns, merge and choose steps; a rest of steps too short to be merged is left out."""
+        counts, bins = matrix
+        if self.columns is not None:
+            missing = [column for column in self.columns if column not in bins]
+            if missing:
+                known = ", ".join(bins[:9]) + " ..." * (len(bins) > 9)
+                raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {known}")
+            counts = counts[:, [bins.index(column) for column in self.columns]]
+        steps = len(counts) // self.merge
+        if steps == 0:
+            raise InputError(f"{self.name} has {len(counts)} steps; it cannot be merged by {self.merge}")
+        if self.steps is not None and steps < self.steps:
+            raise InputError(f"{self.name} has only {steps} of the {self.steps} steps to keep")
+        merged = counts[: steps * self.merge].reshape(steps, self.merge, -1).sum(axis=1)
+        return np.asarray(merged[: self.steps])
+
+    def asked(self, counts: Ints) -> Ints:
+        """What is asked of streams of counts `(..., T, d)`: these, or the sums of the last `span` steps."""
+        if self.span is None:
+            return counts
+        sums = np.cumsum(counts, axis=-2)
+        sums[..., self.span :, :] -= sums[..., : -self.span, :].copy()
+        return sums
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A privacy setting, as part of an experiment."""
+
+    experiment: str
+    epsilon: float
+    window: int
+
+    @property
+    def label(self) -> str:
+        """Experiment, epsilon and window."""
+        return f"{self.experiment}: epsilon={self.epsilon:g} window={self.window}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a stream looks like; `digest` tells whether it is the same stream again."""
+
+    steps: int
+    bins: int
+    digest: str
+    least: int
+    largest: int
+    quantile_90: float
+    zeros: float
+
+    @classmethod
+    def of(cls, counts: Ints) -> Facts:
+        """Look at a stream."""
+        return cls(
+            steps=counts.shape[0],
+            bins=counts.shape[1],
+            digest=hashlib.sha256(np.ascontiguousarray(counts).data).hexdigest(),
+            least=int(counts.min()),
+            largest=int(counts.max()),
+            quantile_90=float(np.quantile(counts, 0.9)),
+            zeros=float((counts == 0).mean()),
+        )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One mechanism on one stream under one setting."""
+
+    mechanism: StudiedMechanism
+    stream: StudiedStream
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class Study:
+    """A whole study, checked; `skipped` says which streams it asked for and could not have."""
+
+    name: str
+    text: str
+    seed: int
+    repetitions: int
+    metrics: tuple[str, ...]
+    options: MetricOptions
+    states_sanity_bound: bool
+    mechanisms: tuple[StudiedMechanism, ...]
+    streams: tuple[StudiedStream, ...]
+    settings: tuple[Setting, ...]
+    facts: dict[str, Facts]
+    skipped: tuple[str, ...] = ()
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every combination whose parts belong to the setting's experiment, in the order of the file."""
+        return tuple(
+            Cell(mechanism, stream, setting)
+            for setting in self.settings
+            for stream in self.streams
+            for mechanism in self.mechanisms
+            if _takes_part(stream, setting) and _takes_part(mechanism, setting) and _meet(mechanism, stream)
+        )
+
+    def seed_of(self, cell: Cell, first_repetition: int = 0) -> int:
+        """The seed of a cell's noise, from that repetition on."""
+        setting = cell.setting
+        parts = [self.seed, cell.mechanism.label, cell.stream.label, setting.experiment]
+        parts += [repr(setting.epsilon), setting.window, first_repetition]
+        return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:7])
+
+
+def labelled(name: str, parameters: dict[str, Any]) -> str:
+    """A name and its parameters in a line.
+
+    >>> labelled("hybrid", {"k": 5})
+    'hybrid k=5'
+    """
+    return " ".join([name, *(f"{key}={value}" for key, value in parameters.items())])
+
+
+def _takes_part(part: StudiedMechanism | StudiedStream, setting: Setting) -> bool:
+    return part.experiments is None or setting.experiment in part.experiments
+
+
+def _meet(mechanism: StudiedMechanism, stream: StudiedStream) -> bool:
+    return isinstance(mechanism, StudiedPlanner) == (stream.workload is not None)

@@ -1,0 +1,46 @@
+"""Lengths of time as people write them: 30s, 5min, 1h, 1d.
+
+Promises whole milliseconds of at most a thousand years, or a refusal.
+"""
+
+from __future__ import annotations
+
+import re
+
+from eventide.errors import InputError
+
+UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+LONGEST = 365_243 * UNITS["d"]  # a thousand years; times are counted in 64 bits
+_DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
+
+
+def milliseconds(text: str) -> int:
+    """A duration in whole milliseconds.
+
+    >>> milliseconds("5min")
+    300000
+    """
+    found = _DURATION.fullmatch(text)
+    if not found or not int(found[1]):
+        raise InputError(
+            f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
+        )
+    length = int(found[1]) * UNITS[found[2]]
+    if length > LONGEST:
+        raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
+    return length
+
+
+def steps_of_window(window: str, step: str) -> int:
+    """How many steps a window of this duration has: rounded up, so that they cover all of it.
+
+    >>> steps_of_window("90min", "1h")
+    2
+    """
+    duration, length = milliseconds(window), milliseconds(step)
+    if duration < length:
+        raise InputError(
+            f"a window of {window} is shorter than a step of {step}, so it would protect single steps only "
+            "(event-level privacy); choose a longer window or a shorter step, or write 1 if one step is what you want"
+        )
+    return -(-duration // length)

@@ -1,0 +1,47 @@
+"""A complete Parquet file, a row group at a time.
+
+Only the wanted columns of one row group are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from eventide.errors import InputError
+from eventide.events.files.blocks import Block
+from eventide.events.rows import RawRows, Rows
+
+
+class ParquetFile:
+    """Row groups of a Parquet file; places are their numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        try:
+            self._metadata = pa_parquet.read_metadata(path)
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
+
+    def blocks(self, begin: int) -> Iterator[Block]:
+        """The numbers of the row groups; what is in them is read by whoever needs it."""
+        for number in range(begin, self._metadata.num_row_groups):
+            yield Block(number, number + 1)
+
+    def rows(self, content: int, wanted: list[str]) -> Rows:
+        """The wanted columns of a row group."""
+        names = self._metadata.schema.to_arrow_schema().names
+        if missing := [name for name in wanted if name not in names]:
+            raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
+        count, table = self._metadata.row_group(content).num_rows, self._table(content, wanted)
+        again = RawRows(lambda: count, lambda number: Rows(self._table(content, wanted)[:number], 0))
+        return Rows(table, 0, again)
+
+    def _table(self, group: int, wanted: list[str]) -> Any:
+        with pa_parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:
+            return file.read_row_group(group, wanted, use_threads=False)

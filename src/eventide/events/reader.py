@@ -1,0 +1,155 @@
+"""From rows to events: when, who (as a keyed hash), where (the index of a bin), and when it arrived.
+
+Rows are an Arrow table with the named columns, or a list of dicts. A row that cannot be read is left out and counted by
+reason; it never stops the others. What the counters say is raw, for operators only: it is never logged or published.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventide.arrays import Array, Bools, Ints
+from eventide.events import siphash_kernels
+from eventide.events.bins import checked_names
+from eventide.events.rows import RawRows
+from eventide.events.texts import buffers, named, texts
+from eventide.events.times import parse_times
+from eventide.events.zones import Zone
+
+UNREADABLE_ROW = "row cannot be read"
+UNREADABLE_TIME = "time cannot be read"
+WITHOUT_USER = "without a user"
+UNKNOWN_BIN = "bin is not in the list"
+BEFORE_START = "before the start"
+AFTER_END = "after the end"
+IN_THE_FUTURE = "in the future"
+
+
+class Columns(NamedTuple):
+    """The names of the columns; `user` is None where every event is its own user."""
+
+    time: str = "timestamp"
+    user: str | None = "user"
+    bin: str = "bin"
+
+
+class Events(NamedTuple):
+    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from."""
+
+    time: Ints
+    user: Array | None  # uint64
+    bin: Array  # int32
+    arrival: Ints
+    refused: Counter[str]
+    raw: RawRows | None = None
+
+    def __repr__(self) -> str:
+        return "<events>"
+
+    @classmethod
+    def none(cls) -> Events:
+        """No events."""
+        times = np.zeros(0, np.int64)
+        return cls(times, np.zeros(0, np.uint64), np.zeros(0, np.int32), times, Counter())
+
+
+@dataclass(repr=False)
+class Counters:
+    """What became of the events of this run, each of which is counted once: raw numbers, for operators only.
+
+    `late` came after their step's deadline or, if a clock was wrong, after its release. `again` are those that a source
+    hands over once more after a restart, of steps that were released before it.
+    """
+
+    accepted: int = 0
+    late: int = 0
+    again: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Counters) -> None:
+        """Count what another has counted."""
+        self.accepted += other.accepted
+        self.late += other.late
+        self.again += other.again
+        self.refused += other.refused
+
+
+class EventReader:
+    """Reads rows for one list of bins.
+
+    A row whose bin is not in the list goes to the bin `other`, which is added to the list if need be, or is refused
+    where there is none. Users are hashed with `key`, which the store gives.
+    """
+
+    def __init__(
+        self, bins: Sequence[str], columns: Columns | None = None, *, other: str | None = None, zone: str = "UTC"
+    ) -> None:
+        names = checked_names(bins, "the list of bins", "bin")
+        self.bins = names if other is None or other in names else (*names, other)
+        self.columns = columns or Columns()
+        self.zone = Zone(zone)
+        self.other = other
+        self.key: bytes | None = None
+        self._names = pa.array([name.encode() for name in self.bins], pa.binary())
+        self._elsewhere = -1 if other is None else self.bins.index(other)
+
+    @property
+    def wanted(self) -> list[str]:
+        """The names of the columns to read."""
+        return [name for name in self.columns if name is not None]
+
+    def times(self, rows: Any) -> Ints:
+        """The readable times of rows."""
+        times, readable = parse_times(named(rows, self.columns.time), self.zone)
+        return times[readable]
+
+    def read(
+        self, rows: Any, unreadable: int = 0, arrival: int | Ints | None = None, raw: RawRows | None = None
+    ) -> Events:
+        """The events of rows that arrived at one moment, or each at its own; without it each when it happens.
+
+        `unreadable` says how many rows got lost on the way here, `raw` is what all of them were read from.
+        """
+        time, readable = parse_times(named(rows, self.columns.time), self.zone)
+        bins = self._bins(texts(named(rows, self.columns.bin)))
+        user, has_user = None, np.ones(len(time), bool)
+        if self.columns.user is not None:
+            assert self.key is not None, "a feed gives its reader the store's key"
+            key = siphash_kernels.key_words(self.key)
+            user, missing = siphash_kernels.hash_texts(key, *buffers(texts(named(rows, self.columns.user))))
+            has_user = ~missing
+        good, refused = first_fault({UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0})
+        if unreadable:
+            refused[UNREADABLE_ROW] = unreadable
+        if not good.all():
+            time, bins, user = time[good], bins[good], None if user is None else user[good]
+        if arrival is None:
+            return Events(time, user, bins, time, refused, raw)
+        return Events(time, user, bins, np.broadcast_to(arrival, good.shape)[good], refused, raw)
+
+    def _bins(self, names: Any) -> Array:
+        found = pc.index_in(names, value_set=self._names)
+        if found.null_count:
+            found = pc.if_else(found.is_valid(), found, pc.index_in(_trimmed(names), value_set=self._names))
+        return np.asarray(pc.fill_null(found, self._elsewhere))
+
+
+def _trimmed(names: Any) -> Any:
+    return pc.ascii_trim_whitespace(names.view(pa.string())).view(pa.binary())
+
+
+def first_fault(checks: dict[str, Bools]) -> tuple[Bools, Counter[str]]:
+    """Which rows pass all checks, and how many fail each one first."""
+    good, refused = np.ones(len(next(iter(checks.values()))), bool), Counter[str]()
+    for reason, passed in checks.items():
+        if failed := int(np.count_nonzero(good & ~passed)):
+            refused[reason] = failed
+            good &= passed
+    return good, refused

@@ -1,0 +1,43 @@
+"""Rows as a format reads them, with what they were read from, so that one of them can be found again by its number.
+
+What they were read from is raw: it is held as long as its batch, and never kept or shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+
+class RawRows(NamedTuple):
+    """Lines, messages or rows of a table in the order in which they came: how many, and the first few read again."""
+
+    size: Callable[[], int]
+    first: Callable[[int], Rows]
+
+    def __repr__(self) -> str:
+        return "<raw rows>"
+
+
+class Rows(NamedTuple):
+    """Rows as `EventReader` takes them, how many lines were none, and what all were read from."""
+
+    rows: Any
+    unreadable: int
+    raw: RawRows | None = None
+
+    def __repr__(self) -> str:
+        return "<rows>"
+
+
+def raw_lines(lines: bytes, read: Callable[[bytes], Rows]) -> RawRows:
+    """Lines of text, as something reads whole lines."""
+    return RawRows(
+        lambda: lines.count(b"\n") + (lines[-1:] not in (b"", b"\n")),
+        lambda number: read(b"\n".join(lines.split(b"\n", number)[:number]) + b"\n"),
+    )
+
+
+def raw_list(items: Sequence[Any], read: Callable[[Sequence[Any]], Rows]) -> RawRows:
+    """Items of a list, as something reads a list of them."""
+    return RawRows(lambda: len(items), lambda number: read(items[:number]))

@@ -1,0 +1,149 @@
+"""The events of one open step, as a multiset: what was counted so far, in no order, ready to be joined or stored.
+
+With users, a table of rows (user hash, bin index, occurrences); occurrences are capped, far above what can ever count,
+so that nobody fills the memory by repeating an event. Without users, one count a bin. Either is the same whatever the
+order and batches its events came in. Raw: it stays in memory, or in a store until its step closes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.errors import StoreError
+from eventide.events import bounding_kernels
+from eventide.events.siphash_kernels import key_words
+
+LEAST_CAP = 1024
+_FEW_ROWS = 1 << 16
+
+
+class Tally(Protocol):
+    """What an open step needs."""
+
+    def add(self, users: Array | None, bins: Array) -> None:
+        """Count events."""
+
+    def join(self, data: bytes) -> None:
+        """Count what another tally has counted, as its bytes."""
+
+    def counts(self, step: int) -> Ints:
+        """The bounded counts."""
+
+    def to_bytes(self) -> bytes:
+        """The tally as bytes."""
+
+
+class UserTally:
+    """Events with users, at most `most` of each of whom will count."""
+
+    def __init__(self, size: int, most: int, key: bytes) -> None:
+        self._size, self._most, self._key = size, most, key
+        self._cap = max(LEAST_CAP, most)
+        self._parts = [(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64))]
+        self._rows, self._limit = 0, _FEW_ROWS
+
+    def add(self, users: Array | None, bins: Array) -> None:
+        """Count events."""
+        assert users is not None
+        self._append(users, bins, np.ones(len(bins), np.int64))
+
+    def join(self, data: bytes) -> None:
+        """Count what another tally has counted, as its bytes."""
+        users, bins, occurrences = _unpacked(data, ("<u8", "<i4", "<i8"))
+        if len(bins) and not (0 <= bins.min() <= bins.max() < self._size and occurrences.min() > 0):
+            raise _foreign()
+        self._append(users, bins, occurrences)
+
+    def counts(self, step: int) -> Ints:
+        """The bounded counts."""
+        key = key_words(self._key)
+        counts: Ints = bounding_kernels.bounded_counts(*self._table(), key, step, self._most, self._size)
+        return counts
+
+    def to_bytes(self) -> bytes:
+        """The tally as bytes."""
+        return _packed(self._table())
+
+    def _append(self, users: Array, bins: Array, occurrences: Array) -> None:
+        self._parts.append((users, bins, occurrences))
+        self._rows += len(users)
+        if self._rows > self._limit:
+            self._table()
+            self._limit = max(_FEW_ROWS, 2 * self._rows)  # so that joining costs as much as what was added
+
+    def _table(self) -> tuple[Array, Array, Array]:
+        """All parts as one, sorted by user and bin."""
+        users, bins, occurrences = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        order = _sorting(users, bins)
+        users, bins = users[order], bins[order]
+        first = np.ones(len(users), bool)
+        first[1:] = (users[1:] != users[:-1]) | (bins[1:] != bins[:-1])
+        joined = np.add.reduceat(occurrences[order], np.flatnonzero(first)) if len(users) else occurrences
+        table = (users[first], bins[first], np.minimum(joined, self._cap))
+        self._parts, self._rows = [table], len(table[0])
+        return table
+
+
+class EventTally:
+    """Events without users: each is somebody else's."""
+
+    def __init__(self, size: int) -> None:
+        self._counts = np.zeros(size, np.int64)
+
+    def add(self, users: Array | None, bins: Array) -> None:
+        """Count events."""
+        self._counts += np.bincount(bins, minlength=len(self._counts))
+
+    def join(self, data: bytes) -> None:
+        """Count what another tally has counted, as its bytes."""
+        (counts,) = _unpacked(data, ("<i8",))
+        if len(counts) != len(self._counts):
+            raise _foreign()
+        self._counts += counts
+
+    def counts(self, step: int) -> Ints:
+        """The counts."""
+        return self._counts
+
+    def to_bytes(self) -> bytes:
+        """The tally as bytes."""
+        return _packed((self._counts,))
+
+
+def _sorting(users: Array, bins: Array) -> Array:
+    """What sorts rows by user and bin; bins are looked at only where a user has several rows, which is rare."""
+    order = np.argsort(users)
+    same = users[order[1:]] == users[order[:-1]]
+    again = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    several = order[again]
+    order[again] = several[np.lexsort((bins[several], users[several]))]
+    return order
+
+
+def _packed(columns: Sequence[Array]) -> bytes:
+    """Columns as .npy members, back to back."""
+    file = io.BytesIO()
+    for column in columns:
+        np.save(file, column, allow_pickle=False)
+    return file.getvalue()
+
+
+def _unpacked(data: bytes, kinds: Sequence[str]) -> list[Array]:
+    file = io.BytesIO(data)
+    try:
+        columns = [np.load(file, allow_pickle=False) for _ in kinds]
+    except (ValueError, EOFError, OSError):
+        raise StoreError("events kept for an open step are damaged; restore the store from a backup") from None
+    same = {column.shape for column in columns} == {(columns[0].size,)}
+    if not same or file.read(1) or [column.dtype.str for column in columns] != list(kinds):
+        raise _foreign()
+    return columns
+
+
+def _foreign() -> StoreError:
+    return StoreError("events kept for an open step do not fit the bins; go on with the bins they were kept for")

@@ -1,0 +1,43 @@
+"""When an event happened, from whatever a column holds, as int64 microseconds UTC.
+
+Text is ISO 8601: a date, perhaps with a time of day after T or a blank, perhaps with Z or an offset; without one it is
+read in the zone. A number, also one written as text, counts since 1970 in seconds below 10^11, in milliseconds below
+10^14, in microseconds below 10^17, and else in nanoseconds: so seconds reach the year 5138, and milliseconds are
+understood from 1973 on. Dates and timestamps of Arrow or Python are taken as they are, in the zone where they name
+none. What lies outside the years 1 to 9999 is unreadable.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventide.arrays import Bools, Ints
+from eventide.events import time_kernels as kernels
+from eventide.events.texts import buffers, texts
+from eventide.events.zones import EARLIEST, LATEST, Zone
+
+
+def parse_times(column: Any, zone: Zone) -> tuple[Ints, Bools]:
+    """The time of each cell, and whether it could be read."""
+    if isinstance(column, pa.Array | pa.ChunkedArray) and pa.types.is_temporal(column.type):
+        times, readable, local = _temporal(column)
+    else:
+        times, kinds = kernels.read(*buffers(texts(column)))
+        readable, local = kinds != kernels.UNREADABLE, kinds == kernels.LOCAL
+    if local.all():
+        times = zone.to_utc(times)
+    elif local.any():
+        times[local] = zone.to_utc(times[local])
+    return times, readable & (times >= EARLIEST) & (times < LATEST)
+
+
+def _temporal(column: Any) -> tuple[Ints, Bools, Bools]:
+    zone = getattr(column.type, "tz", None)
+    numbers = pc.cast(pc.cast(column, pa.timestamp("us", zone), safe=False), pa.int64())
+    readable = np.asarray(numbers.is_valid())
+    times = np.array(pc.fill_null(numbers, 0), dtype=np.int64)
+    return times, readable, readable if zone is None else np.zeros(len(times), dtype=bool)

@@ -1,0 +1,81 @@
+"""The seam between raw events and publishing: a feed gives the counts of one step after another.
+
+Everything raw (events, users, open steps) stays behind it. A step comes out when it is over for good: nothing that may
+still arrive can change its counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from eventide.arrays import Ints
+from eventide.live.sources.base import Position
+
+
+class ClosedStep(NamedTuple):
+    """The counts `(d,)` of a step that is over, and where to read again from once it is committed.
+
+    The position is that of the oldest event of any step still open, so that after a crash nothing of those is missed.
+    """
+
+    index: int  # type: ignore[assignment]
+    counts: Ints
+    position: Position
+
+    def __repr__(self) -> str:
+        return f"<closed step {self.index}>"
+
+
+class Resume(NamedTuple):
+    """What a feed needs to go on: the first step not published yet, the committed position, and the secret key.
+
+    `kept` are the tallies of open steps that a store holds for a source that cannot replay: pairs of step and bytes.
+    `keep` is the store's own: such a source hands over the tallies of what it took before it counts as taken.
+    `check_first_rows` asks a feed of events to refuse rows that mostly cannot be read, before it gives out a step.
+    """
+
+    next_step: int
+    position: Position
+    key: bytes
+    kept: list[tuple[int, bytes]]
+    keep: Callable[[Iterable[tuple[int, bytes]], str | None], bool] | None = None
+    check_first_rows: bool = False
+
+    def __repr__(self) -> str:
+        return f"<resume at step {self.next_step}>"
+
+
+class Promise(NamedTuple):
+    """What a feed's counts let the guarantee say.
+
+    `unit` is whose events are protected: "one person", or "one person, taking every event for a person of its own"
+    where events name no user. `most` is the most that such a unit adds to a step, which the mechanism's sensitivity
+    must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
+    """
+
+    unit: str
+    most: int | None
+    assumptions: tuple[str, ...]
+
+
+class Feed(Protocol):
+    """Counts, step after step, from `resume.next_step` on without a gap."""
+
+    def describe(self) -> dict[str, Any]:
+        """What a store must find unchanged: how steps are cut, whose events they are, how they are bounded."""
+
+    def promise(self) -> Promise:
+        """What the guarantee may say of these counts."""
+
+    def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
+        """Give steps as they close; None now and then while waiting, so that the caller can look around.
+
+        Ends when the source is complete.
+        """
+
+    def start_of(self, step: int) -> str | None:
+        """The ISO time at which a step begins, or None where there is no clock."""
+
+    def close(self) -> None:
+        """Let go of files and connections."""

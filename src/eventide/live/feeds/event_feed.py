@@ -1,0 +1,261 @@
+"""From events to the counts of one step after another.
+
+One rule decides everything: an event of step k counts if it arrived before end(k) + late, and step k closes when its
+source has seen everything that arrived before then. An event whose time lies too far after its arrival is refused. So
+whether an event counts depends on that event and the public clock alone; whatever does not count is counted as late,
+come again or refused. What the source offers is either pulled (`steps`) or pushed (`begin`, `take`, `closed`).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError
+from eventide.events.clock import JUMP, Clock
+from eventide.events.durations import milliseconds
+from eventide.events.reader import (
+    AFTER_END,
+    BEFORE_START,
+    IN_THE_FUTURE,
+    Counters,
+    EventReader,
+    Events,
+    first_fault,
+)
+from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.timeline import MILLISECOND, Timeline, parse_time
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import ClosedStep, Promise, Resume
+from eventide.live.feeds.first_rows import FirstRows
+from eventide.live.sources.base import FOREVER, Batch, EventSource, Position
+
+log = logging.getLogger("eventide.live")
+
+POLL_SECONDS = 0.5
+LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
+
+
+class EventFeed:
+    """A feed of events.
+
+    `late` is how long after its end a step waits for events, `ahead` how far an event's time may lie after its arrival
+    (clocks differ). `until` is where to stop; without it a complete source stops after the step of its last event, and
+    a live one never. Without a source, batches are pushed. `clock` is there to warn if steps were released that are not
+    over yet.
+    """
+
+    def __init__(
+        self,
+        source: EventSource | None,
+        timeline: Timeline,
+        reader: EventReader,
+        clock: Clock | None = None,
+        *,
+        max_per_step: int = 1,
+        late: str | None = None,
+        ahead: str = "1min",
+        until: str | None = None,
+    ) -> None:
+        if max_per_step < 1:
+            raise InputError(f"max_per_step is {max_per_step}; at least one event of a user must count")
+        if reader.columns.user is None and max_per_step != 1:
+            raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
+        self.timeline, self.reader, self.max_per_step = timeline, reader, max_per_step
+        self.counters = Counters()
+        if late and source is not None and source.complete:
+            raise InputError("nothing in a complete file is late; leave the allowed lateness out")
+        self._source = source
+        self._replays = source is None or source.replays
+        self._clock = None if source is not None and source.complete else clock
+        self._late = milliseconds(late) * MILLISECOND if late else 0
+        self._ahead = milliseconds(ahead) * MILLISECOND
+        self._stop: int | None = None
+        self._stop_time = FOREVER
+        if until is not None:
+            last = np.array([parse_time(until, timeline.zone) - 1])
+            self._stop = int(timeline.index(last)[0]) + 1
+            self._stop_time = timeline.begin(self._stop)
+            if self._stop < 1:
+                raise InputError(f"the end {until} is not after the start {timeline.iso(0)}; correct one of them")
+
+    def describe(self) -> dict[str, Any]:
+        """How steps are cut, whether events have users, and how they are bounded."""
+        return {
+            "source": "events",
+            "start": self.timeline.iso(0),
+            "length": self.timeline.length // MILLISECOND,
+            "zone": self.timeline.zone.name,
+            "users": self._has_users,
+            "max_per_step": self.max_per_step,
+            "other": self.reader.other,
+        }
+
+    def promise(self) -> Promise:
+        """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
+        unit = "one person" if self._has_users else "one person, taking every event for a person of its own"
+        assumptions = []
+        if self.timeline.from_data:
+            assumptions.append("the first step was taken from the data")
+        if self._source is not None and self._source.complete and self._stop is None:
+            assumptions.append("the last step was taken from the data")
+        return Promise(unit, self.max_per_step, tuple(assumptions))
+
+    def start_of(self, step: int) -> str | None:
+        """The ISO time at which a step begins."""
+        return self.timeline.iso(step)
+
+    def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
+        """Pull from the source until it ends or the last step is closed."""
+        assert self._source is not None, "a feed without a source is pushed to"
+        self.begin(resume)
+        self._source.open(resume.position, self.reader)
+        first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
+        while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
+            self.take(batch)
+            events = batch.events
+            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw)
+            for step in self.closed():
+                first_rows.decide()
+                yield step
+            yield None
+        first_rows.decide()
+
+    def close(self) -> None:
+        """Let go of the source."""
+        if self._source is not None:
+            self._source.close()
+
+    def begin(self, resume: Resume) -> None:
+        """Forget what was open and go on as told."""
+        self._key = self.reader.key = resume.key
+        self._next = self._first = resume.next_step
+        self._position = resume.position
+        self._keep = None if self._source is not None and self._source.replays else resume.keep
+        self._seen_until = EARLIEST
+        self._open: dict[int, Tally] = {}
+        self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
+        for step, data in resume.kept:
+            self._opened(step).join(data)
+        self._is_ahead = False
+        self._warn_if_ahead()
+
+    def take(self, batch: Batch) -> None:
+        """Count the events of a batch towards their steps, and look how far its source has seen."""
+        counters = Counters(refused=batch.events.refused.copy())
+        parts = self._countable(batch.events, counters)
+        if self._keep is not None and (parts or batch.key):
+            tallies = ((step, self._tally(users, bins).to_bytes()) for step, users, bins in parts)
+            if not self._keep(tallies, batch.key):
+                return
+        for step, users, bins in parts:
+            self._opened(step).add(users, bins)
+        if self._stop is not None and counters.refused[AFTER_END]:  # a later run may go on behind the end of this one
+            self._before.setdefault(self._stop, self._position)
+        self.counters.add(counters)
+        self._position = batch.position
+        self._seen_until = max(self._seen_until, batch.seen_until)
+
+    def closed(self) -> Iterator[ClosedStep]:
+        """Close the steps that are over."""
+        end = self._end
+        while self._next < end and self._seen_until >= self._deadline(self._next):
+            step = self._next
+            self._next += 1
+            self._warn_if_ahead()
+            self._before.pop(step, None)
+            counts = self._open.pop(step, self._tally()).counts(step)
+            yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
+
+    @property
+    def _over(self) -> bool:
+        return self._stop is not None and self._next >= self._stop
+
+    @property
+    def _end(self) -> float:
+        """The first step that is not to be closed, however far the source has seen."""
+        if self._stop is not None:
+            return self._stop
+        if self._source is None or not self._source.complete:
+            return math.inf
+        known = [self._next - 1, *self._open]
+        if self._seen_until < FOREVER:
+            known.append(max(self._next - 1, int(self.timeline.index(np.array([self._seen_until]))[0])))
+        if np.diff(sorted(known)).max(initial=0) > LONGEST_GAP:
+            raise InputError(
+                f"there are more than {LONGEST_GAP:,} steps without an event, which is surely a wrong time; "
+                "correct it, or say where to start and where to stop"
+            )
+        return max(known) + 1
+
+    def _countable(self, events: Events, counters: Counters) -> list[tuple[int, Array | None, Array]]:
+        """The users and bins of the events that count, step by step; why others do not goes into `counters`."""
+        good, refused = first_fault(
+            {
+                BEFORE_START: events.time >= self.timeline.start,
+                AFTER_END: events.time < self._stop_time,
+                IN_THE_FUTURE: events.time <= events.arrival + self._ahead,
+            }
+        )
+        counters.refused += refused
+        time, arrival, users, bins = events.time, events.arrival, events.user, events.bin
+        if refused:
+            time, arrival, bins = time[good], arrival[good], bins[good]
+            users = None if users is None else users[good]
+        if self._source is not None and not self._source.records_arrival:
+            arrival = np.minimum(arrival, self._seen_until)
+        return list(self._in_time(self.timeline.index(time), arrival, users, bins, counters))
+
+    def _in_time(
+        self, steps: Ints, arrival: Ints, users: Array | None, bins: Array, counters: Counters
+    ) -> Iterator[tuple[int, Array | None, Array]]:
+        order = np.argsort(steps, kind="stable")
+        edges = np.flatnonzero(np.diff(steps[order])) + 1
+        for rows in np.split(order, edges) if len(order) else ():
+            step = int(steps[rows[0]])
+            in_time = rows[arrival[rows] < self._deadline(step)]
+            counters.late += len(rows) - len(in_time)
+            if step < self._first and self._replays:
+                counters.again += len(in_time)
+            elif step < self._next:  # which happens only if a clock was wrong
+                counters.late += len(in_time)
+            elif len(in_time):
+                counters.accepted += len(in_time)
+                yield step, None if users is None else users[in_time], bins[in_time]
+
+    def _warn_if_ahead(self) -> None:
+        """Warn, once while it is so, if the clock has not reached the end of the last step that was released."""
+        if self._clock is None or self._next == 0:
+            return
+        is_ahead = self._clock.now() + JUMP < self.timeline.end(self._next - 1)
+        if is_ahead and not self._is_ahead:
+            log.warning(
+                "the store is ahead of this machine's clock: steps are released up to %s, so events until then may not "
+                "count; if the clock is wrong, correct it and start again",
+                self.timeline.iso(self._next),
+            )
+        self._is_ahead = is_ahead
+
+    def _deadline(self, step: int) -> int:
+        return self.timeline.end(step) + self._late
+
+    def _opened(self, step: int) -> Tally:
+        self._before.setdefault(step, self._position)
+        return self._open.setdefault(step, self._tally())
+
+    def _tally(self, users: Array | None = None, bins: Array | None = None) -> Tally:
+        """A tally of these events, or of none."""
+        size = len(self.reader.bins)
+        tally: Tally = UserTally(size, self.max_per_step, self._key) if self._has_users else EventTally(size)
+        if bins is not None:
+            tally.add(users, bins)
+        return tally
+
+    @property
+    def _has_users(self) -> bool:
+        return self.reader.columns.user is not None

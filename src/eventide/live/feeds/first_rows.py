@@ -1,0 +1,105 @@
+"""Whether the first rows can be read at all: a wrong column, time format or list of bins would publish pure noise.
+
+Before the first release of a store, most of the first rows must be readable, or nothing is published. This looks at raw
+rows, and what it says (a row number, the bin name nearest to a cell) is for the operator alone. Once a step is released
+it is never asked again: whether later steps come out must not depend on anybody's rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left
+from collections import Counter
+from itertools import islice
+
+from eventide.errors import InputError
+from eventide.events.reader import UNKNOWN_BIN, UNREADABLE_ROW, UNREADABLE_TIME, WITHOUT_USER, EventReader
+from eventide.events.rows import RawRows
+from eventide.events.texts import named, texts
+
+ENOUGH = 1_000  # rows
+MOST_COMPARED = 100_000  # bin names
+LONGEST_COMPARED = 200  # characters
+ADVICE = {
+    UNREADABLE_ROW: "Give one JSON object a line, or CSV lines with as many cells as the header",
+    UNREADABLE_TIME: "Write times as 2026-01-31T23:59:00Z or as seconds since 1970, or name another column",
+    WITHOUT_USER: "Name the column that says whose event it is",
+    UNKNOWN_BIN: "Correct the list of bins, name another column, or count unknown bins under one name with --other",
+}
+
+
+class MostRowsRefused(InputError):
+    """More than half of the first rows were refused, and nothing was published."""
+
+
+class FirstRows:
+    """Counts what becomes of rows until there are enough, or until the caller must know, and then decides once."""
+
+    def __init__(self, reader: EventReader, *, checked: bool) -> None:
+        self._reader = reader
+        self._decided = not checked
+        self._read = self._passed = 0  # rows that were read or refused; lines, messages and rows of tables
+        self._refused: Counter[str] = Counter()
+        self._samples: dict[str, tuple[int, RawRows]] = {}  # where each reason came first, and what passed before
+
+    def add(self, rows: int, refused: Counter[str], raw: RawRows | None = None) -> None:
+        """Count so many rows, with those that were refused among them; decide if that is enough."""
+        if self._decided:
+            return
+        faults = {reason: refused[reason] for reason in ADVICE if refused[reason]}
+        self._read += rows
+        self._refused.update(faults)
+        if raw is not None:
+            for reason in faults:
+                self._samples.setdefault(reason, (self._passed, raw))
+            self._passed += raw.size()
+        if self._read >= ENOUGH:
+            self.decide()
+
+    def decide(self) -> None:
+        """Refuse if most rows were refused; the next calls say nothing more."""
+        if not self._decided and 2 * self._refused.total() > self._read:
+            raise MostRowsRefused(self._sentence())
+        self._decided = True
+        self._samples.clear()
+
+    def _sentence(self) -> str:
+        ((reason, _),) = self._refused.most_common(1)
+        details = ", ".join(self._details(reason))
+        return (
+            f"more than half of the first rows were refused, so nothing was published or charged. Most often: {reason}"
+            f"{details and f' ({details})'}. {ADVICE[reason]}; to publish nonetheless, give --allow-refused"
+        )
+
+    def _details(self, reason: str) -> list[str]:
+        """The column, the first row that was refused for this reason, and what would be near."""
+        columns = self._reader.columns
+        column = {UNREADABLE_TIME: columns.time, WITHOUT_USER: columns.user, UNKNOWN_BIN: columns.bin}.get(reason)
+        said = [] if column is None else [f"column {column!r}"]
+        passed, raw = self._samples.get(reason, (0, None))
+        number = 0 if raw is None else self._first_faulty(reason, raw)
+        if raw is None or not number:
+            return said
+        said.append(f"first at row {passed + number}")
+        if column is not None:
+            cell = texts(named(raw.first(number).rows, column))[-1].as_py().decode(errors="replace").strip()
+            if not cell:
+                said.append("where it is empty or missing")
+            elif reason == UNKNOWN_BIN:
+                said.append(f"the nearest bin name is {self._nearest(cell)!r}")
+        return said
+
+    def _first_faulty(self, reason: str, raw: RawRows) -> int:
+        """The number, from 1, of the first row that is refused for a reason; 0 where it is not among them."""
+
+        def faulty(number: int) -> bool:
+            rows, unreadable, _ = raw.first(number)
+            return self._reader.read(rows, unreadable).refused[reason] > 0
+
+        place = bisect_left(range(1, raw.size() + 1), True, key=faulty)
+        return 0 if place == raw.size() else place + 1
+
+    def _nearest(self, cell: str) -> str:
+        names = {name.casefold(): name for name in islice(self._reader.bins, MOST_COMPARED)}
+        (nearest,) = difflib.get_close_matches(cell[:LONGEST_COMPARED].casefold(), names, 1, cutoff=0.0)
+        return names[nearest]

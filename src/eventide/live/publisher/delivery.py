@@ -1,0 +1,136 @@
+"""Bring stored releases to a sink: in order, none left out, again after a failure, and never in the way for long.
+
+A sink that fails is left alone for a while, longer each time; one that is slow gets at most half of the time. What it
+missed stays in the store and is sent later, in this run or the next.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from eventide.errors import StoreError
+from eventide.live import faults
+from eventide.live.sinks.base import Sink
+from eventide.live.stores.base import Store
+
+log = logging.getLogger("eventide.live")
+
+AT_A_TIME = 1.0  # seconds that a sink may take before others go on
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds after a failure
+LAST_PATIENCE = 10.0  # seconds of failures at the end of a run
+REMEMBERED_EVERY = 64  # steps after which the store is told how far a sink is
+
+
+class Delivery:
+    """What one sink has of one store."""
+
+    def __init__(self, store: Store, sink: Sink, next_step: int, *, may_be_ahead: bool = False) -> None:
+        self._store, self._sink = store, sink
+        known = sink.last_step()
+        if known is not None and known >= next_step and store.durable and not may_be_ahead:
+            raise StoreError(
+                f"{sink.name} holds releases up to step {known}, and the store only up to {next_step - 1}: the store "
+                "was restored from a backup, or is another one; --after-restore goes on behind what was published"
+            )
+        if known is not None and known >= 0:
+            stored = store.release(known)
+            if stored is not None and not sink.holds(stored):
+                raise StoreError(
+                    f"{sink.name} holds another release of step {known} than the store: it was written from another "
+                    "store; choose another place"
+                )
+        self.last = store.delivered(sink.name) if known is None else known
+        self.last = max(-1 if sink.begins_anew else self.last, self._first() - 1)
+        self._remembered = self.last
+        self._pause, self._rest_until = FIRST_PAUSE, 0.0
+        self._failure: OSError | None = None
+
+    def advance(self) -> None:
+        """Send what is stored and not sent yet, unless the sink has to rest."""
+        if not self._store.durable:  # nothing keeps what the sink would miss
+            self._send_until(None)
+            return
+        began = time.monotonic()
+        if began < self._rest_until:
+            return
+        self._send_until(began + AT_A_TIME)
+        now = time.monotonic()
+        self._rest_until = now + (self._pause if self._failure else now - began)
+
+    def finish(self) -> None:
+        """Send the rest, with some patience, and let the sink show it; say what it lacks."""
+        give_up = None
+        while True:
+            before = self.last
+            self._send_until(None)
+            if self._failure is None:
+                break
+            now = time.monotonic()
+            give_up = now + LAST_PATIENCE if give_up is None or self.last > before else give_up
+            if now + self._pause > give_up or not self._store.durable:
+                raise StoreError(
+                    f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
+                    "others are in the store, and the same command delivers them when it works again"
+                )
+            time.sleep(self._pause)
+        self._store.check_place()
+        self._durable(self._sink.finish)
+        self._remember()
+
+    def _first(self) -> int:
+        """The first of the steps, up to now, whose releases the sink can show."""
+        epochs = self._store.epochs()
+        others = [self._sink.bins not in (None, epoch.setting.bins) for epoch in epochs[:-1]]
+        return max((later.first_step for other, later in zip(others, epochs[1:], strict=True) if other), default=0)
+
+    def _send_until(self, end: float | None) -> None:
+        self._failure = None
+        for step, release in self._store.releases(self.last + 1):
+            faults.passing("before-emit")
+            self._store.check_place()
+            try:
+                self._sink.send(step, release)
+            except BrokenPipeError:  # whoever read standard output has enough
+                raise
+            except OSError as failure:
+                self._failed(failure)
+                return
+            faults.passing("after-emit")
+            self.last, self._pause = step, FIRST_PAUSE
+            if step - self._remembered >= REMEMBERED_EVERY:
+                self._remember()
+            if end is not None and time.monotonic() > end:
+                return
+
+    def _failed(self, failure: OSError) -> None:
+        if not self._store.durable:
+            raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
+        self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
+        fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause}
+        log.warning("sink failed", extra={"fields": fields})
+
+    def _remember(self) -> None:
+        """Tell the store, after the sink has made it durable."""
+        if self.last > self._remembered:
+            self._durable(self._sink.flush)
+            faults.passing("before-deliver")
+            self._store.deliver(self._sink.name, self.last)
+            self._remembered = self.last
+
+    def _durable(self, work: Callable[[], None]) -> None:
+        """What a disk failed to take may be lost whatever it says next, so nothing is told to the store."""
+        try:
+            work()
+        except BrokenPipeError:
+            raise
+        except OSError as failure:
+            raise StoreError(
+                f"{self._sink.name} cannot be made durable: {_reason(failure)}; look at its disk, then give the same "
+                "command again"
+            ) from None
+
+
+def _reason(failure: OSError) -> str:
+    return failure.strerror or str(failure)

@@ -1,0 +1,370 @@
+"""The publisher: counts of closed steps in, durable releases out.
+
+Charge, draw, commit, emit, in this order: a release leaves only after the store holds it together with its charges and
+with what rebuilds the mechanism. A draw that was not committed was seen by nobody; a committed one is never drawn
+again. What is emitted is read from the store.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from eventide.arrays import Ints
+from eventide.errors import StateError
+from eventide.live import faults
+from eventide.live.feeds.base import ClosedStep, Feed, Resume
+from eventide.live.feeds.first_rows import MostRowsRefused
+from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher.answering import NOTHING, Answering
+from eventide.live.publisher.delivery import Delivery
+from eventide.live.publisher.fitness import check_fit
+from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.rebuilding import rebuilt
+from eventide.live.publisher.repeating import repeated
+from eventide.live.publisher.setting import guarantee_of, setting_of
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sources.base import EventSource, Position
+from eventide.live.stores.base import Commit, Standing, Store
+from eventide.live.stores.memory_store import MemoryStore
+from eventide.live.stores.open_store import open_store
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.amounts import NANO
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.ledger import Entry, WindowLedger
+from eventide.privacy.recorded_answers import Tape
+from eventide.releases.lines import write_line
+
+log = logging.getLogger("eventide.live")
+
+SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+
+
+class _Drawn(NamedTuple):
+    """A step that is ready to be committed, and what anybody may be told of it once it is."""
+
+    commit: Commit
+    event: str
+    fields: dict[str, Any]
+
+
+class Publisher:
+    """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
+
+    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
+    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
+    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
+    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
+    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
+    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. longest_window: with
+    after_restore, how many steps the longest window had since the backup, if it was longer than those that the
+    store knows. not_before: the first step that may be measured, where other stores of the same people were charged
+    before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
+    error before the first release of a store, and the store is as it was.
+
+    >>> import eventide as ev
+    >>> from eventide.live.feeds.memory_feed import MemoryFeed
+    >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+    >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
+    ...     publisher.run()
+    ...     publisher.store.release(1)
+    2
+    b'{"step": 1, "fresh": true, "values": [4, 4], "scale": [2, 2]}'
+    """
+
+    def __init__(
+        self,
+        source: Feed | EventSource | str | Path,
+        mechanism: Mechanism,
+        store: Store | str | Path | None = None,
+        sinks: Iterable[Sink | str | Path] = (),
+        *,
+        questions: Questions | None = None,
+        people: str = "everybody",
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        longest_window: int | None = None,
+        not_before: int = 0,
+        allow_refused: bool = False,
+        **feed_options: Any,
+    ) -> None:
+        self.feed = _feed(source, mechanism, feed_options)
+        self._allow_refused = allow_refused
+        self.store: Store = store if isinstance(store, Store) else MemoryStore()
+        self._sinks: list[Sink] = []
+        self._deliveries: list[Delivery] = []
+        places = list(sinks)
+        self.next_step = self._origin = self._measured_from = 0
+        self.published = self.fresh_looks = 0
+        try:
+            check_fit(mechanism, self.feed.promise())
+            if isinstance(store, str | Path):
+                self.store = open_store(store)
+            setting = setting_of(mechanism, self.feed, people, questions)
+            standing = self.store.begin(
+                setting,
+                new_epoch=new_epoch,
+                take_over=take_over,
+                after_restore=after_restore,
+                not_before=not_before,
+                approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
+            )
+            if after_restore:
+                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before, longest_window or 0)
+                _warn_of_longer_windows(standing, longest_window)
+            self._stand(mechanism, questions, standing)
+            self.store.promise(str(self.guarantee))
+        except BaseException:
+            self.close()
+            raise
+
+    def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
+        """Publish one step and give its stored release; of a step that was published before, the one stored then.
+
+        `position` says where the source is to be read again from once this step is durable. Counts that come with
+        names are matched with the bins.
+        """
+        self._publish(step, self.mechanism.in_order(counts), position)
+        return self._stored(step)
+
+    def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Publish the feed's steps until it ends, step `until` is reached or `stop` says so; give how many.
+
+        `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
+        """
+        before = self.published
+        if until is None or self.next_step < until:
+            for closed in self._closed_steps():
+                if closed is None:
+                    self.deliver()
+                else:
+                    self._publish(*closed)
+                if stop() or (until is not None and self.next_step >= until):
+                    break
+        return self.published - before
+
+    def deliver(self) -> None:
+        """Bring to the sinks what they lack, as far as they take it now."""
+        for delivery in self._deliveries:
+            delivery.advance()
+
+    def finish(self) -> None:
+        """Bring everything to the sinks, and let them show it."""
+        for delivery in self._deliveries:
+            delivery.finish()
+
+    def close(self) -> None:
+        """Give up the store and let go of everything."""
+        self._close_sinks()
+        self.feed.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            self.close()
+
+    @property
+    def ledger(self) -> WindowLedger:
+        """What the mechanism has spent; the store also has what answers to window queries have.
+
+        Refused while it holds charges of a step that is not committed.
+        """
+        self._refuse_half_way()
+        return self.mechanism.ledger
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of every window, for releases and answers together."""
+        return sum(ledger.total for ledger in self._ledgers) / NANO
+
+    def worst_window(self) -> float:
+        """What the fullest window has held, at the most, of releases and answers together; never above epsilon.
+
+        Charges of a step that is not committed are left out.
+        """
+        return self._worst_window
+
+    @property
+    def _ledgers(self) -> list[WindowLedger]:
+        ledger = self.mechanism.ledger
+        return [ledger] if self._answering is None else [ledger, self._answering.ledger]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about everything that this store publishes."""
+        return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+
+    def _closed_steps(self) -> Iterator[ClosedStep | None]:
+        """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
+        check = not (self.next_step or self._allow_refused)
+        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+        try:
+            yield from self.feed.steps(resume)
+        except MostRowsRefused:
+            self.store.withdraw()
+            self._close_sinks()
+            raise
+
+    def _publish(self, step: int, counts: Ints, position: Position) -> None:
+        if step > self.next_step:
+            raise StateError(f"step {step} cannot be published before step {self.next_step}")
+        if step < self.next_step:
+            return
+        faults.passing("before-draw")
+        measured = step >= self._measured_from
+        drawn = (self._measured if measured else self._repeated)(step, counts, position)
+        faults.passing("before-commit")
+        self.store.commit(drawn.commit)
+        faults.passing("after-commit")
+        self._committed(drawn)
+        self.deliver()
+
+    def _committed(self, drawn: _Drawn) -> None:
+        """Count the step and tell of it; until here nobody could learn anything about it."""
+        self.next_step, self._position = drawn.commit.step + 1, drawn.commit.position
+        self.published += 1
+        self.fresh_looks += drawn.fields.get("fresh", False)
+        self._worst_window = self._fullest()
+        self._tell(drawn)
+
+    def _open_sinks(
+        self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
+    ) -> None:
+        """Open all sinks, once more where the store asks again, and refuse those that do not follow it."""
+        self._close_sinks()
+        starts = self.feed.start_of(0) is not None
+        for sink in sinks:
+            if not isinstance(sink, Sink):
+                sink = open_sink(sink, mechanism.bins, growing=self.store.durable, starts=starts)
+            sink.open()
+            self._sinks.append(sink)
+            self._deliveries.append(Delivery(self.store, sink, next_step, may_be_ahead=may_be_ahead))
+
+    def _close_sinks(self) -> None:
+        for sink in self._sinks:
+            sink.close()
+        self._sinks, self._deliveries = [], []
+
+    def _behind_all_sinks(self, standing: Standing) -> int:
+        known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
+        return max([standing.next_step, *(last + 1 for last in known)])
+
+    def _stand(self, mechanism: Mechanism, questions: Questions | None, standing: Standing) -> None:
+        """Take up the place where the store stands."""
+        self.mechanism, self.questions = rebuilt(mechanism, standing), questions
+        self._answering = None if questions is None else Answering(questions, mechanism, standing)
+        self.next_step, self._origin = standing.next_step, standing.origin
+        self._measured_from = standing.measured_from
+        self._position, self._key = standing.position, standing.key
+        self._last, self._last_bins = standing.last_release, self._bins_before(standing)
+        self._since_snapshot = len(standing.tapes)
+        self._worst_window = self._fullest()
+        self._entries: list[Entry] = []
+        if self.store.durable:
+            self.mechanism.ledger.entries = self._entries
+
+    def _bins_before(self, standing: Standing) -> tuple[str, ...]:
+        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
+        return epochs[-1].setting.bins if epochs else ()
+
+    def _fullest(self) -> float:
+        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+
+    def _refuse_half_way(self) -> None:
+        """Refuse where the mechanism has taken a step that was not committed."""
+        if self.mechanism.step != max(0, self.next_step - self._origin):
+            raise StateError(
+                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+            )
+
+    def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
+        """A step that the mechanism answers."""
+        self._refuse_half_way()
+        with Tape.recording(self.mechanism.meter) as tape:
+            release = self.mechanism.release(counts)
+        answered = NOTHING if self._answering is None else self._answering.take(counts)
+        faults.passing("after-draw")
+        line = write_line(release, self.feed.start_of(step), step, answered.answers)
+        spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
+        left = sum(float(ledger.left()) for ledger in self._ledgers)
+        told = {"fresh": release.fresh, "spent": spent, "left": left}
+        if not self.store.durable:
+            return _Drawn(Commit(step, [], line, b"", None, position), "released", told)
+        entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
+        self._entries.clear()
+        snapshot = self._snapshot(tape.whole)
+        commit = Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        return _Drawn(commit, "released", told)
+
+    def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
+        """A step at which nothing may be measured."""
+        self.mechanism.checked(counts)
+        release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
+        self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
+        return _Drawn(
+            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
+        )
+
+    def _tell(self, drawn: _Drawn) -> None:
+        """Log what may be known to anybody: no count, and no number of events."""
+        if log.isEnabledFor(logging.INFO):
+            step = drawn.commit.step
+            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": self._lag(step)}})
+
+    def _lag(self, step: int) -> float | None:
+        """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""
+        begin, end = self.feed.start_of(step), self.feed.start_of(step + 1)
+        if begin is None or end is None:
+            return None
+        length = datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+        passed = max(datetime.now(UTC) - datetime.fromisoformat(end), timedelta(0))
+        return (passed // length * length).total_seconds()
+
+    def _snapshot(self, tape_is_enough: bool) -> bytes | None:
+        self._since_snapshot += 1
+        if tape_is_enough and self._since_snapshot < SNAPSHOT_EVERY:
+            return None
+        faults.passing("before-snapshot")
+        self._since_snapshot = 0
+        snapshot = self.mechanism.save()
+        faults.passing("after-snapshot")
+        return snapshot
+
+    def _stored(self, step: int) -> bytes:
+        release = self.store.release(step)
+        if release is None:
+            raise StateError(f"the release of step {step} is no longer kept; give a store to look it up later")
+        return release
+
+
+def _warn_of_longer_windows(standing: Standing, longest_window: int | None) -> None:
+    """Say what a restored store was taken to have lost, unless somebody has said it."""
+    if longest_window is None:
+        log.warning(
+            "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
+            "more than %d steps, stop now and start again with --after-restore and --longest-window",
+            standing.measured_from,
+            standing.measured_from - standing.next_step + 1,
+        )
+
+
+def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    if isinstance(source, str | Path | EventSource):
+        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+    if options:
+        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
+    return source

@@ -1,0 +1,201 @@
+"""What a store promises, whatever database it is made of.
+
+One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism
+and the plan of window queries. A step is committed once and never again; whoever asks for it later gets the stored
+bytes. Only one writer holds a store: each commit checks the fence that the writer was given, so one that was paused and
+taken over can commit nothing.
+
+When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
+before: `measured_from` is the first step at which the mechanism may look again.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from eventide.errors import InputError
+from eventide.live.sources.base import Position
+from eventide.privacy.ledger import Entry
+
+
+class StoreMissing(InputError):
+    """There is no store where one was to be read."""
+
+
+class Setting(NamedTuple):
+    """What a store was made for. A change of epsilon, window, bins, mechanism, queries or people is a new epoch."""
+
+    people: str
+    mechanism: dict[str, Any]  # registry name and parameters, as a saved state describes them
+    epsilon: int  # nano
+    window: int
+    sensitivity: int
+    bins: tuple[str, ...]
+    steps: dict[str, Any]  # how steps are cut and events bounded; may never change in a store
+    noise: str
+    queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
+
+
+class PlanRecord(NamedTuple):
+    """What rebuilds a plan at work: a snapshot, what the steps since released, and the open slots, which are raw."""
+
+    snapshot: bytes
+    released: list[bytes]
+    open_slots: bytes
+
+    def __repr__(self) -> str:
+        return f"<record of a plan, {len(self.released)} steps behind its snapshot>"
+
+
+class PlanStep(NamedTuple):
+    """What one step adds to that: the whole state (all before it can go) or what it released; and the open slots."""
+
+    state: bytes
+    open_slots: bytes
+    whole: bool
+
+    def __repr__(self) -> str:
+        return f"<a plan's {'snapshot' if self.whole else 'step'}>"
+
+
+class Standing(NamedTuple):
+    """Where a store stands when a writer opens it."""
+
+    next_step: int
+    origin: int  # step of the store that is the mechanism's own step 0
+    measured_from: int  # before it every step repeats the last release
+    snapshot: bytes | None  # of the mechanism, None at its beginning
+    tapes: list[bytes]  # the answers of the steps since the snapshot, in order
+    last_release: bytes | None
+    position: Position
+    key: bytes  # secret, drawn once per store
+    plan: PlanRecord | None = None  # of the window queries, None where there are none or at their beginning
+
+    def __repr__(self) -> str:
+        return f"<standing before step {self.next_step}>"
+
+
+class Commit(NamedTuple):
+    """Everything of one step, made durable together."""
+
+    step: int
+    entries: list[Entry]  # what the ledger was charged; steps counted as the store counts them
+    release: bytes  # the JSON line, as every sink shows it
+    tape: bytes  # the answers behind it
+    snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
+    position: Position
+    plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
+
+
+class Epoch(NamedTuple):
+    """A stretch of steps under one setting."""
+
+    number: int
+    first_step: int
+    measured_from: int
+    setting: Setting
+    restored: bool = False  # began after a restored backup: the steps just before it count as fully spent
+    guarantee: str = ""  # the sentence its publisher gave
+
+
+Approve = Callable[[int], None]
+"""Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was.
+
+Asked again where the store's server went away meanwhile.
+"""
+
+
+class Store(abc.ABC):
+    """A durable ledger with its releases. Made by `open_store`, used by one writer and any number of readers.
+
+    `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
+    `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
+    `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
+    """
+
+    durable = True
+    for_tests = False
+    name = ""
+
+    @abc.abstractmethod
+    def begin(
+        self,
+        setting: Setting,
+        *,
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        not_before: int = 0,
+        approve: Approve = lambda _: None,
+    ) -> Standing:
+        """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted.
+
+        No step before `not_before` may be measured: where the last epoch would, a new one is needed as well. A store
+        that is known to have forgotten steps is refused too, unless a call of `after_restore` follows.
+        """
+
+    def withdraw(self) -> None:  # noqa: B027 - what is not durable needs no undoing
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+
+    def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
+        """Refuse if another writer has taken this one's place, or the store is gone."""
+
+    @abc.abstractmethod
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
+        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
+
+        w is the longest window known; an epoch that was lost may have had a longer one, `longest_window`. No step
+        before `not_before` may be measured.
+        """
+
+    @abc.abstractmethod
+    def commit(self, commit: Commit) -> None:
+        """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
+
+    @abc.abstractmethod
+    def release(self, step: int) -> bytes | None:
+        """The stored release of a step."""
+
+    @abc.abstractmethod
+    def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Stored releases in order, from `first` up to and including `last`."""
+
+    @abc.abstractmethod
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All ledger entries from step `first` on, in order of steps."""
+
+    @abc.abstractmethod
+    def epochs(self) -> list[Epoch]:
+        """All epochs in order."""
+
+    @abc.abstractmethod
+    def next_step(self) -> int:
+        """The first step that is not released."""
+
+    @abc.abstractmethod
+    def delivered(self, sink: str) -> int:
+        """The last step that a sink has confirmed, -1 before the first."""
+
+    @abc.abstractmethod
+    def deliver(self, sink: str, step: int) -> None:
+        """Remember that a sink has confirmed everything up to a step."""
+
+    @abc.abstractmethod
+    def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
+        """Keep open events of a source that cannot replay, durably; False if `batch` was kept before."""
+
+    @abc.abstractmethod
+    def kept(self) -> list[tuple[int, bytes]]:
+        """The open events kept, by step."""
+
+    def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
+        """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
+
+    def verify(self) -> None:  # noqa: B027 - what is not durable cannot be damaged
+        """Read everything and refuse if a bit of it has changed."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give up the writer's place and let go."""

@@ -1,0 +1,225 @@
+"""The rows of a store, each checked against its digest when it is read.
+
+The steps form a chain: the digest of a step's charges goes into that of the next step's, and the rest of the row is
+sealed with it. So a changed, missing or misplaced row is found by whoever reads it. A reader takes a store of an older
+version as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from eventide.errors import StoreError
+from eventide.live.stores.base import Epoch, PlanRecord
+from eventide.live.stores.database import Database
+from eventide.live.stores.digests import digest
+from eventide.live.stores.setting_changes import read_setting
+from eventide.live.stores.tables import NO_CHAIN
+
+ROWS_AT_A_TIME = 64  # a reader never holds the database for longer than these take
+
+
+class Head(NamedTuple):
+    """Which writer may commit, and the last step with the chain's digest there; kept apart, so that a loss shows."""
+
+    fence: int
+    step: int
+    chain: bytes
+
+
+class StoredCharges(NamedTuple):
+    """What a step was charged; the chain ties it to all steps before."""
+
+    step: int
+    epoch: int
+    entries: str
+    chain: bytes
+
+
+class StoredStep(NamedTuple):
+    """A row of the table of steps, column by column."""
+
+    step: int
+    epoch: int
+    entries: str
+    chain: bytes
+    seal: bytes
+    release: bytes
+    tape: bytes
+
+
+def sealed(
+    before: bytes, step: int, epoch: int, entries: str, release: bytes, tape: bytes, position: str | None = None
+) -> StoredStep:
+    """The row of a step behind the one whose chain is `before`; in the first version a row had a position as well."""
+    chain = digest(before, step, epoch, entries)
+    content = (release, tape) if position is None else (position, release, tape)
+    return StoredStep(step, epoch, entries, chain, digest(chain, *content), release, tape)
+
+
+class CheckedRows:
+    """Reads the rows of a database."""
+
+    def __init__(self, database: Database) -> None:
+        self.all = database.all
+        self._database = database
+        self._has_positions = database.version == 1  # in every row
+
+    def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
+        """The first row of a query."""
+        return next(iter(self.all(query, *values)), None)
+
+    def number(self, query: str, *values: Any) -> int | None:
+        """The whole number that a query finds first, None where it finds none."""
+        row = self.one(query, *values)
+        if row is not None and not isinstance(row[0], int | None):
+            raise self.damaged("a number")
+        return None if row is None else row[0]
+
+    def identity(self) -> tuple[str, bytes, bool]:
+        """The store's name, its secret key, and whether it is for tests."""
+        row = self.one("SELECT name, key, for_tests, digest FROM store")
+        if row is None or row[3] != digest(*row[:3]):
+            raise self.damaged("its name and key")
+        return row[0], row[1], bool(row[2])
+
+    def head(self) -> Head:
+        """Where the store stands; its step is -1 before the first."""
+        row = self.one("SELECT fence, step, chain FROM head")
+        if row is None or [type(part) for part in row] != [int, int, bytes]:
+            raise self.damaged("its head")
+        return Head._make(row)
+
+    def position(self) -> str:
+        """Where the source stands, as JSON."""
+        row = self.one("SELECT chain, position, seal FROM head")
+        if row is None or row[2] != digest(*row[:2]):
+            raise self.damaged("the position of its source")
+        return str(row[1])
+
+    def check_before_writing(self) -> None:
+        """Refuse what a writer would go on with and not look at row by row."""
+        self.check_head()
+        self.deliveries()
+        self.batches()
+
+    def check_head(self) -> None:
+        """Refuse a table of steps that has lost its end."""
+        row = self.one(  # one query, so that no commit comes between two
+            "SELECT head.step, head.chain, step.step, step.chain FROM head "
+            "LEFT JOIN step ON step.step = (SELECT MAX(step) FROM step)"
+        )
+        if row is None or row[:2] != (row[2:] if row[2] is not None else (-1, NO_CHAIN)):
+            raise self.damaged("the end of its steps")
+
+    def chain_before(self, step: int) -> bytes:
+        """The chain's digest at the last step stored before this one."""
+        row = self.one("SELECT chain FROM step WHERE step < ? ORDER BY step DESC LIMIT 1", step)
+        return NO_CHAIN if row is None else row[0]
+
+    def charges(self, first: int) -> Iterator[StoredCharges]:
+        """What the steps from `first` on were charged."""
+        before, step = self.chain_before(first), first
+        query = "SELECT step, epoch, entries, chain FROM step WHERE step >= ? ORDER BY step LIMIT ?"
+        while rows := self.all(query, step, 64 * ROWS_AT_A_TIME):
+            for row in map(StoredCharges._make, rows):
+                if row.chain != digest(before, row.step, row.epoch, row.entries):
+                    raise self.damaged(f"the charges of step {row.step}")
+                before, step = row.chain, row.step + 1
+                yield row
+
+    def steps(self, first: int, last: int | None = None) -> Iterator[StoredStep]:
+        """The rows of the steps from `first` up to and including `last`."""
+        before, step = self.chain_before(first), first
+        columns = "step, epoch, entries, chain, seal, release, tape, " + ("NULL", "position")[self._has_positions]
+        query = f"SELECT {columns} FROM step WHERE step BETWEEN ? AND ? ORDER BY step LIMIT ?"
+        while rows := self.all(query, step, 2**62 if last is None else last, ROWS_AT_A_TIME):
+            for *stored, position in rows:
+                row = StoredStep._make(stored)
+                if row != sealed(before, *row[:3], row.release, row.tape, position):
+                    raise self.damaged(f"step {row.step}")
+                before, step = row.chain, row.step + 1
+                yield row
+
+    def epochs(self) -> list[Epoch]:
+        """All epochs in order."""
+        columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
+        rows = self.all(f"SELECT {columns} FROM epoch ORDER BY number")
+        if any(row[6] != digest(*row[:6]) for row in rows):
+            raise self.damaged("an epoch")
+        return [
+            Epoch(number, first, measured_from, read_setting(setting), bool(restored), guarantee)
+            for number, first, measured_from, restored, setting, guarantee, _ in rows
+        ]
+
+    def last_kept(self) -> int:
+        """The number of the last row of events that were kept, -1 where there is none."""
+        last = self.number("SELECT MAX(id) FROM kept")
+        return -1 if last is None else last
+
+    def kept(self) -> list[tuple[int, bytes]]:
+        """The events of open steps."""
+        rows = self.all("SELECT step, tally, digest FROM kept ORDER BY step, id")
+        if any(row[2] != digest(*row[:2]) for row in rows):
+            raise self.damaged("the events of an open step")
+        return [(step, tally) for step, tally, _ in rows]
+
+    def snapshot(self) -> tuple[int, bytes | None]:
+        """The last state saved, and the step after which it was; -1 and None where there is none."""
+        row = self.one("SELECT step, state, digest FROM snapshot")
+        if row is None:
+            return -1, None
+        if row[2] != digest(*row[:2]):
+            raise self.damaged("the saved state")
+        return int(row[0]), row[1]
+
+    def plan(self) -> PlanRecord | None:
+        """What rebuilds the plan of window queries, None where there is none."""
+        rows = self.all("SELECT step, part, state, digest FROM plan ORDER BY step")
+        states: dict[str, list[bytes]] = {"snapshot": [], "released": [], "open": []}
+        for step, part, state, stored in rows:
+            if stored != digest(step, part, state):
+                raise self.damaged(f"what step {step} left of its window queries")
+            states[part].append(state)
+        if not rows:
+            return None
+        if len(states["snapshot"]) != 1 or len(states["open"]) != 1:
+            raise self.damaged("the state of its window queries")
+        return PlanRecord(states["snapshot"][0], states["released"], states["open"][0])
+
+    def deliveries(self) -> dict[str, int]:
+        """The last step that each sink has confirmed."""
+        return self._named("SELECT sink, step, digest FROM delivery", "what a sink has")
+
+    def batches(self) -> dict[str, int]:
+        """The last step of each batch that may come again."""
+        return self._named("SELECT name, step, digest FROM batch", "the name of a batch")
+
+    def _named(self, query: str, what: str) -> dict[str, int]:
+        rows = self.all(query)
+        if any(row[2] != digest(*row[:2]) for row in rows):
+            raise self.damaged(what)
+        return {name: step for name, step, _ in rows}
+
+    def verify(self) -> None:
+        """Read everything."""
+        if found := self._database.check_structure():
+            raise self.damaged(f"its structure ({found})")
+        for _ in self.steps(0):
+            pass
+        self.check_before_writing()
+        self.identity()
+        self.epochs()
+        self.kept()
+        self.snapshot()
+        self.plan()
+        if not self._has_positions:
+            self.position()
+
+    def damaged(self, what: str) -> StoreError:
+        """The error that says so."""
+        return StoreError(
+            f"{self._database.place} is damaged: {what} is not what was written; restore a backup and go on with "
+            "--after-restore"
+        )

@@ -1,0 +1,85 @@
+"""What a store asks of a database: rows, transactions, one writer's place, and to say in one sentence what is wrong.
+
+Queries are plain SQL with ? where a value goes. A transaction is all or nothing, and durable when it has ended.
+"""
+
+from __future__ import annotations
+
+import abc
+import threading
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+
+class ConnectionLost(Exception):
+    """The database went away in the middle of a transaction: whether that happened must be read, not guessed."""
+
+
+class WriterPlace(Protocol):
+    """The place of the only writer of a store, held until `release`."""
+
+    def settle(self, store: str, last_step: int, free_from: int) -> None:
+        """Say who is here now, and remember what `note` does."""
+
+    def reached(self, store: str) -> int:
+        """The last step that the store is known, apart from itself, to have committed; -1 where nothing is known."""
+
+    def free_from(self, store: str) -> int:
+        """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
+
+    def note(self, store: str, step: int, free_from: int) -> None:
+        """Remember that the store has committed a step, and which one is the first that shares no window with it."""
+
+    def release(self) -> None:
+        """Let the next writer in."""
+
+
+class Database(abc.ABC):
+    """A connection to the database of one store; `turn` is held by whichever thread uses it."""
+
+    place: str
+    """How messages name the store."""
+
+    version: int
+    """Of the tables; a reader may find an older one than a writer, who brings the store to the newest."""
+
+    def __init__(self) -> None:
+        self.turn = threading.RLock()
+
+    @abc.abstractmethod
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+
+    @abc.abstractmethod
+    def change(self, query: str, *values: Any) -> int:
+        """Do something inside a transaction; give how many rows it touched."""
+
+    @abc.abstractmethod
+    def change_each(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Do something for each row, inside a transaction."""
+
+    @abc.abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """All or nothing, durable at the end; no other writer's transaction runs meanwhile."""
+
+    @abc.abstractmethod
+    def writer_place(self, *, take_over: bool) -> WriterPlace:
+        """The writer's place, or a refusal if somebody has it, unless it is to be taken over."""
+
+    @abc.abstractmethod
+    def check_structure(self) -> str | None:
+        """What is wrong with the database itself, if it can tell."""
+
+    def come_back(self) -> None:  # noqa: B027 - a file does not go away
+        """Connect again after the connection was lost, or refuse after a while."""
+
+    def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
+        """Refuse if the store's name does not mean any more what was just written to."""
+
+    def forget(self, erased: Collection[str]) -> None:  # noqa: B027
+        """Called after each commit of a step or of events: what these tables have erased must not be found for long."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Let go of the connection."""

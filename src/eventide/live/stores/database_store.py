@@ -1,0 +1,316 @@
+"""A store in a database: what `Store` promises, each commit one transaction that is durable when it returns.
+
+The writer holds a place outside the rows and a fence number inside them. Where the connection is lost in the middle of
+a transaction, the rows are read before anything is done again: what was committed stays as it is, what was not is
+written once more, as it was drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from eventide.errors import StateError, StoreError
+from eventide.live import faults
+from eventide.live.stores.base import Approve, Commit, Epoch, Setting, Standing, Store
+from eventide.live.stores.checked_rows import CheckedRows, Head, StoredStep, sealed
+from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
+from eventide.live.stores.first_measured import first_measured_after_loss
+from eventide.live.stores.setting_changes import epoch_for, refuse_noise
+from eventide.live.stores.written_rows import WrittenRows
+from eventide.privacy.ledger import Entry
+
+
+class _Writer(NamedTuple):
+    """The place of the one who may commit, and the epoch it commits to."""
+
+    lock: WriterPlace
+    fence: int
+    epoch: Epoch
+    began_epoch: bool  # rather than going on with it
+    kept_before: int  # the last row of events that others had kept
+
+
+class DatabaseStore(Store):
+    """The store in a database, which exists; `open_store` makes it. Threads may share it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = CheckedRows(database)
+        self._written = WrittenRows(database)
+        self._writer: _Writer | None = None
+        try:
+            self.name, self._key, self.for_tests = self._rows.identity()
+        except BaseException:
+            database.close()
+            raise
+
+    def begin(
+        self,
+        setting: Setting,
+        *,
+        new_epoch: bool = False,
+        take_over: bool = False,
+        after_restore: bool = False,
+        not_before: int = 0,
+        approve: Approve = lambda _: None,
+    ) -> Standing:
+        """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
+        refuse_noise(setting, for_tests=self.for_tests)
+        with self._database.turn:
+            while True:
+                try:
+                    lock = self._database.writer_place(take_over=take_over)
+                    standing = self._begin(lock, setting, new_epoch, after_restore, not_before, approve)
+                    break
+                except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
+                    self._database.come_back()
+        faults.passing("after-epoch")
+        return standing
+
+    def withdraw(self) -> None:
+        """Undo what this writer has begun, if no step was ever committed, and give up its place."""
+        writer = self._writing()
+        self._settled(lambda head: self._write_withdrawal(head, writer))
+        self._database.forget(["kept"])
+        self._writer = None
+        writer.lock.release()
+
+    def check_place(self) -> None:
+        """Refuse if another writer has taken this one's place, or the store is gone."""
+        self._database.check_in_place()
+        self._own_head()
+
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
+        """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
+
+        w is the longest window that these steps may have been published under: of the epochs that the store knows, of
+        those that its writer noted elsewhere, and `longest_window`. No step before `not_before` may be measured.
+        """
+        writer, head = self._writing(), self._own_head()
+        first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
+        setting, epochs = writer.epoch.setting, self.epochs()
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
+        free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest_window)
+        epoch = Epoch(len(epochs), first, free, setting, restored=True)
+        self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
+        self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
+        faults.passing("after-epoch")
+        return self._standing(epoch)
+
+    def promise(self, guarantee: str) -> None:
+        """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
+        writer = self._writing()
+        if guarantee != writer.epoch.guarantee:
+            epoch = writer.epoch._replace(guarantee=guarantee)
+            self._settled(lambda _: self._written.epoch(epoch))
+            self._writer = writer._replace(epoch=epoch)
+
+    def commit(self, commit: Commit) -> None:
+        """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
+        writer = self._writing()
+        _refuse_misplaced(commit, writer.epoch)
+        before = self._rows.head()
+        entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
+        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.tape)
+        self._settled(
+            lambda head: self._write_step(head, row, commit),
+            "inside-transaction",
+            done=lambda: self._rows.head()[1:] == (row.step, row.chain),
+        )
+        writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step))
+        self._database.forget(self._erased)
+
+    def release(self, step: int) -> bytes | None:
+        """The stored release of a step."""
+        return next((row.release for row in self._rows.steps(step, step)), None)
+
+    def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """Stored releases in order, from `first` up to and including `last`."""
+        return ((row.step, row.release) for row in self._rows.steps(first, last))
+
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All ledger entries from step `first` on, in order of steps."""
+        for row in self._rows.charges(first):
+            yield from (Entry(row.step, kind, lane, amount) for kind, lane, amount in json.loads(row.entries))
+
+    def epochs(self) -> list[Epoch]:
+        """All epochs in order."""
+        return self._rows.epochs()
+
+    def next_step(self) -> int:
+        """The first step that is not released."""
+        begun = self._rows.number("SELECT first_step FROM epoch ORDER BY number DESC LIMIT 1")
+        return max(self._rows.head().step + 1, begun or 0)
+
+    def delivered(self, sink: str) -> int:
+        """The last step that a sink has confirmed, -1 before the first."""
+        return self._rows.deliveries().get(sink, -1)
+
+    def deliver(self, sink: str, step: int) -> None:
+        """Remember that a sink has confirmed everything up to a step."""
+        self._writing()
+        self._settled(lambda _: self._written.delivery(sink, step))
+
+    def keep(self, tallies: Iterable[tuple[int, bytes]], batch: str | None = None) -> bool:
+        """Keep open events of a source that cannot replay, durably; False if `batch` was kept before.
+
+        The name of a batch is forgotten when its last step is released: sent again, all of it is late.
+        """
+        self._writing()
+        held = list(tallies)
+        if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
+            return False
+        before = self._rows.last_kept()
+        self._settled(
+            lambda _: self._write_kept(held, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
+        )
+        faults.passing("after-keep")
+        self._database.forget(())
+        return True
+
+    def kept(self) -> list[tuple[int, bytes]]:
+        """The open events kept, by step."""
+        return self._rows.kept()
+
+    def verify(self) -> None:
+        """Read everything and refuse if a bit of it has changed."""
+        self._rows.verify()
+
+    def close(self) -> None:
+        """Give up the writer's place and let go."""
+        with self._database.turn:
+            self._database.close()
+            if self._writer is not None:
+                self._writer.lock.release()
+                self._writer = None
+
+    def _writing(self) -> _Writer:
+        if self._writer is None:
+            raise StateError("only the writer of a store may change it; become it with `begin`")
+        return self._writer
+
+    @contextmanager
+    def _transaction(self, point: str = "") -> Iterator[Head]:
+        """All or nothing, durable at the end; refused if another writer took this one's place."""
+        with self._database.transaction():
+            yield self._own_head()
+            faults.passing(point)
+
+    def _own_head(self) -> Head:
+        """The head, as long as this writer's fence is in it."""
+        head = self._rows.head()
+        if self._writer is not None and head.fence != self._writer.fence:
+            raise StoreError(
+                f"{self._database.place} was taken over by another writer; this one writes nothing any more"
+            )
+        return head
+
+    def _settled(
+        self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+
+        What was done to a store that was removed meanwhile is not durable, and is refused.
+        """
+        with self._database.turn:
+            while True:
+                try:
+                    with self._transaction(point) as head:
+                        work(head)
+                    break
+                except ConnectionLost:
+                    self._database.come_back()
+                    if done():
+                        break
+            self._database.check_in_place()
+
+    def _begin(
+        self,
+        lock: WriterPlace,
+        setting: Setting,
+        new_epoch: bool,
+        after_restore: bool,
+        not_before: int,
+        approve: Approve,
+    ) -> Standing:
+        try:
+            with self._transaction("inside-epoch") as head:
+                self._rows.check_before_writing()
+                if after_restore:
+                    not_before = 0  # the epoch that follows sees to it
+                else:
+                    self._refuse_forgotten(lock)
+                epoch = epoch_for(self, setting, new_epoch=new_epoch, not_before=not_before)
+                if began := epoch.number == len(self.epochs()):
+                    self._written.new_epoch(epoch)
+                kept = self._rows.last_kept()
+                self._database.change("UPDATE head SET fence = ?", head.fence + 1)
+                standing = self._standing(epoch)
+                approve(standing.next_step)
+            lock.settle(self.name, head.step, _free_from(epoch, head.step))
+        except BaseException:
+            lock.release()
+            raise
+        self._writer = _Writer(lock, head.fence + 1, epoch, began, kept)
+        return standing
+
+    def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
+        epoch = self._writing().epoch
+        if row.step != (next_step := max(head.step + 1, epoch.first_step)):
+            raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
+        self._erased = self._written.step(row, commit)
+
+    def _write_withdrawal(self, head: Head, writer: _Writer) -> None:
+        if head.step >= 0:
+            raise StateError("a store that has released a step cannot be withdrawn from")
+        self._written.withdrawal(writer.epoch.number if writer.began_epoch else None, writer.kept_before)
+
+    def _write_kept(self, tallies: list[tuple[int, bytes]], batch: str | None) -> None:
+        next_step, steps = self.next_step(), [step for step, _ in tallies]
+        if any(step < next_step for step in steps):
+            raise StateError(f"events of steps before {next_step} came to be kept; those steps are released")
+        self._written.kept(tallies, batch, max(steps, default=next_step))
+
+    def _refuse_forgotten(self, lock: WriterPlace) -> None:
+        last, reached = self.next_step() - 1, lock.reached(self.name)
+        if last < reached:
+            raise StoreError(
+                f"{self._database.place} ends at step {last} but had come to step {reached}: it was restored from a "
+                "backup, or its log is damaged; --after-restore goes on behind what was published"
+            )
+
+    def _standing(self, epoch: Epoch) -> Standing:
+        """Where the epoch stands, from rows that were checked: the last window, and all since the last snapshot."""
+        next_step = self.next_step()
+        for _ in self._rows.charges(next_step - epoch.setting.window):
+            pass
+        taken, state = self._rows.snapshot()
+        taken = max(taken, epoch.measured_from - 1)
+        since = list(self._rows.steps(min(taken + 1, self._rows.head().step)))
+        return Standing(
+            next_step=next_step,
+            origin=epoch.measured_from,
+            measured_from=epoch.measured_from,
+            snapshot=state,
+            tapes=[row.tape for row in since if row.step > taken],
+            last_release=since[-1].release if since else None,
+            position=json.loads(self._rows.position()),
+            key=self._key,
+            plan=self._rows.plan(),
+        )
+
+
+def _free_from(epoch: Epoch, step: int) -> int:
+    """The first step that shares no window with any up to this one of an epoch, nor with charges of earlier epochs."""
+    return max(epoch.measured_from, step + epoch.setting.window)
+
+
+def _refuse_misplaced(commit: Commit, epoch: Epoch) -> None:
+    """Refuse charges of another step, or before the epoch may measure: windows of two epochs would mix."""
+    if any(entry.step != commit.step for entry in commit.entries):
+        raise StateError(f"step {commit.step} came with the charges of another step")
+    if commit.step < epoch.measured_from and (commit.entries or commit.snapshot is not None or commit.plan is not None):
+        raise StateError(f"step {commit.step} was measured, but nothing may be measured before {epoch.measured_from}")

@@ -1,0 +1,212 @@
+"""A PostgreSQL database as the home of a store.
+
+The writer's place is a lock that the server lets go of when the writer's session ends; the fence inside the rows is
+what makes a second one harmless. When the server goes away we wait for it: a read is asked again, a transaction ends
+with `ConnectionLost`, and the store reads whether it was committed. Needs the extra `postgres`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from eventide.errors import InputError, StoreError
+from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
+from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
+from eventide.live.stores.postgres_statistics import RAW
+
+PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
+PAUSE = 0.25
+_WAY_BACK = "nothing is published any more: restore a backup and go on with --after-restore"
+
+
+class PostgresDatabase(Database):
+    """The store that an address postgresql://user@host/database#name means."""
+
+    def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
+        super().__init__()
+        self._psycopg = load_psycopg()
+        self._address, self._schema = parse_address(url)
+        self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
+        self._read_only = read_only
+        self._in_transaction = self._writes = False
+        self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
+        with self._opening():
+            self._connection = self._connected()
+        try:
+            with self._opening():
+                self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
+                self._prepare()
+                self._head = self._connection.execute("SELECT tableoid FROM head").fetchone()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """All rows of a query, asked again where the server had gone away."""
+        with self.turn:
+            while True:
+                try:
+                    with self._refusals():
+                        return list(self._execute(query, values).fetchall())
+                except ConnectionLost:
+                    if self._in_transaction:
+                        raise
+                    self.come_back()
+
+    def change(self, query: str, *values: Any) -> int:
+        """Do something inside a transaction; give how many rows it touched."""
+        return int(self._execute(query, values).rowcount)
+
+    def change_each(self, query: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Do something for each row, inside a transaction."""
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_placed(query), list(rows))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All or nothing, durable at the end; the row of the head is held meanwhile, so writers take turns."""
+        with self.turn, self._refusals():
+            self._in_transaction = True
+            try:
+                with self._connection.transaction():
+                    if self._connection.execute("SELECT tableoid FROM head FOR UPDATE").fetchone() != self._head:
+                        raise StoreError(f"{self.place} was replaced while it was in use; {_WAY_BACK}")
+                    yield
+            finally:
+                self._in_transaction = False
+
+    def writer_place(self, *, take_over: bool) -> WriterPlace:
+        """The session's lock."""
+        with self._refusals():
+            self._writes = True
+            if not self._locked() and not take_over:
+                raise StoreError(
+                    f"{self.place} is being written by another process; stop it, or take its place with --take-over"
+                )
+        return _SessionLock()
+
+    def check_structure(self) -> str | None:
+        """The server looks after its files."""
+        return None
+
+    def come_back(self) -> None:
+        """Connect again, for as long as patience lasts."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            with suppress(self._psycopg.Error):
+                self._connection.close()
+                self._connection = self._connected()
+                self._prepare()
+                if self._writes:
+                    self._locked()  # where the old session still seems to live, the fence has the last word
+                return
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"{self.place} went away and did not come back; nothing is lost: start again when it answers"
+                )
+            time.sleep(PAUSE)
+
+    def forget(self, erased: Collection[str]) -> None:
+        """Let the server overwrite what was erased."""
+        self._erased.update(erased)
+        with self.turn, suppress(self._psycopg.Error):  # the next commit tries again
+            if self._erased:
+                self._connection.execute(f"VACUUM {', '.join(sorted(self._erased))}")
+                self._erased.clear()
+
+    def close(self) -> None:
+        """End the session, which gives up the lock."""
+        self._connection.close()
+
+    @contextmanager
+    def _opening(self) -> Iterator[None]:
+        try:
+            yield
+        except self._psycopg.Error as problem:
+            raise StoreError(
+                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server and the "
+                "rights of its user"
+            ) from None
+
+    def _connected(self) -> Any:
+        return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+
+    def _prepare(self) -> None:
+        self._connection.execute(f'SET search_path TO "{self._schema}"')
+        self._connection.execute("SET synchronous_commit TO on")
+        self._connection.execute(f"SET lock_timeout TO {round(PATIENCE * 1000)}")
+        if self._read_only:
+            self._connection.execute("SET default_transaction_read_only TO on")
+
+    def _locked(self) -> bool:
+        query = f"SELECT pg_try_advisory_lock({LOCK})"
+        return bool(self._connection.execute(query, (lock_name(self._schema),)).fetchone()[0])
+
+    def _execute(self, query: str, values: tuple[Any, ...]) -> Any:
+        return self._connection.execute(_placed(query), values)
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Say in one sentence what is wrong; a lost connection is something else."""
+        try:
+            yield
+        except self._psycopg.Error as problem:
+            if self._connection.closed or self._is_away(problem):
+                raise ConnectionLost from None
+            raise StoreError(f"{self.place} {_sentence(problem)}") from None
+
+    def _is_away(self, problem: Any) -> bool:
+        """Whether the server went away, or is about to; what it refuses while it works will not pass by itself."""
+        state = problem.sqlstate or ""
+        return isinstance(problem, self._psycopg.OperationalError) and (not state or state.startswith(("08", "57P")))
+
+
+class _SessionLock:
+    """The place of the writer: the server knows it, and nothing outside the database knows how far the store came."""
+
+    def settle(self, store: str, last_step: int, free_from: int) -> None:
+        """The session says it already."""
+
+    def reached(self, store: str) -> int:
+        """Nothing is known."""
+        return -1
+
+    def free_from(self, store: str) -> int:
+        """Nothing is known."""
+        return 0
+
+    def note(self, store: str, step: int, free_from: int) -> None:
+        """There is nowhere to write it."""
+
+    def release(self) -> None:
+        """It ends with the session."""
+
+
+def _sentence(problem: Any) -> str:
+    match problem.sqlstate:
+        case "53100":
+            return "has no room left on its disk; make room and start again, nothing is lost"
+        case "55P03":
+            return "is held by another process in the middle of a commit; end that process, then start again"
+        case "42P01" | "3F000":
+            return f"was removed from its database while it was in use; {_WAY_BACK}"
+    return f"refused ({type(problem).__name__}); look at the server's log, then start again"
+
+
+def _placed(query: str) -> str:
+    return query.replace("?", "%s")
+
+
+def load_psycopg() -> Any:
+    """The package psycopg, or a refusal that says how to get it."""
+    try:
+        import psycopg
+    except ImportError:
+        raise InputError(
+            "a PostgreSQL store needs the extra postgres; install it with: pip install 'eventide[postgres]'"
+        ) from None
+    return psycopg

@@ -1,0 +1,133 @@
+"""The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
+
+The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin; both
+are private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from eventide.errors import InputError, StoreError
+from eventide.live import faults
+from eventide.live.stores.base import StoreMissing
+from eventide.live.stores.digests import digest
+from eventide.live.stores.migrations import to_second_in_postgres
+from eventide.live.stores.postgres_statistics import without_statistics
+from eventide.live.stores.tables import VERSION, table_statements
+
+MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres}
+"""What brings a schema to each version from the one before; run in order, all in one transaction."""
+
+LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
+LONGEST_NAME = 63  # bytes; PostgreSQL cuts off the rest, and two names would be one store
+
+_RELEASES = """
+CREATE VIEW releases AS
+    SELECT step.step, body ->> 'start' AS start, (body ->> 'fresh')::boolean AS fresh, bin.name AS bin,
+        (body -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
+        (body -> 'scale' ->> (bin.place - 1)::integer)::double precision AS scale
+    FROM step JOIN epoch ON epoch.number = step.epoch,
+        LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+"""
+_ANSWERS = """
+CREATE VIEW answers AS
+    SELECT step.step, answer ->> 'query' AS query, (answer ->> 'begin')::bigint AS begin_step,
+        (answer ->> 'end')::bigint AS end_step, bin.name AS bin,
+        (answer -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
+        (answer ->> 'variance')::double precision AS variance
+    FROM step JOIN epoch ON epoch.number = step.epoch,
+        LATERAL jsonb_array_elements(convert_from(step.release, 'UTF8')::jsonb -> 'answers') AS answer,
+        LATERAL jsonb_array_elements_text(
+            CASE epoch.setting::jsonb -> 'queries' ->> 'of' WHEN 'bins' THEN epoch.setting::jsonb -> 'bins'
+            ELSE '["total"]'::jsonb END
+        ) WITH ORDINALITY AS bin (name, place)
+"""
+
+
+def parse_address(url: str) -> tuple[str, str]:
+    """The address without its fragment, and the schema that the fragment names.
+
+    >>> parse_address("postgresql://127.0.0.1/city#traffic")
+    ('postgresql://127.0.0.1/city', 'traffic')
+    """
+    parts = urlsplit(url)
+    schema = parts.fragment or "eventide"
+    if not schema.replace("_", "").isalnum() or len(schema.encode()) > LONGEST_NAME:
+        raise InputError(
+            f"behind the # of a PostgreSQL address stands the name of a store, up to {LONGEST_NAME} letters and digits"
+        )
+    return urlunsplit(parts._replace(fragment="")), schema
+
+
+def lock_name(schema: str) -> str:
+    """What the writer of a store locks."""
+    return f"eventide {schema}"
+
+
+def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bool) -> int:
+    """See that the schema is a store, and say of which version; for a writer make it, or bring it to this one."""
+    found = connection.execute("SELECT to_regnamespace(%s), to_regclass(%s)", (f'"{schema}"', f'"{schema}".migration'))
+    exists, migrations = found.fetchone()
+    if exists is None:
+        if read_only:
+            raise StoreMissing(f"there is no store {schema} in this database; `eventide publish --store` makes one")
+        _make(connection, schema, for_tests=for_tests)
+        return VERSION
+    if migrations is None:
+        raise StoreError(f"the schema {schema} is there but no store of eventide; choose another name behind the #")
+    version = _version(connection, schema)
+    if version > VERSION:
+        raise StoreError(
+            f"the store {schema} was written by a newer eventide (version {version}, this one knows {VERSION}); update"
+        )
+    if version == VERSION or read_only:
+        return version
+    _migrate(connection, schema)
+    faults.passing("after-migration")
+    return VERSION
+
+
+def _version(connection: Any, schema: str) -> int:
+    (version,) = connection.execute(f'SELECT MAX(version) FROM "{schema}".migration').fetchone()
+    if version is None:
+        raise StoreError(f"the store {schema} is damaged: it has no version; restore a backup, then --after-restore")
+    return int(version)
+
+
+def _migrate(connection: Any, schema: str) -> None:
+    """Bring an old store to this version while nobody writes to it."""
+    with connection.transaction():
+        if not connection.execute(f"SELECT pg_try_advisory_xact_lock({LOCK})", (lock_name(schema),)).fetchone()[0]:
+            raise StoreError(
+                f"the store {schema} is being written by another process; stop it: nobody may write while a store is "
+                "brought to a new version"
+            )
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        for newer in range(_version(connection, schema) + 1, VERSION + 1):
+            MIGRATIONS[newer](connection)
+            connection.execute("INSERT INTO migration VALUES (%s, now()::text)", (newer,))
+        faults.passing("inside-migration")
+
+
+def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
+    row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
+    counter = "bigint GENERATED ALWAYS AS IDENTITY"
+    types = {"number": "bigint", "counter": counter, "binary": "bytea"}
+    tables = table_statements(**types, literal=lambda data: f"'\\x{data.hex()}'")
+    with connection.transaction():
+        for statement in (
+            f'CREATE SCHEMA "{schema}"',
+            f'SET LOCAL search_path TO "{schema}"',
+            *tables,
+            _RELEASES,
+            _ANSWERS,
+            *without_statistics(),
+        ):
+            connection.execute(statement)
+        connection.execute("INSERT INTO migration VALUES (%s, now()::text)", (VERSION,))
+        connection.execute("INSERT INTO store VALUES (1, %s, %s, %s, %s)", (*row, digest(*row)))

@@ -1,0 +1,132 @@
+"""The answers that a meter gave during one step, so that the step can be taken again without the counts behind it.
+
+Everything on a tape came out through the door: noisy numbers and decisions, never a true count. A mechanism knows
+nothing else, so running its step again while the tape answers leads to the same state; its ledger is charged as it was,
+and nothing is drawn. A step that also changed something hidden inside `privacy` (a sum that stays open, the noise of a
+threshold) cannot be taken again from its answers: then the tape is not `whole`. A seeded source, which is for tests,
+does not move when a tape plays.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eventide.arrays import Array
+from eventide.errors import StateError
+
+if TYPE_CHECKING:
+    from eventide.privacy.meter import Meter
+
+_WHOLE, _PART = b"eventide tape 1, whole\n", b"eventide tape 1, part\n"
+
+
+class Tape:
+    """Records answers in the order in which they are given."""
+
+    def __init__(self) -> None:
+        self.whole = True
+        self._answers: list[tuple[str, Array]] = []
+        self._answering = False
+
+    @classmethod
+    @contextmanager
+    def recording(cls, meter: Meter) -> Iterator[Tape]:
+        """Record what `meter` answers during a step."""
+        with _running(meter, cls()) as tape:
+            yield tape
+
+    def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
+        """The answer to a measurement, which is made now."""
+        self._answering = True
+        try:
+            answer = measure()
+        finally:
+            self._answering = False
+        self._answers.append((kind, answer.copy()))
+        return answer
+
+    def drawn(self) -> None:
+        """Noise was drawn: as part of an answer, or to be hidden."""
+        if not self._answering:
+            self.hide()
+
+    def hide(self) -> None:
+        """Something changed that no answer shows."""
+        self.whole = False
+
+    def data(self) -> bytes:
+        """The tape as bytes: a line that says what it is, then for each answer its kind and an .npy array."""
+        buffer = io.BytesIO()
+        buffer.write(_WHOLE if self.whole else _PART)
+        for kind, answer in self._answers:
+            buffer.write(kind.encode() + b"\n")
+            np.save(buffer, answer, allow_pickle=False)
+        return buffer.getvalue()
+
+
+class _Played(Tape):
+    """Gives the recorded answers again, in the same order and to the same questions."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__()
+        self._answers = list(_read(data))
+
+    def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
+        """The next recorded answer; nothing is measured."""
+        if not self._answers:
+            raise StateError(f"the tape is at its end where {kind} are asked for; it belongs to another step")
+        recorded, answer = self._answers.pop(0)
+        if (recorded, answer.shape) != (kind, shape):
+            raise StateError(
+                f"the tape holds {recorded} of shape {answer.shape} where {kind} of shape {shape} are asked for; "
+                "it belongs to another step or another mechanism"
+            )
+        return answer
+
+    def hide(self) -> None:
+        """Whatever was hidden is not on the tape."""
+        raise StateError("a step with something hidden cannot be played from a tape; it needs a snapshot")
+
+    def finish(self) -> None:
+        """Refuse if an answer is left over."""
+        if self._answers:
+            raise StateError(f"{len(self._answers)} answers were left on a tape; it belongs to another step")
+
+
+@contextmanager
+def play(meter: Meter, data: bytes) -> Iterator[None]:
+    """Let `meter` answer from a tape's bytes while a step is taken again, on counts of zero."""
+    tape = _Played(data)
+    with _running(meter, tape):
+        yield
+    tape.finish()
+
+
+@contextmanager
+def _running(meter: Meter, tape: Tape) -> Iterator[Tape]:
+    if meter.tape is not None:
+        raise StateError("a tape is running already; a meter has one at a time")
+    meter.tape = tape
+    try:
+        yield tape
+    finally:
+        meter.tape = None
+
+
+def _read(data: bytes) -> Iterator[tuple[str, Array]]:
+    buffer = io.BytesIO(data)
+    head = buffer.readline()
+    if head == _PART:
+        raise StateError("this tape is not whole: its step hid something, and needs a snapshot")
+    if head != _WHOLE:
+        raise StateError("these bytes are no tape, or one of another version")
+    while kind := buffer.readline():
+        try:
+            yield kind[:-1].decode(), np.load(buffer, allow_pickle=False)
+        except (ValueError, EOFError, OSError) as problem:
+            raise StateError(f"a tape cannot be read ({type(problem).__name__}); it is damaged") from None

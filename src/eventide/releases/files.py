@@ -1,0 +1,111 @@
+"""Files of releases, which appear only when they are complete.
+
+A file is written under another name in the same folder and takes its own name at `commit`; without that nothing stays
+behind, and a file that was there before stays as it was.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from eventide.errors import InputError, StoreError
+from eventide.releases.formats import FORMATS, Format, Formats
+
+
+class ReleaseFile:
+    """Takes releases; `commit` makes them appear."""
+
+    def __init__(self, content: Format, unfinished: Path | None, path: Path | None) -> None:
+        self._content = content
+        self._unfinished = unfinished
+        self.path = path
+
+    def write(self, release: Any) -> None:
+        """Take a release."""
+        with _failures(self.path):
+            self._content.add(release)
+
+    def commit(self) -> None:
+        """Write what is still held back and give the file its name; nothing may be written after."""
+        with _failures(self.path):
+            self._content.close()
+            self._content.stream.flush()
+            if self.path and self._unfinished:
+                os.fsync(self._content.stream.fileno())
+                self._content.stream.close()
+                self._unfinished.replace(self.path)
+
+
+@contextmanager
+def open_releases(
+    out: str | None,
+    bins: Sequence[str],
+    layout: str | None = None,
+    source: Path | None = None,
+    formats: Formats = FORMATS,
+) -> Iterator[ReleaseFile]:
+    """Open a `.jsonl`, `.csv` or `.parquet` file for releases; None or "-" is standard output, in JSON lines.
+
+    What cannot be written is refused now rather than after the work; `source`, the file being read, is never replaced.
+    Other `formats` of the same endings write something else, such as answers.
+    """
+    if out is None or out == "-":
+        yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
+        return
+    path = Path(out)
+    with _refusals(path):
+        _check(path, source)
+        unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        stream = unfinished.open("xb")
+    with ExitStack() as undone:
+        undone.callback(unfinished.unlink, missing_ok=True)
+        undone.callback(_close, stream)
+        with _refusals(path):
+            content = formats[path.suffix.lower()](stream, bins, layout)
+        undone.callback(content.abandon)
+        yield ReleaseFile(content, unfinished, path)
+
+
+def _check(path: Path, source: Path | None) -> None:
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
+    if path.is_dir():
+        raise InputError(f"--out {path} is a folder; give the name of a file")
+    if source and path.exists() and source.exists() and path.samefile(source):  # "-" and addresses are no files
+        raise InputError(f"--out {path} is the file that is read; choose another name")
+
+
+def _close(stream: BinaryIO) -> None:
+    with suppress(OSError):  # a full disk was reported when it was met
+        stream.close()
+
+
+@contextmanager
+def _refusals(path: Path) -> Iterator[None]:
+    """Say in one sentence that a file cannot be begun."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror}; choose a folder that exists, may be written to and has room"
+        ) from None
+
+
+@contextmanager
+def _failures(path: Path | None) -> Iterator[None]:
+    """Say in one sentence that what was begun cannot be ended: nothing that was handed in is to blame."""
+    try:
+        yield
+    except BrokenPipeError:  # whoever read standard output has enough
+        raise
+    except OSError as error:
+        place = f"file {path}" if path else "standard output"
+        raise StoreError(
+            f"{place} cannot be made durable: {error.strerror}; look at its disk, then give the same command again"
+        ) from None

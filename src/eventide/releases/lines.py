@@ -1,0 +1,90 @@
+"""A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
+
+The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
+where known, and the answers to window queries that were due when the step ended. Whole numbers are written without
+".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eventide.arrays import Array, Floats
+
+_ARRAYS = ("values", "scale", "low", "high")
+
+
+@dataclass(frozen=True)
+class ReleaseLine:
+    """What a line says."""
+
+    step: int
+    fresh: bool
+    values: Floats
+    scale: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    start: str | None = None
+    answers: tuple[dict[str, Any], ...] = ()
+
+
+def write_line(
+    release: Any, start: str | None = None, step: int | None = None, answers: Sequence[dict[str, Any]] = ()
+) -> bytes:
+    """The line of a release, without a line break; `start`, another `step` and `answers` are the publisher's to give.
+
+    >>> write_line(ReleaseLine(0, True, np.array([3.0]), np.array([np.inf])))
+    b'{"step": 0, "fresh": true, "values": [3], "scale": [null]}'
+    """
+    said = {"step": json.dumps(release.step if step is None else step)}
+    if start is not None:
+        said["start"] = json.dumps(start)
+    said["fresh"] = json.dumps(bool(release.fresh))
+    said |= {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    if answers:
+        said["answers"] = json.dumps(list(answers), allow_nan=False)
+    return ("{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}").encode()
+
+
+def read_line(line: bytes) -> ReleaseLine:
+    """The release that a line holds.
+
+    >>> read_line(b'{"step": 4, "fresh": false, "values": [3, 4], "scale": [null, 2]}').scale
+    array([inf,  2.])
+    """
+    said = json.loads(line)
+    arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
+    answers = tuple(said.get("answers", ()))
+    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, **arrays)
+
+
+def _list(numbers: Array) -> str:
+    """Numbers as a JSON list; those that are all alike, as scales mostly are, at the price of one."""
+    if numbers.size and numbers.min() == numbers.max():
+        return "[" + ", ".join([json.dumps(plain(numbers[:1])[0])] * numbers.size) + "]"
+    return json.dumps(plain(numbers), allow_nan=False)
+
+
+def plain(numbers: Array) -> list[float | int | None]:
+    """Numbers for JSON: whole ones as integers, those that are not finite as null."""
+    finite = np.isfinite(numbers)
+    whole = finite & (numbers == np.rint(numbers))
+    if whole.all():
+        return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
+    listed: list[float | int | None] = numbers.tolist()
+    for place in np.flatnonzero(whole):
+        listed[place] = int(numbers[place])
+    for place in np.flatnonzero(~finite):
+        listed[place] = None
+    return listed
+
+
+def _numbers(written: list[float | None]) -> Floats:
+    numbers = np.array(written, dtype=np.float64)
+    numbers[np.isnan(numbers)] = np.inf
+    return numbers

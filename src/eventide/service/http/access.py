@@ -1,0 +1,57 @@
+"""The locks on the doors: who sent a request, and whether they may.
+
+A request without a token that is good for it is refused before anything is done, and counts towards the rate of its
+sender like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
+
+from eventide.service.http.limits import RequestRate
+from eventide.service.http.problems import Problem
+from eventide.service.http.tokens import Token, Tokens
+
+LONGEST_TOKEN = 200
+ANYBODY = Token("read", "anybody", "")
+_BEARER = HTTPBearer(auto_error=False, description="a token made with: eventide config token ROLE CONFIG")
+
+
+class Doorkeeper:
+    """Knows tokens and how often each may knock. With `open_reading` whoever comes may read."""
+
+    def __init__(self, tokens: Tokens, rate: RequestRate, open_reading: bool = False) -> None:
+        self.tokens = tokens
+        self.rate = rate
+        self.open_reading = open_reading
+
+    def needs(self, role: str) -> Callable[..., Awaitable[Token]]:
+        """A dependency that gives the token of a request, or refuses it; at once, whatever other threads are doing."""
+
+        async def admitted(request: Request, _: object = Depends(_BEARER)) -> Token:
+            return self.admit(request, role)
+
+        return admitted
+
+    def admit(self, request: Request, role: str) -> Token:
+        """The token of this request if it is good for the role; each request counts towards the rate."""
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        given = scheme.lower() == "bearer" and 0 < len(secret) <= LONGEST_TOKEN
+        token = self.tokens.find(secret.strip()) if given else None
+        address = request.client.host if request.client else "unknown"
+        self.rate.take(token.digest if token else address)
+        if token is None and scheme == "" and role == "read" and self.open_reading:
+            return ANYBODY
+        if token is None:
+            title = "this needs a token in the header Authorization: Bearer ..."
+            raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
+        if not token.may(role):
+            raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")
+        return token
+
+    def knows(self, token: Token) -> bool:
+        """Whether a token that was admitted is one still."""
+        return token is ANYBODY or self.tokens.hold(token)

@@ -1,0 +1,69 @@
+"""The application: operations, page, figures and health behind one guard.
+
+It starts and stops the service with itself. Nothing it serves loads a script from elsewhere, and every refusal is a
+problem document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import Depends, FastAPI
+from fastapi.responses import Response
+from starlette.types import ASGIApp
+
+from eventide.service.http import metrics, models, page
+from eventide.service.http.api import build_router
+from eventide.service.http.guard import Guard
+from eventide.service.http.problems import Problem, answer_problems, refusals
+from eventide.service.http.tokens import Token
+from eventide.service.service import Service
+
+
+def build_app(service: Service) -> ASGIApp:
+    """The application of a service, which starts and stops with it."""
+
+    @asynccontextmanager
+    async def running(app: FastAPI) -> AsyncIterator[None]:
+        service.start()
+        yield
+        service.stop()
+
+    app = FastAPI(
+        title="eventide",
+        version=version("eventide"),
+        description="Releases of live event streams under differential privacy.",
+        lifespan=running,
+        docs_url=None,  # it would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    answer_problems(app)
+    app.include_router(page.router)
+    app.include_router(build_router(service))
+    _add_health(app, service)
+    return Guard(app, encrypted=service.config.server.certificate is not None)
+
+
+def _add_health(app: FastAPI, service: Service) -> None:
+    @app.get("/healthz", tags=["health"])
+    async def alive() -> models.HealthAnswer:
+        """Say that the service is there."""
+        return models.HealthAnswer(status="ok")
+
+    @app.get("/readyz", tags=["health"], responses=refusals(503))
+    async def ready() -> models.HealthAnswer:
+        """Say whether every stream publishes."""
+        if not service.ready:
+            raise Problem(503, "not-ready", "a stream does not publish")
+        return models.HealthAnswer(status="ok")
+
+    may_read = Depends(service.doorkeeper.needs("read"))
+
+    @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))
+    def figures(token: Token = may_read) -> Response:
+        """Figures for Prometheus; those about events need a token to operate."""
+        content = metrics.exposition(service.streams.values(), with_raw=token.role == "operate")
+        return Response(content, media_type=metrics.CONTENT_TYPE)

@@ -1,0 +1,66 @@
+"""The outermost layer: what every answer carries, and what becomes of a fault.
+
+An unexpected error could hold somebody's data in its message, so only its kind and place are logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOG = logging.getLogger("eventide.live.service")
+
+# plotly writes styles of its own, so inline styles are allowed; scripts come from our files alone
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Guard:
+    """Adds the headers, and keeps faults from being logged as they are."""
+
+    def __init__(self, app: ASGIApp, encrypted: bool = False) -> None:
+        self.app = app
+        self.headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if encrypted else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and its answer back."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            await self.app(scope, receive, with_headers)
+        except Exception as error:  # it was answered inside
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            LOG.error("unexpected %s at %s, line %s", type(error).__name__, place.name, place.lineno)

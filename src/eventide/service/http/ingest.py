@@ -1,0 +1,125 @@
+"""From the body of a request to events: what cannot be read is refused event by event, with a reason and no data.
+
+Well-formed batches are read as columns; only where something is wrong are events looked at one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from eventide.events.reader import EventReader, Events
+from eventide.service.http.problems import Problem
+from eventide.service.http.tokens import Token
+
+JSON, NDJSON = "application/json", "application/x-ndjson"
+LONGEST_FIELD = 1_000  # characters
+MOST_TOLD = 100  # refused events that an answer names
+NOT_AN_OBJECT = "not a JSON object"
+TOO_LARGE = "a field is too long"
+KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class Read(NamedTuple):
+    """The events of a body, and the places of some that were refused, with the reason."""
+
+    events: Events
+    told: list[tuple[int, str]]
+
+
+def batch_name(key: str | None, token: Token) -> str | None:
+    """What the store knows a batch by: the sender's key, apart from the same key of another sender."""
+    if key is None:
+        return None
+    if not KEY.fullmatch(key):
+        raise Problem(400, "bad-key", "Idempotency-Key is 1 to 200 visible ASCII characters without blanks")
+    return hashlib.blake2b(f"{token.name} {key}".encode(), digest_size=20).hexdigest()
+
+
+def read_events(body: bytes, media_type: str, reader: EventReader) -> Read:
+    """The events of a JSON array of objects, or of one object a line."""
+    kind = media_type.partition(";")[0].strip().lower()
+    if kind == JSON:
+        rows = _array(body)
+    elif kind == NDJSON:
+        rows = [_line(line) for line in body.splitlines() if line.strip()]
+    else:
+        raise Problem(415, "wrong-type", f"send {JSON} (an array of events) or {NDJSON} (one event a line)")
+    columns = _columns(rows, reader)
+    if columns is not None:
+        events = reader.read(columns)
+        return Read(events, list(_faults(columns, reader)) if events.refused else [])
+    return _one_by_one(rows, reader)
+
+
+def _array(body: bytes) -> list[Any]:
+    try:
+        rows = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise Problem(400, "malformed", "the body is not JSON") from None
+    if not isinstance(rows, list):
+        raise Problem(400, "malformed", "the body is not an array of events")
+    return rows
+
+
+def _line(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _columns(rows: list[Any], reader: EventReader) -> Any:
+    """The rows as a table, if they are all objects whose fields have one type and no excessive length."""
+    try:
+        table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in reader.wanted})
+    except (AttributeError, pa.ArrowException, OverflowError):
+        return None
+    for column in table.columns:
+        if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+            return None
+        if pa.types.is_string(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_FIELD:
+            return None
+    return table
+
+
+def _one_by_one(rows: list[Any], reader: EventReader) -> Read:
+    """The same where some rows are not as they should be."""
+    faults = {place: reason for place, row in enumerate(rows) if (reason := _fault(row, reader))}
+    good = [place for place in range(len(rows)) if place not in faults]
+    kept = [rows[place] for place in good]
+    events = reader.read(kept)
+    for reason in faults.values():
+        events.refused[reason] += 1
+    told = list(faults.items())[:MOST_TOLD]
+    if events.refused and len(told) < MOST_TOLD:
+        told += [(good[place], reason) for place, reason in _faults(kept, reader)]
+    return Read(events, sorted(told)[:MOST_TOLD])
+
+
+def _fault(row: Any, reader: EventReader) -> str | None:
+    if not isinstance(row, dict):
+        return NOT_AN_OBJECT
+    if any(isinstance(row.get(name), str) and len(row[name]) > LONGEST_FIELD for name in reader.wanted):
+        return TOO_LARGE
+    return None
+
+
+def _faults(rows: Any, reader: EventReader) -> Iterator[tuple[int, str]]:
+    """The first rows that the reader refuses, found by halving what holds any."""
+    pending, found = [(0, rows)], 0
+    while pending and found < MOST_TOLD:
+        place, part = pending.pop()
+        if refused := reader.read(part).refused if len(part) else None:
+            if len(part) == 1:
+                found += 1
+                yield place, next(iter(refused))
+            else:
+                half = len(part) // 2
+                pending += [(place + half, part[half:]), (place, part[:half])]

@@ -1,0 +1,204 @@
+"""What the service answers, as the OpenAPI description shows it.
+
+What stands here was released or is public, with three exceptions that are raw: operations, for operators; the receipt
+of a batch, for whoever sent it; and the counts of synthetic streams, which are nobody's. Stored releases are sent as
+they are, and only described here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class AccessAnswer(BaseModel):
+    """What the token of a request is good for."""
+
+    role: Literal["read", "operate"]
+
+
+class QueryAnswer(BaseModel):
+    """A query: how many events fell into the last `window` steps, asked every `step` steps."""
+
+    name: str
+    window: int
+    step: int
+
+
+class QuestionsAnswer(BaseModel):
+    """The window queries that a stream answers, for each bin or for the total, and their share of epsilon."""
+
+    of: Literal["bins", "total"]
+    epsilon: float
+    queries: list[QueryAnswer]
+
+
+class StreamAnswer(BaseModel):
+    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps."""
+
+    name: str
+    population: str
+    mechanism: str
+    filter: str
+    epsilon: float
+    window: int
+    step: str
+    bins: int
+    next_step: int
+    next_start: str | None
+    lag_seconds: float
+    health: Literal["running", "behind", "failed"]
+    synthetic: bool
+    questions: QuestionsAnswer | None
+
+
+class StreamsAnswer(BaseModel):
+    """All streams."""
+
+    streams: list[StreamAnswer]
+
+
+class BinsAnswer(BaseModel):
+    """The names of the bins, in the order of the values of a release."""
+
+    bins: list[str]
+
+
+class DueAnswer(BaseModel):
+    """An answer as it is stored: estimates of how many events fell into the steps from `begin` to before `end`.
+
+    `values` has one number for each bin, or one for all together; `variance` is that of the noise in each.
+    """
+
+    query: str
+    begin: int
+    end: int
+    values: list[float]
+    variance: float
+
+
+class ReleaseAnswer(BaseModel):
+    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
+
+    step: int
+    start: str | None = None
+    fresh: bool
+    values: list[float]
+    scale: list[float | None]
+    low: list[float] | None = None
+    high: list[float] | None = None
+    answers: list[DueAnswer] | None = None
+
+
+class ReleasesAnswer(BaseModel):
+    """A page of releases, and the step at which the next page begins if there is one."""
+
+    releases: list[ReleaseAnswer]
+    next: int | None
+
+
+class DatedAnswer(DueAnswer):
+    """An answer with the step at whose end it was due, and the times between which its events fell."""
+
+    step: int
+    start: str | None
+    until: str | None
+
+
+class AnswersAnswer(BaseModel):
+    """A page of answers, and the step at which the next page begins if there is one."""
+
+    answers: list[DatedAnswer]
+    next: int | None
+
+
+class WindowAnswer(BaseModel):
+    """What the window that ends at a step holds."""
+
+    step: int
+    start: str | None
+    in_window: float
+
+
+class ReturnAnswer(BaseModel):
+    """At this step so much of what was spent is outside the window again."""
+
+    step: int
+    start: str | None
+    amount: float
+
+
+class LedgerAnswer(BaseModel):
+    """The budget: of the window that ends now, of the fullest ever, and of the latest windows."""
+
+    epsilon: float
+    window: int
+    spent: float
+    left: float
+    worst: float
+    verified: bool
+    next_return: ReturnAnswer | None
+    history: list[WindowAnswer]
+
+
+class GuaranteeAnswer(BaseModel):
+    """What is promised; `epsilon` is the total over all streams about the same people, `own` is this stream's part."""
+
+    sentence: str
+    notion: str
+    epsilon: float
+    own: float
+    window: int
+    unit: str
+    sensitivity: int
+    assumptions: list[str]
+    private: bool
+
+
+class OperationsAnswer(BaseModel):
+    """Raw figures about events, for operators only."""
+
+    accepted: int
+    late: int
+    refused: dict[str, int]
+    waiting: int
+
+
+class SyntheticCounts(BaseModel):
+    """True counts of a step, of a stream that is made of random numbers."""
+
+    step: int
+    values: list[int]
+
+
+class SyntheticAnswer(BaseModel):
+    """True counts, of a synthetic stream only."""
+
+    counts: list[SyntheticCounts]
+
+
+class RefusedEvent(BaseModel):
+    """An event that was not taken: its place in the batch and why."""
+
+    event: int
+    reason: str
+
+
+class ReceiptAnswer(BaseModel):
+    """What became of a batch. `duplicate`: its key was used before, nothing of it was taken again.
+
+    `refused` says how many were refused for each reason; `events` names the first hundred that could not be read or
+    named no known bin.
+    """
+
+    accepted: int
+    duplicate: bool
+    refused: dict[str, int]
+    events: list[RefusedEvent]
+
+
+class HealthAnswer(BaseModel):
+    """Whether the service is there."""
+
+    status: Literal["ok"]

@@ -1,0 +1,114 @@
+"""Who may do what: tokens, kept as digests in a file that is read again whenever it changes.
+
+A token is 32 random bytes, so a plain SHA-256 of it cannot be turned back and needs no salt. The file holds one line
+for each: its role, its name and its digest; a line taken out is a right taken away, without a restart. If the file
+cannot be read, or others may read it, nobody may do anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from eventide.errors import InputError
+
+ROLES = ("ingest", "read", "operate")
+_LINE = re.compile(rf"({'|'.join(ROLES)}) ([\w.-]{{1,63}}) ([0-9a-f]{{64}})")
+
+
+class Token(NamedTuple):
+    """A right, without what proves it."""
+
+    role: str
+    name: str
+    digest: str
+
+    def may(self, role: str) -> bool:
+        """Whether this token is enough; who operates may also read."""
+        return self.role == role or (self.role == "operate" and role == "read")
+
+
+def add_token(path: Path, role: str, name: str) -> str:
+    """Make a token, add it to the file and give it out: this is the only moment it is known."""
+    if role not in ROLES:
+        raise InputError(f"there is no role {role!r}; choose one of {', '.join(ROLES)}")
+    secret = f"eventide-{role}-{secrets.token_urlsafe(32)}"
+    line = f"{role} {name} {_digest(secret)}"
+    if not _LINE.fullmatch(line):
+        raise InputError(f"{name!r} is no name for a token; use letters, digits, dots and dashes")
+    if path.exists() and any(token.name == name for token in _parsed(path)):
+        raise InputError(f"{path.name} has a token named {name!r}; choose another name, or take its line out first")
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(line + "\n")
+    except OSError as problem:
+        raise InputError(f"cannot write {path}: {problem.strerror}; choose another place for tokens") from None
+    return secret
+
+
+class Tokens:
+    """The tokens of a file, as they are at this moment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: list[Token] = []
+
+    def check(self) -> None:
+        """Refuse a file that cannot be used; one that is not there yet only means that nobody may do anything."""
+        if self.path.exists():
+            _parsed(self.path)
+
+    def find(self, secret: str) -> Token | None:
+        """The token that this text proves, if any; every one is compared, each in constant time."""
+        self._refresh()
+        digest, found = _digest(secret), None
+        for token in self._tokens:
+            if hmac.compare_digest(token.digest, digest):
+                found = token
+        return found
+
+    def hold(self, token: Token) -> bool:
+        """Whether the file still has this token."""
+        self._refresh()
+        return token in self._tokens
+
+    def _refresh(self) -> None:
+        try:
+            status = self.path.stat()
+            seen = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+            if seen != self._seen:
+                self._tokens = _parsed(self.path)
+                self._seen = seen
+        except (OSError, InputError):
+            self._tokens, self._seen = [], None
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _parsed(path: Path) -> list[Token]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path} cannot be read as a file of tokens; check the path and its owner") from None
+    if mode & 0o077:
+        raise InputError(f"{path} may be read or written by others (mode {mode:o}); run: chmod 600 {path}")
+    tokens = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.startswith("#"):
+            found = _LINE.fullmatch(line.strip())
+            if not found:
+                raise InputError(f"{path.name}, line {number} is no token; it reads: role name digest")
+            tokens.append(Token(*found.groups()))
+    return tokens

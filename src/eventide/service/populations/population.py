@@ -1,0 +1,150 @@
+"""A population at the start of a service: its stores are read, its streams are told when they may measure, and all is
+written down for the next start.
+
+A store that is written down and neither served nor readable is refused, never forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from eventide.errors import EventideError, StoreError
+from eventide.live.stores.base import StoreMissing
+from eventide.live.stores.beside_stores import address_of, place_of
+from eventide.live.stores.open_store import open_store
+from eventide.privacy.amounts import nano
+from eventide.service.config.config import Config, Stream
+from eventide.service.populations.claims import Claim, Windows, claims_of
+from eventide.service.populations.record import Known, Record, read_record, write_record
+from eventide.service.populations.shares import Limit, Member, Together
+
+
+class Served(NamedTuple):
+    """A stream, the name of its store (none before it is made) and whose events that was charged for last."""
+
+    stream: Stream
+    member: Member
+    store: str
+    people: set[str]
+
+
+class Population:
+    """The streams of a configuration that are about the same people.
+
+    `now` is the time on the service's clock. With `after_restore` a store that cannot be read counts as charged until
+    then. `first_steps` says for each stream which step it may measure first, as far as the others are concerned.
+    """
+
+    def __init__(self, name: str, config: Config, now: int, *, after_restore: bool = False) -> None:
+        self.name = name
+        self.streams = [stream for stream in config.streams if stream.population == name]
+        self._epsilon = nano(config.populations.get(name, sum(stream.epsilon for stream in self.streams)))
+        self._places = sorted({place_of(stream.store) for stream in self.streams})
+        served = [_served(stream) for stream in self.streams]
+        called_before = {people for one in served for people in one.people} - config.populations.keys()
+        record = read_record(self._places, {name} | called_before)
+        self.is_unknown = record is None and any(one.member.next_step for one in served)
+        self._record = record or Record([], {})
+        members, stores = [one.member for one in served], {one.store for one in served}
+        self._gone = {
+            store: self._read_gone(store, known, members, now, after_restore) if known.goes_on else known.claims
+            for store, known in self._record.stores.items()
+            if store not in stores
+        }
+        self._limits = self._limits_before(members)
+        self.first_steps = self._first_steps(members)
+
+    def settle(self, begun: Mapping[str, int]) -> None:
+        """Write everything down for the next start; `begun` says which step each stream will measure first.
+
+        The stores have one writer by now, this one, and are read once more: nobody can have charged what is not seen.
+        """
+        served = [_served(stream) for stream in self.streams]
+        first_steps = self._first_steps([one.member for one in served])
+        if any(first > begun[stream] for stream, first in first_steps.items()):
+            raise StoreError(
+                f"the stores of {self.name} turned out to be charged later than it seemed when this start began; "
+                "start again, with --new-epoch"
+            )
+        stores = {
+            store: known._replace(claims=list(self._gone[store]))
+            for store, known in self._record.stores.items()
+            if self._gone.get(store)
+        }
+        for one in served:
+            stores[one.store] = Known(one.stream.name, address_of(one.stream.store), list(one.member.claims))
+        epsilons: list[tuple[int, int | None]] = [(limit.epsilon, limit.until) for limit in self._limits]
+        write_record(self._places, self.name, Record([*epsilons, (self._epsilon, None)], stores))
+
+    def _first_steps(self, members: Sequence[Member]) -> dict[str, int]:
+        together = Together(self._epsilon, self._limits, members, self._gone)
+        return {member.name: together.first_free(member) for member in members}
+
+    def _read_gone(
+        self, store: str, known: Known, members: Sequence[Member], now: int, after_restore: bool
+    ) -> list[Claim]:
+        """The claims of a store that no stream has any more; all of them have ended."""
+        try:
+            with closing(open_store(self._with_password(known.address), read_only=True)) as opened:
+                if opened.name == store:
+                    return claims_of(opened)
+                reason = "another store is in its place"
+        except EventideError as problem:
+            reason = str(problem)
+        if not after_restore:
+            raise StoreError(
+                f"the store of the stream {known.stream!r} at {known.address} was charged for the same people "
+                f"({self.name}) and cannot be read: {reason}. Put it back, or go on with --after-restore, which counts "
+                "it as charged until now"
+            )
+        until = max([now, *(member.windows.timeline.begin(member.next_step) for member in members)])
+        return [
+            claim._replace(last=Windows(claim.timeline, claim.window).step_of(until)) if claim.last is None else claim
+            for claim in known.claims
+        ]
+
+    def _with_password(self, address: str) -> str:
+        """An address as the configuration writes it, where it has another store of the same database."""
+        database, name, schema = address.partition("#")
+        for stream in self.streams:
+            if address_of(stream.store).partition("#")[0] == database:
+                return str(stream.store).partition("#")[0] + name + schema
+        return address
+
+    def _limits_before(self, members: Sequence[Member]) -> list[Limit]:
+        """Each epsilon that there was, with the moment until which something was charged under it."""
+        ends = [
+            claim.timeline.end(claim.last)
+            for claims in (*self._gone.values(), *(member.claims for member in members))
+            for claim in claims
+            if claim.last is not None
+        ]
+        ends += [member.windows.timeline.begin(member.next_step) for member in members if member.keeps_its_share]
+        last = max(ends, default=0) - 1
+        return [
+            Limit(epsilon, last if until is None else until)
+            for epsilon, until in self._record.epsilons
+            if until is not None or epsilon != self._epsilon
+        ]
+
+
+def _served(stream: Stream) -> Served:
+    windows = Windows(stream.timeline(), stream.window)
+    try:
+        with closing(open_store(stream.store, read_only=True)) as store:
+            claims = claims_of(store, (stream.budget, stream.window))
+            member = Member(stream.name, stream.budget, windows, store.next_step(), claims)
+            return Served(stream, member, store.name, {epoch.setting.people for epoch in store.epochs()[-1:]})
+    except StoreMissing:
+        return Served(stream, Member(stream.name, stream.budget, windows, 0, ()), "", set())
+
+
+def waiting(stream: Stream, measured_from: int) -> str:
+    """A sentence that says from when on a stream measures."""
+    begins = stream.timeline().iso(measured_from)
+    return (
+        f"stream {stream.name} measures nothing before step {measured_from} ({begins}): until then every step repeats "
+        "the last release, so that no window holds more than epsilon"
+    )

@@ -1,0 +1,4 @@
+"""What a planner returns: slots of time, and how a window is answered from them, with which variance.
+
+Errors are computed, not simulated.
+"""

@@ -1,0 +1,86 @@
+"""Two worlds find what was once wrong: each test puts a repaired fault back, and sees it reported."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import served_worlds
+from worlds import Setup, check
+
+from eventide.audit.two_worlds import WorldsDiffer
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.stores.written_rows import WrittenRows
+from eventide.service.pushed_feed import PushedFeed
+
+
+def test_a_log_line_before_the_commit(monkeypatch):
+    setup = Setup(mechanism="bd", life="dies once")
+    check(setup)
+    measured = Publisher._measured
+
+    def hasty(publisher, step, counts, position):
+        drawn = measured(publisher, step, counts, position)
+        logging.getLogger("eventide.live").info("released", extra={"fields": {"step": step, **drawn.fields}})
+        return drawn
+
+    monkeypatch.setattr(Publisher, "_measured", hasty)
+    with pytest.raises(WorldsDiffer, match=r'log, line \d+\n.*"step": 4'):
+        check(setup)
+
+
+def test_a_busy_neighbour_who_decides_who_counts(monkeypatch):
+    setup = Setup(source="http", life="is busy")  # which test_two_worlds.py checks as it is
+    taken = PushedFeed._taken
+
+    def stamped_when_taken(feed, submitted):
+        return taken(feed, submitted._replace(arrival=type(submitted.arrival)(feed.clock.now())))
+
+    monkeypatch.setattr(PushedFeed, "_taken", stamped_when_taken)
+    with pytest.raises(WorldsDiffer, match=r"step 3 .*sealed counts are \d+ apart, where one person adds 2"):
+        check(setup)
+
+
+class Hasty:
+    """A clock that believes whatever the machine says, and never goes back."""
+
+    def __init__(self, wall, steady):
+        self._wall, self._latest = wall, 0
+
+    def now(self):
+        self._latest = max(self._latest, self._wall() // 1000)
+        return self._latest
+
+    certain = now
+
+
+def test_a_clock_that_jumps_when_one_person_looks(monkeypatch):
+    setup = Setup(source="http", mechanism="uniform", life="has a clock that jumps")
+    check(setup)
+    monkeypatch.setattr(served_worlds, "SystemClock", Hasty)
+    with pytest.raises(WorldsDiffer, match=r"step \d+ .*sealed counts are \d+ apart, outside the window"):
+        check(setup)
+
+
+def test_a_store_that_keeps_positions(monkeypatch):
+    setup = Setup(mechanism="uniform")
+    check(setup)
+    write = WrittenRows.step
+
+    def keeping(rows, row, commit):
+        def change(query, *values):
+            if query.startswith("INSERT INTO step"):
+                return plain("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *values, json.dumps(commit.position))
+            return plain(query, *values)
+
+        plain = rows._change
+        if row.step == 0:
+            plain("ALTER TABLE step ADD COLUMN position TEXT")
+        with monkeypatch.context() as patched:
+            patched.setattr(rows, "_change", change)
+            return write(rows, row, commit)
+
+    monkeypatch.setattr(WrittenRows, "step", keeping)
+    with pytest.raises(WorldsDiffer, match=r'store store.db, step, line \d+\n.*"at'):
+        check(setup)

@@ -1,0 +1,395 @@
+"""The report of a small study: what its page holds, what it shows of true counts, and the command that writes it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import eventide as ev
+from eventide.bench import build_report, load_study, read_results, run_study
+from eventide.bench.report.field import read_field
+from eventide.bench.report.figures import BAND
+from eventide.bench.report.plotly_figures import paint
+from eventide.bench.report.streams import read_shown
+from eventide.cli import main
+from eventide.display.drawings import DISTANCE, HeatMap
+from eventide.display.images import draw
+from eventide.errors import InputError
+
+STUDY = """\
+title = "Small"
+seed = {seed}
+repetitions = {repetitions}
+metrics = ["mae", "publications"]
+
+[[mechanisms]]
+vary.name = ["uniform", "sample", "ba"]
+
+[[streams]]
+generator = "seasonal"
+length = 60
+vary.amplitude = [10, 1000]
+
+[[streams]]
+file = "secret.csv"
+
+[[privacy]]
+window = 4
+vary.epsilon = [0.5, 1.0]
+
+[[privacy]]
+epsilon = 1.0
+vary.window = [2, 4]
+"""
+TIDE_STUDY = """\
+repetitions = 3
+metrics = ["mae"]
+
+[[mechanisms]]
+vary.name = ["uniform", "tide"]
+
+[[streams]]
+generator = "random-walk"
+length = 30
+vary.bins = [1, 3]
+
+[[privacy]]
+epsilon = 1.0
+window = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results of the study under two seeds, next to the file of counts that nobody may see."""
+    place = tmp_path_factory.mktemp("report")
+    (place / "secret.csv").write_text("a\n" + "\n".join(str(777_000 + step) for step in range(30)))
+    for seed in (1, 2):
+        (place / f"study{seed}.toml").write_text(STUDY.format(seed=seed, repetitions=5))
+        run_study(load_study(place / f"study{seed}.toml"), place / f"{seed}.parquet")
+    return place
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return read_results(folder / "1.parquet")
+
+
+@pytest.fixture(scope="module")
+def report(results):
+    return build_report(results)
+
+
+def text_of(page):
+    body = page.split("<script>")[0]
+    return html.unescape(re.sub(r"<[^>]+>", " ", body))
+
+
+def charts_of(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def with_rows(results, change):
+    """The same results with changed rows."""
+    rows = [change(dict(row)) for row in results.table.to_pylist()]
+    table = pa.Table.from_pylist([row for row in rows if row], results.table.schema)
+    return results._replace(table=table)
+
+
+def test_distances_are_those_of_the_results(results):
+    field = read_field(results)
+    places = {(contest.stream, *contest.setting): place for place, contest in enumerate(field.contests)}
+    rows = [row for row in results.table.to_pylist() if row["metric"] == "mae"]
+    assert len(rows) == field.deltas.size
+    for row in rows:
+        place = places[row["stream"], row["experiment"], row["epsilon"], row["window"]]
+        assert field.deltas[place, field.mechanisms.index(row["mechanism"])] == row["delta"]
+
+
+def test_streams_get_the_shortest_names_that_tell_them_apart(results):
+    shorts = [stream.short for stream in read_field(results).streams.values()]
+    assert shorts == ["seasonal amplitude 10", "seasonal amplitude 1000", "secret.csv"]
+
+
+def test_the_page_begins_with_the_verdict_and_holds_every_part(report):
+    text = text_of(report.page)
+    assert all(" ".join(sentence.split()) in " ".join(text.split()) for sentence in report.verdict)
+    headings = re.findall(r"<h2>(.*?)</h2>", report.page)
+    assert headings == [
+        "The verdict",
+        "Ranking",
+        "How far from the best",
+        "Error over w and over epsilon",
+        "True and released",
+        "What else was measured",
+        "The streams",
+        "Where we differ from the published benchmark, and why",
+        "The benchmark&#x27;s requirements",
+        "How to repeat this",
+    ]
+    assert "NOT MET" in text
+    assert "5 repetitions are too few" in text
+
+
+def test_every_figure_has_a_caption_and_a_table_of_its_values(report):
+    figures = re.findall(r"<figure.*?</figure>", report.page, re.DOTALL)
+    assert len(figures) == len(report.figures)
+    for figure in figures:
+        assert "<figcaption>" in figure
+        assert "<table>" in figure
+        assert figure.count('role="img" aria-label="') == figure.count('class="chart"') > 0
+
+
+def test_what_a_hidden_stream_holds_is_nowhere_on_the_page_though_it_could_be_read(results, folder):
+    report = build_report(results, data=folder)
+    charts = charts_of(report.page)
+    drawn = json.dumps([chart for name, chart in charts.items() if name.startswith("streams")])
+    assert "secret" not in drawn
+    assert not re.search(r"777,?0\d\d", text_of(report.page) + json.dumps(charts))
+
+
+def test_a_hidden_stream_is_drawn_when_the_user_says_it_is_public(results, folder):
+    report = build_report(results, public=["secret.csv"], data=folder)
+    drawn = [chart for name, chart in charts_of(report.page).items() if name.startswith("streams")]
+    assert any(777_005 in trace["y"] for chart in drawn for trace in chart["data"])
+
+
+def test_a_public_stream_that_is_gone_is_left_out_with_a_sentence(results, tmp_path):
+    report = build_report(results, public=["secret.csv"], data=tmp_path)
+    assert "secret.csv is not shown" in text_of(report.page)
+
+
+def test_a_stream_that_is_another_now_is_left_out(results):
+    about = json.loads(json.dumps(results.about))
+    about["streams"]["seasonal length=60 amplitude=10"]["digest"] = "another"
+    shown = read_shown(results._replace(about=about), "mae", (), None)
+    assert list(shown.counts) == ["seasonal length=60 amplitude=1000"]
+    assert "no longer the stream that was studied" in shown.skipped[0]
+
+
+def test_streams_that_are_left_out_for_one_reason_share_a_sentence(results):
+    about = json.loads(json.dumps(results.about))
+    for facts in about["streams"].values():
+        facts["digest"] = "another"
+    (sentence,) = read_shown(results._replace(about=about), "mae", (), None).skipped
+    assert sentence.startswith("2 streams (seasonal) are not shown: ")
+
+
+def test_long_names_of_streams_are_broken_and_their_rows_have_room():
+    def painted(*rows):
+        ratios = np.ones((len(rows), 1))
+        return paint(HeatMap("", list(rows), ["ba"], ratios, DISTANCE, [["1"] for _ in rows]))
+
+    names = [f"bernoulli length {length}, step_factor 1, window_factor 1" for length in range(20)]
+    label = painted(*names)["layout"]["yaxis"]["ticktext"][7]
+    assert label.replace("<br>", " ") == names[7]
+    assert max(map(len, label.split("<br>"))) <= 32
+    assert painted(*names)["height"] - painted(*["short"] * 20)["height"] >= 20 * 10  # of ten pixels a line
+
+
+def test_a_cell_is_shown_as_it_was_run_or_not_at_all(results):
+    field, shown = read_field(results), read_shown(results, "mae", (), None)
+    contest = field.contests[0]
+    cell = shown.released(contest, "ba")
+    assert cell.error == pytest.approx(np.abs(cell.released - cell.truth).mean())
+    off = with_rows(results, lambda row: row | {"mean": row["mean"] * 1.001})
+    assert read_shown(off, "mae", (), None).released(contest, "ba") is None
+
+
+@pytest.fixture(scope="module")
+def tide_study(tmp_path_factory):
+    """A mechanism that gives intervals and one that does not, on one bin and on three."""
+    place = tmp_path_factory.mktemp("tide") / "study.toml"
+    place.write_text(TIDE_STUDY)
+    return load_study(place)
+
+
+@pytest.fixture(scope="module")
+def tide_results(tide_study, tmp_path_factory):
+    out = tmp_path_factory.mktemp("tide") / "results.parquet"
+    run_study(tide_study, out)
+    return read_results(out)
+
+
+def test_a_cell_of_one_bin_is_shown_with_the_intervals_of_its_mechanism(tide_study, tide_results):
+    field, shown = read_field(tide_results), read_shown(tide_results, "mae", (), None)
+    one, three = field.contests
+    cell = next(each for each in tide_study.cells if (each.mechanism.label, each.stream.label) == ("tide", one.stream))
+    truth, seed = cell.stream.read(), tide_study.seed_of(cell)
+    run = ev.run(ev.Tide(epsilon=1.0, window=4, bins=1, replicas=3, seed=seed), truth)
+    interval = shown.released(one, "tide").interval
+    assert interval.tolist() == np.stack([run.low[0, :, 0], run.high[0, :, 0]], axis=1).tolist()
+    assert shown.released(one, "uniform").interval is None
+    assert shown.released(three, "tide").interval is None
+
+
+def test_intervals_are_a_band_around_the_released_line_and_the_caption_says_so(tide_results):
+    report = build_report(tide_results)
+    three, one = (figure for figure in report.figures if figure.name.startswith("streams"))
+    assert [BAND in figure.caption for figure in (one, three)] == [True, False]
+    traces = {
+        (figure.name, panel.title): charts_of(report.page)[f"{figure.name}-chart-{number}"]["data"]
+        for figure in (one, three)
+        for number, panel in enumerate(figure.charts, start=1)
+    }
+    low, high, released, true = traces.pop((one.name, "tide"))
+    assert (low.get("fill"), high["fill"]) == (None, "tonexty")
+    assert (np.array(low["y"]) <= released["y"]).all()
+    assert (np.array(high["y"]) >= released["y"]).all()
+    assert [len(others) for others in traces.values()] == [2, 2, 2]
+    assert not any("error_y" in trace for trace in (released, true))
+    bands = [len(axes.collections) for axes in draw(one.title, one.charts).axes]
+    assert bands == [int(panel.title == "tide") for panel in one.charts]
+
+
+def test_zeros_cost_the_mean_of_the_counts(results):
+    shown = read_shown(results, "mae", (), None)
+    assert shown.errors_of_zeros() == {label: pytest.approx(counts.mean()) for label, counts in shown.counts.items()}
+
+
+def test_the_effect_of_a_chosen_mechanism_is_shown(results):
+    report = build_report(results, without="ba")
+    assert report.verdict[0].startswith("Ba beats the best of all others in ")
+    assert "2 mechanisms compete" in report.verdict[2]
+    assert [figure.name for figure in report.figures][:3] == ["ranking", "overview", "effect"]
+    without, with_ba = report.figures[1].charts
+    assert (without.columns, with_ba.columns) == (["uniform", "sample"], ["uniform", "sample", "ba"])
+    headings, rows = report.figures[1].table
+    assert headings[:3] == ["stream", "uniform, without ba", "sample, without ba"]
+    assert {len(row) for row in rows} == {6}
+
+
+def test_our_own_mechanism_is_chosen_by_itself(results):
+    def renamed(row):
+        names = {key: "tide" for key in ("mechanism", "mechanism_name") if row[key] == "ba"}
+        return row | names | {"stream_source": "file"}  # so that nothing is run again
+
+    report = build_report(with_rows(results, renamed))
+    assert report.verdict[0].startswith("Tide beats the best of all others in ")
+
+
+def test_coverage_has_a_table_where_it_was_measured(results):
+    def covered(row):
+        return row | {"metric": "coverage", "mean": 0.875} if row["metric"] == "publications" else row
+
+    text = text_of(build_report(with_rows(results, covered)).page)
+    assert "Do intervals hold the truth?" in text
+    assert "0.875" in text
+
+
+def test_two_results_are_compared(results, folder):
+    report = build_report(results, read_results(folder / "2.parquet"))
+    assert report.verdict[0].startswith("Of 36 cells that both results hold")
+    assert "Against the other results" in text_of(report.page)
+    same = build_report(results, results)
+    assert "36 are the same to the last digit" in same.verdict[0]
+
+
+def test_images_show_the_values_of_the_page(report):
+    for figure in report.figures:
+        axes = [each for each in draw(figure.title, figure.charts).axes if each.get_label() != "<colorbar>"]
+        assert len(axes) >= len(figure.charts)
+    curves = next(figure for figure in report.figures if figure.name == "curves-1")
+    lines = draw(curves.title, curves.charts).axes[0].get_lines()
+    assert curves.charts[0].curves[0].y in [line.get_ydata().tolist() for line in lines]
+
+
+def test_results_without_an_error_cannot_be_reported(results):
+    with pytest.raises(InputError, match="no error to compare mechanisms by"):
+        build_report(with_rows(results, lambda row: row if row["delta"] is None else None))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"metric": "mre"}, "hold no error 'mre'; choose one of mae"),
+        ({"without": "bd"}, "'bd' takes no part in these results; choose one of uniform, sample, ba"),
+        ({"public": ["nowhere"]}, "hold no stream 'nowhere'"),
+        ({"reference": "nowhere.csv"}, "nowhere.csv is no reference"),
+    ],
+)
+def test_what_is_not_there_is_named(results, options, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        build_report(results, **options)
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, ["report", *map(str, arguments)])
+
+
+@pytest.mark.slow
+def test_the_command_writes_page_and_images_and_prints_the_verdict(folder, tmp_path):
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path / "images")
+    assert outcome.exit_code == 0
+    assert "mechanisms compete in 12 cells" in outcome.output
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    names = {path.name for path in (tmp_path / "images").iterdir()}
+    assert {"ranking.svg", "ranking.png", "overview.svg", "cells.png", "curves-1.svg", "streams-1.png"} <= names
+
+
+def test_the_command_prints_one_document(folder, tmp_path):
+    outcome = run(folder / "1.parquet", folder / "2.parquet", "--out", tmp_path / "report.html", "--json")
+    document = json.loads(outcome.output)
+    assert document["out"] == str(tmp_path / "report.html")
+    assert {rank["mechanism"] for rank in document["ranking"]} == {"uniform", "sample", "ba"}
+    assert document["figures"] == []
+
+
+def test_an_interval_that_does_not_exist_is_null_in_the_document(tmp_path):
+    study = STUDY.format(seed=1, repetitions=1).replace('[[streams]]\nfile = "secret.csv"\n', "")
+    (tmp_path / "study.toml").write_text(study)
+    run_study(load_study(tmp_path / "study.toml"), tmp_path / "results.parquet")
+    printed = run(tmp_path / "results.parquet", "--out", tmp_path / "report.html", "--json").output
+    ranks = json.loads(printed, parse_constant=pytest.fail)["ranking"]
+    assert [(rank["low"], rank["high"]) for rank in ranks] == [(None, None)] * 3
+
+
+def test_help_shows_an_example():
+    assert "eventide report results.parquet --out report.html" in run("--help").output
+
+
+def test_bad_input_ends_with_a_sentence(folder, tmp_path):
+    (tmp_path / "text.parquet").write_text("no results")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "table.parquet")
+    (tmp_path / "other.toml").write_text(STUDY.format(seed=1, repetitions=1).replace("length = 60", "length = 50"))
+    other = (tmp_path / "other.toml").read_text().replace('[[streams]]\nfile = "secret.csv"\n', "")
+    (tmp_path / "other.toml").write_text(other)
+    run_study(load_study(tmp_path / "other.toml"), tmp_path / "other.parquet")
+    good, out = folder / "1.parquet", tmp_path / "report.html"
+    for arguments, sentence in [
+        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is no file of results"),
+        ((tmp_path / "text.parquet", "--out", out), "text.parquet is no file of results"),
+        ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
+        ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),
+        ((good, "--out", tmp_path / "no" / "where.html"), "cannot write"),
+        ((good, "--out", good), "is the file that is read"),
+        ((good, tmp_path / "other.parquet", "--out", tmp_path / "other.parquet"), "is the file that is read"),
+        ((good, "--out", out, "--figures", good), "choose another --figures"),
+    ]:
+        outcome = run(*arguments)
+        assert (outcome.exit_code, sentence in outcome.output) == (2, True), outcome.output
+
+
+def test_images_without_matplotlib_are_refused_before_any_work(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--figures", tmp_path)
+    assert (outcome.exit_code, "pip install 'eventide[plots]'" in outcome.output) == (2, True)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_names_in_results_are_text_wherever_they_stand(results):
+    evil = "<script>alert(1)</script>"
+
+    def renamed(row):
+        return row | {key: row[key].replace("secret.csv", evil) for key in ("stream", "stream_name")}
+
+    report = build_report(with_rows(results, renamed))
+    assert evil not in report.page
+    assert "&lt;script&gt;alert(1)" in report.page

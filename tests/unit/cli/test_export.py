@@ -1,0 +1,196 @@
+"""`eventide export`: stored releases in every format, and totals of groups with their errors."""
+
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from eventide.cli import main
+from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.open_store import open_store
+from eventide.releases.lines import ReleaseLine
+from eventide.releases.total_formats import totals
+
+BINS = ("north", "south", "west")
+SETTING = Setting("riders", {"name": "ba"}, 10**9, 4, 1, BINS, {"step": "10min"}, "secure")
+STEPS = [
+    (0, True, [3, 0, 7], [None, None, None]),
+    (1, True, [5, 1, 7], [2, 2, 0.5]),
+    (2, False, [5, 1.5, 7], [2, 2, 0.5]),
+]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(["export", *words])
+        return ended.value.code, *capsys.readouterr()
+
+    return call
+
+
+def line(step, fresh, values, scale, start=True):
+    start = {"start": f"2026-03-01T00:{step}0:00+00:00"} if start else {}
+    return json.dumps({"step": step} | start | {"fresh": fresh, "values": values, "scale": scale}).encode()
+
+
+def made(steps=STEPS, setting=SETTING, start=True, **how):
+    store = open_store("city.db")
+    store.begin(setting, **how)
+    for step in steps:
+        store.commit(Commit(step[0], [], line(*step, start=start), b"", None, None))
+    return store
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_csv_wide_and_long(run):
+    made().close()
+    assert run("city.db", "--out", "wide.csv")[0] == 0
+    assert rows("wide.csv") == [
+        ["step", "start", *BINS],
+        ["0", "2026-03-01T00:00:00+00:00", "3", "0", "7"],
+        ["1", "2026-03-01T00:10:00+00:00", "5", "1", "7"],
+        ["2", "2026-03-01T00:20:00+00:00", "5", "1.5", "7"],
+    ]
+    assert run("city.db", "--out", "long.csv", "--layout", "long")[0] == 0
+    header, first, *_, last = rows("long.csv")
+    assert header == ["step", "start", "bin", "value", "scale"]
+    assert first == ["0", "2026-03-01T00:00:00+00:00", "north", "3", ""]
+    assert last == ["2", "2026-03-01T00:20:00+00:00", "west", "7", "0.5"]
+
+
+def test_parquet_and_no_clock(run):
+    made(start=False).close()
+    assert run("city.db", "--out", "city.parquet")[0] == 0
+    table = pq.read_table("city.parquet")
+    assert table.column_names == ["step", *BINS]
+    assert table["south"].to_pylist() == [0, 1, 1.5]
+
+
+def test_json_lines_are_the_stored_bytes(run):
+    store = made()
+    stored = [release for _, release in store.releases()]
+    store.close()
+    assert run("city.db", "--out", "city.jsonl")[0] == 0
+    assert Path("city.jsonl").read_bytes().splitlines() == stored
+
+
+def test_totals_add_up_and_so_do_their_errors(run):
+    made().close()
+    Path("groups.toml").write_text('all = ["north", "south", "west"]\n"the north" = ["north"]\n')
+    code, _, err = run("city.db", "--out", "totals.csv", "--totals", "groups.toml")
+    assert code == 0
+    assert "2 scale^2" in err
+    header, *lines = rows("totals.csv")
+    assert header == ["step", "start", "group", "total", "error"]
+    assert lines[0][2:] == ["all", "10", ""]  # nothing was looked at yet, so nothing is known of the error
+    assert [row[2:4] for row in lines[2:]] == [["all", "13"], ["the north", "5"], ["all", "13.5"], ["the north", "5"]]
+    errors = [math.sqrt(2 * (4 + 4 + 0.25)), math.sqrt(8)]
+    assert [float(row[4]) for row in lines[2:]] == pytest.approx(errors * 2)
+
+
+def test_errors_of_totals_come_from_the_intervals_where_there_are_any():
+    """Nine tenths of a normal distribution lie within 1.645 deviations."""
+    random = np.random.default_rng(1)
+    known = np.array([3.0, 0.0, 40.0])
+    low, high = np.quantile(random.normal(100, known, (200_000, 3)), [0.05, 0.95], axis=0)
+    release = ReleaseLine(0, True, np.full(3, 100.0), np.full(3, 9000.0), low, high)
+    assert totals(release, [np.array([0, 2]), np.array([1])]).scale == pytest.approx([np.hypot(3, 40), 0], rel=0.01)
+
+
+def test_totals_from_a_csv_of_groups_as_json_lines(run):
+    made().close()
+    Path("groups.csv").write_text("group,bin\nsides,south\nsides,west\n")
+    assert run("city.db", "--out", "totals.jsonl", "--totals", "groups.csv")[0] == 0
+    last = json.loads(Path("totals.jsonl").read_text().splitlines()[-1])
+    assert last == {
+        "step": 2,
+        "start": "2026-03-01T00:20:00+00:00",
+        "totals": {"sides": 8.5},
+        "errors": {"sides": pytest.approx(math.sqrt(2 * 4.25))},
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("g.toml", 'x = ["north", "east"]', "names 'east', which is none of the 3 bins"),
+        ("g.toml", "x = []", "has no bins"),
+        ("g.toml", 'x = ["north", "north"]', "twice"),
+        ("g.toml", 'x = "north"', "holds no groups"),
+        ("g.toml", "x = [", "holds no groups"),
+        ("g.toml", "", "names no group"),
+        ("g.csv", "name,bin\nx,north\n", "holds no groups"),
+        ("g.csv", "group,bin\nx\n", "holds no groups"),
+        ("none.toml", None, "cannot read"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused(run, tmp_path, name, content, sentence):
+    made().close()
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    code, _, err = run("city.db", "--out", "totals.csv", "--totals", name)
+    assert code == 2
+    assert sentence in err
+    assert not (tmp_path / "totals.csv").exists()
+
+
+def test_totals_have_no_layout(run):
+    made().close()
+    Path("groups.toml").write_text('x = ["north"]')
+    for ending in ("csv", "jsonl"):
+        code, _, err = run("city.db", "--out", f"t.{ending}", "--totals", "groups.toml", "--layout", "wide")
+        assert code == 2
+        assert "leave --layout out" in err
+
+
+def test_bins_that_changed_are_empty_where_they_were_none(run):
+    made().close()
+    made([(3, False, [5, 9], [2, None])], SETTING._replace(bins=("west", "east")), new_epoch=True).close()
+    assert run("city.db", "--out", "city.csv")[0] == 0
+    header, *lines = rows("city.csv")
+    assert header == ["step", "start", "west", "east", "north", "south"]
+    assert lines[2][2:] == ["7", "", "5", "1.5"]
+    assert lines[3][2:] == ["5", "9", "", ""]
+    assert run("city.db", "--out", "city.jsonl")[0] == 0
+    assert json.loads(Path("city.jsonl").read_text().splitlines()[2])["values"] == [7, None, 5, 1.5]
+
+
+def test_a_bin_named_like_a_column_needs_the_long_layout(run):
+    made(setting=SETTING._replace(bins=("north", "start", "west"))).close()
+    code, _, err = run("city.db", "--out", "city.csv")
+    assert code == 2
+    assert "column start of its own" in err
+    assert run("city.db", "--out", "city.csv", "--layout", "long")[0] == 0
+
+
+def test_it_works_while_a_writer_writes_and_on_standard_output(run, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, write_through=True))
+    store = made()
+    with pytest.raises(SystemExit):
+        main(["export", "city.db", "--out", "-"])
+    assert len(written.getvalue().splitlines()) == 3
+    store.close()
+
+
+def test_damage_is_exit_code_5_and_no_file(run, tmp_path):
+    store = made()
+    store._database._connection.execute("UPDATE step SET release = x'00' WHERE step = 2")
+    store.close()
+    code, _, err = run("city.db", "--out", "city.csv")
+    assert code == 5
+    assert "step 2" in err
+    assert not (tmp_path / "city.csv").exists()

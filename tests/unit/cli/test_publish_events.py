@@ -1,0 +1,366 @@
+"""`eventide publish` on events: steps, bounding, stores that are gone on with, signals, and clear refusals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from eventide.cli import main
+from eventide.cli.live_log import logging_to_stderr
+from eventide.live.feeds import open_feed
+from eventide.live.sinks.appending_file import AppendingFile
+from eventide.live.stores.open_store import open_store
+
+ROOT = Path(__file__).parents[3]
+BINS = ("north", "south")
+EXACT = ("--epsilon", "1e6", "--window", "1", "--mechanism", "uniform")  # noise is 0 but for one draw in e^1,000,000
+STEP = ("--step", "1h", "--user", "user", "--bins", "bins.txt")
+BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
+STEPS = 30
+
+
+def events():
+    """Two events of every user in each hour but the fifth, in one bin."""
+    return [
+        (BEGIN + timedelta(hours=hour, minutes=minute), f"user {user}", BINS[(hour + user) % 2])
+        for hour in range(STEPS)
+        for minute in (1, 31)
+        for user in range(7)
+        if hour != 5
+    ]
+
+
+def expected(most):
+    counts = Counter((hour, place) for hour in range(STEPS) for user in range(7) for place in [(hour + user) % 2])
+    return [[most * counts[hour, place] * (hour != 5) for place in (0, 1)] for hour in range(STEPS)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the same events in every format."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"timestamp": at.isoformat(), "user": user, "bin": place} for at, user, place in events()]
+    table = pa.Table.from_pylist(rows)
+    pa_csv.write_csv(table, "events.csv")
+    pq.write_table(table, "events.parquet")
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "bins.txt").write_text("\n".join(BINS))
+    return tmp_path
+
+
+@pytest.fixture
+def publish(folder, capsys):
+    """Run `eventide publish`; give its exit code, standard output and standard error."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(["publish", *words])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+def values(text):
+    return [json.loads(line)["values"] for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("source", ["events.csv", "events.jsonl", "events.parquet"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
+    code, out, err = publish(source, *EXACT, *STEP, "--max-per-step", str(most))
+    assert code == 0
+    assert values(out) == expected(most)
+    assert json.loads(out.splitlines()[1])["start"].startswith("2024-03-30T01:00:00")
+    assert f"{len(events())} events were taken" in err
+    assert "For operators only" in err
+    guarantee = err.splitlines()[-1]
+    assert f"at most {most} to a step" in guarantee
+    assert "for this run only" in guarantee
+    assert "the first step was taken from the data" in guarantee
+    assert "the last step was taken from the data" in guarantee
+    assert "trusted" not in guarantee
+
+
+def test_without_a_user_column_every_event_is_its_own_user(publish):
+    words = ("--step", "1h", "--bin", "bin", "--bins", "bins.txt")
+    code, out, err = publish("events.csv", *EXACT, *words)
+    assert code == 0
+    assert values(out) == expected(2)
+    assert "taking every event for a person of its own" in err.splitlines()[-1]
+
+
+def test_start_and_end_can_be_given(publish):
+    when = ("--start", "2024-03-29T22:00Z", "--until", "2024-03-30T03:00Z")
+    code, out, err = publish("events.csv", *EXACT, *STEP, *when)
+    assert code == 0
+    assert values(out) == [[0, 0], [0, 0], *expected(1)[:3]]
+    assert "taken from the data" not in err.splitlines()[-1]
+
+
+def test_a_window_can_be_a_duration(publish):
+    code, out, _ = publish("events.csv", "--epsilon", "1", "--window", "90min", *STEP, "--dry-run", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["window"] == 2  # rounded up to whole steps
+    assert document["steps"] is None
+
+
+def test_unknown_bins_are_refused_or_go_to_the_other_one(publish, folder):
+    (folder / "one.txt").write_text("north\n")
+    words = ("--step", "1h", "--user", "user", "--bins", "one.txt")
+    north = [row[0] for row in expected(1)]
+    code, out, err = publish("events.csv", *EXACT, *words)
+    assert code == 0
+    assert values(out) == [[count] for count in north]
+    assert "bin is not in the list" in err
+    code, out, _ = publish("events.csv", *EXACT, *words, "--other", "elsewhere")
+    assert code == 0
+    assert values(out) == expected(1)
+
+
+@pytest.mark.parametrize("out", ["private.jsonl", "private.csv", "private.parquet"])
+def test_the_same_command_goes_on_where_it_stopped(publish, folder, out):
+    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", out, "--start", BEGIN.isoformat())
+    for hours in (3, 17, 17, STEPS):
+        until = (BEGIN + timedelta(hours=hours)).isoformat()
+        code, _, err = publish(*words, "--until", until)
+        assert code == 0
+        assert "for this run only" not in err
+        assert read(out) == (list(range(hours)), expected(1)[:hours])
+    assert "Published 13 steps" in err
+    (folder / out).unlink()  # what is lost is written anew from the store
+    assert publish(*words, "--until", until)[0] == 0
+    assert read(out) == (list(range(STEPS)), expected(1))
+
+
+def read(path):
+    if path.endswith("jsonl"):
+        lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        return [line["step"] for line in lines], [line["values"] for line in lines]
+    table = pq.read_table(path) if path.endswith("parquet") else pa_csv.read_csv(path)
+    assert table.column_names[:2] == ["step", "start"]
+    return table["step"].to_pylist(), np.column_stack([table[name] for name in BINS]).tolist()
+
+
+def test_another_setting_needs_a_new_epoch(publish):
+    words = ("events.csv", *STEP, "--store", "store.db", "--epsilon", "1", "--out", "private.jsonl")
+    assert publish(*words, "--window", "2", "--until", "2024-03-30T10:00Z")[0] == 0
+    for changed in (
+        ("--window", "3"),
+        ("--window", "2", "--people", "somebody"),
+        ("--window", "2", "--mechanism", "bd"),
+    ):
+        code, _, err = publish(*words, *changed)
+        assert code == 2
+        assert "--new-epoch" in err
+    assert publish(*words, "--window", "3", "--new-epoch")[0] == 0
+    assert read("private.jsonl")[0] == list(range(STEPS))
+
+
+def test_a_new_epoch_is_not_begun_where_its_output_cannot_go_on(publish, folder):
+    words = ("events.csv", *STEP, "--store", "store.db", "--epsilon", "1", "--window", "2", "--out", "private.csv")
+    assert publish(*words, "--until", "2024-03-30T10:00Z")[0] == 0
+    (folder / "bins.txt").write_text("south\nnorth\n")
+    code, _, err = publish(*words, "--new-epoch")
+    assert code == 2
+    assert "begins with other columns" in err
+    (folder / "bins.txt").write_text("north\nsouth\n")
+    assert publish(*words)[0] == 0  # the store is as it was
+    assert read("private.csv")[0] == list(range(STEPS))
+
+
+@pytest.mark.parametrize(
+    ("out", "place", "write"), [("private.jsonl", AppendingFile, "flush"), ("private.parquet", Path, "replace")]
+)
+def test_an_output_that_its_disk_does_not_take_is_a_failure_of_code_5(publish, folder, monkeypatch, out, place, write):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", out)
+    with monkeypatch.context() as broken:
+        broken.setattr(place, write, full)
+        code, _, err = publish(*words)
+    assert code == 5
+    assert f"{out} cannot be made durable: No space left on device" in err
+    assert not list(folder.glob(".*.part"))
+    assert publish(*words)[0] == 0
+    assert read(out) == (list(range(STEPS)), expected(1))
+
+
+def test_the_document_names_what_is_for_operators(publish):
+    code, out, err = publish("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.csv", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["operators_only"] == {"accepted": len(events()), "late": 0, "again": 0, "refused": {}}
+    assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
+    assert document["guarantee"] == err.splitlines()[-1]
+
+
+def test_the_log_is_one_object_a_line_and_holds_no_count(publish):
+    code, _, err = publish("events.csv", *EXACT, *STEP, "--store", "s.db", "--out", "p.csv", "--log", "json")
+    assert code == 0
+    lines = [json.loads(line) for line in err.splitlines()[:STEPS]]
+    assert [line["step"] for line in lines] == list(range(STEPS))
+    assert all(set(line) == {"time", "level", "event", "step", "fresh", "spent", "left", "lag"} for line in lines)
+    assert all(line["lag"] > 0 and line["lag"] % 3_600 == 0 for line in lines)  # in whole steps
+    assert all(datetime.fromisoformat(line["time"]).microsecond == 0 for line in lines)
+
+
+def test_warnings_are_sentences(capsys):
+    with logging_to_stderr(None):
+        log = logging.getLogger("eventide.live")
+        log.warning("sink failed", extra={"fields": {"sink": "out.jsonl", "has": 3}})
+        log.warning("the clock went back")
+    assert capsys.readouterr().err == "Warning: sink failed (sink out.jsonl, has 3)\nWarning: the clock went back\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--time", "timestamp", "--bins", "bins.txt"), "--step is missing"),
+        (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
+        ((*STEP, "--sensitivity", "2"), "--max-per-step"),
+        ((*STEP, "--queries", "queries.toml"), "with --queries-epsilon events are published as well"),
+        ((*STEP, "--late", "5min"), "late"),
+        ((*STEP, "--time", "when"), "when"),
+        ((*STEP, "--start", "yesterday"), "yesterday"),
+        ((*STEP, "--step", "1 fortnight"), "duration"),
+        ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
+        ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
+        ((*STEP, "--max-per-step", "0"), "at least"),
+        ((*STEP, "--mechanism", "uniform", "--window", "100000000", "--epsilon", "0.01"), "larger epsilon"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(publish, folder, words, says):
+    before = sorted(path.name for path in folder.iterdir())
+    code, out, err = publish("events.csv", "--epsilon", "1", "--window", "2", "--store", "store.db", *words)
+    assert code == 2
+    assert says in err
+    assert out == ""
+    assert err.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def start_following(*words):
+    command = [sys.executable, "-m", "eventide", "publish", "log.jsonl", "--follow", *EXACT, "--bins", "bins.txt"]
+    return subprocess.Popen(
+        [*command, "--step", "100ms", "--store", "store.db", "--out", "private.jsonl", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_steps(process, steps):
+    """Wait until the output holds so many more steps, or the process ends."""
+    seen = published()
+    while process.poll() is None and published() < seen + steps:
+        time.sleep(0.02)
+
+
+def published():
+    return Path("private.jsonl").read_text().count("\n") if os.path.exists("private.jsonl") else 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow)]
+)
+def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
+    (folder / "log.jsonl").touch()
+    start = datetime.now(UTC).isoformat()
+    for _ in range(2):  # the second goes on where the first ended
+        process = start_following("--start", start)
+        wait_for_steps(process, 3)
+        process.send_signal(number)
+        _, err = process.communicate()
+        assert process.returncode == code, err
+    store = open_store("store.db", read_only=True)
+    stored = [release for _, release in store.releases()]
+    store.close()
+    written = (folder / "private.jsonl").read_bytes().splitlines()
+    assert stored[: len(written)] == written
+    assert len(stored) >= 6
+    if code == 0:
+        assert len(stored) == len(written)
+        assert "Published" in err
+
+
+@pytest.mark.slow
+def test_a_live_run_that_names_no_start_begins_at_midnight_and_keeps_to_it(folder):
+    (folder / "log.jsonl").touch()
+    words = ("--step", "1d", "--zone", "Europe/Berlin")
+    for _ in range(2):
+        process = start_following(*words)
+        while process.poll() is None and not os.path.exists("private.jsonl"):
+            time.sleep(0.02)
+        process.terminate()
+        _, err = process.communicate()
+        assert process.returncode == 0, err
+        os.remove("private.jsonl")
+    store = open_store("store.db", read_only=True)
+    (epoch,) = store.epochs()
+    store.close()
+    assert datetime.fromisoformat(epoch.setting.steps["start"]).hour == 0
+
+
+class Sender:
+    """A clock that is a tenth of a second later at each look, when another event has been sent, and then far ahead."""
+
+    def __init__(self, pipe):
+        self._pipe, self._looks = pipe, itertools.count()
+
+    def now(self):
+        look = next(self._looks)
+        at = BEGIN + timedelta(milliseconds=100 * look) + timedelta(hours=look > 40)
+        if look < 20:
+            event = {"timestamp": at.isoformat(), "bin": BINS[look % 2]}
+            os.write(self._pipe, (json.dumps(event) + "\n").encode())
+        return int(at.timestamp() * 1e6)
+
+    certain = now
+
+
+def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
+    when = ("--start", BEGIN.isoformat(), "--until", (BEGIN + timedelta(seconds=2)).isoformat(), "--late", "1s")
+    reading, writing = os.pipe()
+    monkeypatch.setattr(open_feed, "SystemClock", lambda: Sender(writing))
+    with open(reading) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        code, out, err = publish("-", *EXACT, "--step", "500ms", "--bins", "bins.txt", *when)
+    os.close(writing)
+    assert code == 0
+    assert len(out.splitlines()) == 4
+    assert sorted(map(sorted, values(out))) == [[2, 3]] * 4
+    assert "20 events were taken" in err
+
+
+def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs" / "how-to" / "publish-events.md").read_text()
+    command = text.split("<!-- publish-command -->\n```sh\n")[1].split("\n```")[0]
+    program, *words = shlex.split(command)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([str(ROOT / word) if word.startswith("docs/") else word for word in words])
+    assert (program, ended.value.code) == ("eventide", 0)
+    assert read_steps("private.csv") == list(range(48))
+    assert "0 refused" in capsys.readouterr().err
+
+
+def read_steps(path):
+    return pa_csv.read_csv(path)["step"].to_pylist()

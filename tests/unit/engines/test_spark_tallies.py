@@ -1,0 +1,150 @@
+"""What Spark's executors do, without Spark: any division of events into partitions gives the counts of one machine."""
+
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventide import engines
+from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
+from eventide.engines.spark_work import WorkFolder
+from eventide.errors import InputError
+from eventide.events.reader import Columns
+from eventide.live.feeds.base import Resume
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.sources.base import FOREVER, Batch
+
+BINS = ("north", "south", "harbour")
+KEY = bytes(range(16))
+STEPS = 4
+SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin", "arrival")])
+
+
+def counting(user="user", shards=3, **more):
+    return Counting(
+        bins=BINS,
+        columns=Columns(user=user),
+        arrival="arrival",
+        other=None,
+        start="1970-01-01T00:00:00Z",
+        step="10s",
+        zone="UTC",
+        until="1970-01-01T00:00:40Z",
+        late="5s",
+        most=2 if user else 1,
+        key=KEY,
+        shards=shards,
+        **more,
+    )
+
+
+def tallied(rule, partitions):
+    """The rows of all partitions: tallies, and what was summed up."""
+    rows = []
+    for number, events in enumerate(partitions):
+        batches = [pa.RecordBatch.from_pylist(events[:1], SCHEMA), pa.RecordBatch.from_pylist(events[1:], SCHEMA)]
+        for batch in Tallying(rule, number).rows(batches):
+            rows += batch.to_pylist()
+    return [row for row in rows if row["step"] != SUMMARY], [
+        json.loads(row["tally"]) for row in rows if row["step"] == SUMMARY
+    ]
+
+
+def counted(rule, partitions):
+    """The counts of each step, bounded by two partitions that each hold whole shards."""
+    counts = np.zeros((STEPS, len(BINS)), np.int64)
+    rows, _ = tallied(rule, partitions)
+    for worker in (0, 1):
+        mine = sorted((row for row in rows if row["shard"] % 2 == worker), key=lambda row: (row["step"], row["shard"]))
+        for batch in bounded(rule, [pa.RecordBatch.from_pylist([row]) for row in mine]):
+            for row in batch.to_pylist():
+                step, bins, some = unpacked(row)
+                counts[step, bins] += some
+    return counts
+
+
+def counted_by_one_machine(rule, events):
+    feed = EventFeed(None, **rule.rules())
+    feed.begin(Resume(rule.next_step, None, KEY, []))
+    good = [event for event in events if event["arrival"] is not None]
+    arrival = np.array([round(float(event["arrival"]) * 1e6) for event in good], np.int64)
+    feed.take(Batch(feed.reader.read(good, 0, arrival), None, FOREVER))
+    counts = np.zeros((STEPS, len(BINS)), np.int64)
+    for step in feed.closed():
+        counts[step.index] = step.counts
+    return counts
+
+
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "timestamp": st.sampled_from([*map(str, range(-5, 50, 3)), "never", "4102444800"]),
+            "user": st.sampled_from(["a", "b", "c", "", None]),
+            "bin": st.sampled_from([*BINS, "nowhere"]),
+            "arrival": st.sampled_from([*map(str, range(0, 60, 4)), None]),
+        }
+    ),
+    max_size=60,
+)
+
+
+@given(EVENTS, st.integers(1, 4), st.integers(1, 5), st.sampled_from(["user", None]), st.integers(0, 2))
+def test_partitions_and_shards_change_nothing(events, partitions, shards, user, next_step):
+    rule = counting(user, shards, next_step=next_step)
+    divided = [events[number::partitions] for number in range(partitions)]
+    random.Random(1).shuffle(divided)
+    np.testing.assert_array_equal(counted(rule, divided), counted_by_one_machine(rule, events))
+
+
+def test_a_user_is_bounded_once_whatever_the_shards():
+    chance = random.Random(7)
+    seconds = [chance.randrange(10 * STEPS) for _ in range(600)]
+    events = [
+        {"timestamp": str(at), "user": f"user {chance.randrange(20)}", "bin": chance.choice(BINS), "arrival": str(at)}
+        for at in seconds
+    ]
+    counts = counted(counting(shards=5), [events[number::3] for number in range(3)])
+    np.testing.assert_array_equal(counts, counted_by_one_machine(counting(), events))
+    assert counts.sum() == 20 * 2 * STEPS
+
+
+def test_a_partition_is_summed_up():
+    events = [
+        {"timestamp": "1", "user": "a", "bin": "north", "arrival": "2"},
+        {"timestamp": "1", "user": "a", "bin": "north", "arrival": "39"},
+        {"timestamp": "1", "user": "b", "bin": "nowhere", "arrival": "3"},
+        {"timestamp": "1", "user": "b", "bin": "north", "arrival": None},
+    ]
+    _, (summary,) = tallied(counting(), [events])
+    refused = {"bin is not in the list": 1, "row cannot be read": 1}
+    assert summary == {"latest": 39_000_000, "accepted": 1, "late": 1, "again": 0, "refused": refused}
+
+
+def test_the_key_is_not_shown():
+    assert "key" not in repr(counting())
+
+
+def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
+    work = WorkFolder(tmp_path / "work")
+    assert work.settle(counting(), 4).shards == 4
+    assert work.settle(counting(), 8).shards == 4
+    assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
+    others = [counting(user=None), replace(counting(), key=bytes(16)), replace(counting(), bins=BINS[::-1])]
+    others.append(replace(counting(), until="1970-01-02"))
+    for other in others:
+        with pytest.raises(InputError, match="another store, bins or end"):
+            work.settle(other, 4)
+
+
+def test_spark_is_imported_only_when_a_query_starts():
+    modules = ", ".join(f"eventide.engines.{path.stem}" for path in Path(engines.__file__).parent.glob("spark*.py"))
+    code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,23 @@
+"""A window written as a duration: its steps cover at least that long, or it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from eventide.errors import InputError
+from eventide.events.durations import milliseconds, steps_of_window
+
+
+@pytest.mark.parametrize(
+    ("window", "step", "steps"),
+    [("24h", "1h", 24), ("1d", "1d", 1), ("1d", "24h", 1), ("36h", "1d", 2), ("61min", "1h", 2), ("1w", "1d", 7)],
+)
+def test_a_window_has_the_steps_that_cover_it(window, step, steps):
+    assert steps_of_window(window, step) == steps
+    assert (steps - 1) * milliseconds(step) < milliseconds(window) <= steps * milliseconds(step)
+
+
+@pytest.mark.parametrize(("window", "step"), [("12h", "1d"), ("59min", "1h"), ("1ms", "2ms")])
+def test_a_window_shorter_than_a_step_is_refused(window, step):
+    with pytest.raises(InputError, match=f"{window} is shorter than a step of {step}.*write 1"):
+        steps_of_window(window, step)

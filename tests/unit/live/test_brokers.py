@@ -1,0 +1,291 @@
+"""NATS and Kafka as sources and sinks: a real NATS server, and the mock cluster inside confluent-kafka."""
+
+import json
+import time
+from contextlib import ExitStack, closing
+
+import pytest
+from confluent_kafka import Producer
+from nats_server import PATIENCE, NatsServer
+
+import eventide as ev
+from eventide.errors import InputError
+from eventide.events.reader import EventReader
+from eventide.live.sinks.jetstream import JetStreamSink
+from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sources.jetstream import JetStream
+from eventide.live.sources.kafka import Kafka
+
+
+def event(number):
+    return {"timestamp": f"2026-01-01T00:00:{number % 60:02}Z", "user": number, "bin": "ab"[number % 2]}
+
+
+def reader():
+    made = EventReader(["a", "b"])
+    made.key = bytes(16)
+    return made
+
+
+def polled(source, enough, moment=0):
+    """Batches until so many events, refused ones included, have come, and the source has seen all up to a moment."""
+    batches, until = [source.poll(0.2)], time.monotonic() + PATIENCE
+    while sum(map(size, batches)) < enough or batches[-1].seen_until < moment:
+        assert time.monotonic() < until, "the events do not come, or time does not pass"
+        batches.append(source.poll(0.2))
+    return batches
+
+
+def size(batch):
+    return len(batch.events.time) + batch.events.refused.total()
+
+
+def test_nats_gives_each_message_once_with_its_append_time(nats, opened):
+    nats.make_stream("ONCE", "once.>")
+    before = time.time() * 1e6
+    nats.send("once.a", [event(number) for number in range(250)])
+    source = opened(JetStream(f"{nats.address}/ONCE", patience=PATIENCE))
+    batches = polled(source, 250)
+    arrivals = [moment for batch in batches for moment in batch.events.arrival.tolist()]
+    assert len(arrivals) == 250
+    assert arrivals == sorted(arrivals)
+    assert before <= arrivals[0] <= arrivals[-1] <= time.time() * 1e6
+    assert batches[-1].position["sequence"] == 250
+
+
+def test_nats_goes_on_behind_a_position(nats, opened):
+    nats.make_stream("RESUME", "resume.>")
+    nats.send("resume.a", [event(number) for number in range(30)])
+    first = polled(opened(JetStream(f"{nats.address}/RESUME", patience=PATIENCE)), 30)[-1]
+    nats.send("resume.a", [event(59)])
+    (batch,) = [
+        b
+        for b in polled(opened(JetStream(f"{nats.address}/RESUME", patience=PATIENCE), first.position), 1)
+        if len(b.events.time)
+    ]
+    assert batch.events.time.tolist() == [1767225659000000]
+
+
+def test_an_idle_nats_stream_still_sees_time_pass(nats, opened):
+    nats.make_stream("IDLE", "idle.>")
+    source = opened(JetStream(f"{nats.address}/IDLE", patience=PATIENCE))
+    before = time.time() * 1e6
+    seen = [polled(source, 0, before)[-1].seen_until for _ in range(3)]
+    assert seen == sorted(seen)
+    assert seen[2] <= time.time() * 1e6
+
+
+def test_nats_sees_no_further_than_what_it_has_handed_over(nats, opened, monkeypatch):
+    """
+    appended    m1 ... m5 | m6 ... m10      now
+    handed over m1 ... m5
+    seen until         ^ m5, not now: the rest is still to come
+    """
+    monkeypatch.setattr("eventide.live.sources.jetstream.AT_A_TIME", 5)
+    nats.make_stream("BEHIND", "behind.>")
+    nats.send("behind.a", [event(number) for number in range(10)])
+    source = opened(JetStream(f"{nats.address}/BEHIND", patience=PATIENCE))
+    batches = polled(source, 5)
+    assert sum(map(size, batches)) < 10
+    assert batches[-1].seen_until == batches[-1].events.arrival[-1]
+
+
+def test_what_is_no_event_is_refused_and_stops_nothing(nats, opened):
+    nats.make_stream("BAD", "bad.>")
+    nats.send("bad.a", [b"nonsense", b"[1, 2]", {"user": 1}, b"\xff", event(1), {**event(2), "bin": "elsewhere"}])
+    batches = polled(opened(JetStream(f"{nats.address}/BAD", patience=PATIENCE)), 6)
+    assert sum(len(batch.events.time) for batch in batches) == 1
+    assert sum(batch.events.refused.total() for batch in batches) == 5
+
+
+def test_messages_that_mostly_cannot_be_read_stop_the_first_run(nats, kafka):
+    """Before anything is published, whatever step is due; a message is a row."""
+    bad = [{**event(number), "bin": "B" if number else "a"} for number in range(9)]
+    nats.make_stream("WRONG", "wrong.>")
+    nats.send("wrong.a", bad)
+    produce(kafka, "wrong", bad)
+    for address in (f"{nats.address}/WRONG", f"kafka://{kafka}/wrong?arrival=read&group=wrong"):
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=["a", "b"])
+        with ev.Publisher(address, mechanism, step="1h", start="2026-01-01", user="user") as publisher:
+            with pytest.raises(InputError, match=r"column 'bin', first at row \d, the nearest bin name is 'b'"):
+                publisher.run()
+            assert (publisher.published, publisher.worst_window()) == (0, 0)
+
+
+def test_only_the_asked_subject_counts_and_others_do_not_hold_time_up(nats, opened):
+    nats.make_stream("TWO", "two.>")
+    nats.send("two.mine", [event(1)])
+    nats.send("two.other", [event(2), event(3)])
+    source = opened(JetStream(f"{nats.address}/TWO?subject=two.mine", patience=PATIENCE))
+    batches = polled(source, 1, time.time() * 1e6)
+    assert sum(len(batch.events.time) for batch in batches) == 1
+
+
+def test_a_nats_server_that_was_killed_is_waited_for(tmp_path, opened):
+    server = NatsServer(tmp_path).start()
+    server.make_stream("KILLED", "killed.>")
+    server.send("killed.a", [event(number) for number in range(20)])
+    source = opened(JetStream(f"{server.address}/KILLED", patience=PATIENCE))
+    polled(source, 20)
+    server.kill()
+    source._connection.patience = 0.5
+    stalled = [source.poll(0.1).seen_until for _ in range(3)]
+    assert stalled[1] == stalled[2]  # nothing is known about the present, so no step may close
+    server.start()
+    source._connection.patience = PATIENCE
+    server.send("killed.a", [event(number) for number in range(7)])
+    batches = polled(source, 7)
+    assert batches[-1].position["sequence"] == 27
+    server.kill()
+
+
+def test_a_stream_that_was_made_anew_or_has_forgotten_is_refused(nats, opened):
+    nats.make_stream("ANEW", "anew.>")
+    nats.send("anew.a", [event(number) for number in range(5)])
+    position = polled(opened(JetStream(f"{nats.address}/ANEW", patience=PATIENCE)), 5)[-1].position
+    nats.send("anew.a", [event(number) for number in range(5)])
+    nats.do(lambda stream: stream.purge_stream("ANEW"))
+    with pytest.raises(InputError, match="no longer holds"):
+        opened(JetStream(f"{nats.address}/ANEW", patience=PATIENCE), position)
+    nats.do(lambda stream: stream.delete_stream("ANEW"))
+    nats.make_stream("ANEW", "anew.>")
+    with pytest.raises(InputError, match="made anew"):
+        opened(JetStream(f"{nats.address}/ANEW", patience=PATIENCE), position)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nats://127.0.0.1:1/EVENTS", "no NATS server with JetStream answers"),
+        ("nats://127.0.0.1:4222", "reads nats://"),
+        ("nats://127.0.0.1:4222/A?queue=x", "reads nats://"),
+    ],
+)
+def test_a_wrong_nats_address_is_refused(address, message):
+    with pytest.raises(InputError, match=message):
+        JetStream(address, patience=1)
+
+
+def test_a_missing_stream_is_refused(nats, opened):
+    with pytest.raises(InputError, match="no stream NOWHERE"):
+        opened(JetStream(f"{nats.address}/NOWHERE", patience=PATIENCE))
+
+
+def test_a_nats_server_that_does_not_answer_in_time_is_refused(nats, opened):
+    nats.make_stream("SLOW", "slow.>")
+    source = JetStream(f"{nats.address}/SLOW", patience=PATIENCE)
+    source._connection.patience = 0.0
+    with pytest.raises(InputError, match=r"no NATS server with JetStream answers at 127.0.0.1 \(TimeoutError\)"):
+        opened(source)
+
+
+def test_a_nats_server_without_jetstream_is_refused(tmp_path):
+    with ExitStack() as ended:
+        server = NatsServer(tmp_path, jetstream=False).start()
+        ended.callback(server.kill)
+        source = ended.enter_context(closing(JetStream(f"{server.address}/A", patience=PATIENCE)))
+        sink = ended.enter_context(closing(JetStreamSink(f"{server.address}/A?subject=a", patience=PATIENCE)))
+        for begin in (lambda: source.open(None, reader()), sink.open):
+            with pytest.raises(InputError, match=r"no NATS server with JetStream answers at 127.0.0.1"):
+                begin()
+
+
+def test_the_nats_sink_drops_repeats_and_knows_what_it_has(nats):
+    nats.make_stream("OUT", "out.>")
+    sink = JetStreamSink(f"{nats.address}/OUT?subject=out.city", patience=PATIENCE)
+    sink.open()
+    assert sink.last_step() == -1
+    for step in (0, 1, 1, 0):
+        sink.send(step, json.dumps({"step": step}).encode())
+    sink.close()
+    again = JetStreamSink(f"{nats.address}/OUT?subject=out.city", patience=PATIENCE)
+    again.open()
+    assert again.last_step() == 1
+    assert again.holds(b'{"step": 1}')
+    assert not again.holds(b'{"step": 1, "values": []}')
+    again.close()
+    assert nats.do(lambda stream: stream.stream_info("OUT")).state.messages == 2
+
+
+def test_a_nats_sink_needs_one_subject(nats):
+    with pytest.raises(InputError, match="one subject"):
+        JetStreamSink(f"{nats.address}/OUT?subject=out.>", patience=PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    """The address of a mock cluster, which lives as long as its producer."""
+    cluster = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
+    (broker,) = cluster.list_topics(timeout=PATIENCE).brokers.values()
+    yield f"{broker.host}:{broker.port}"
+    del cluster
+
+
+def produce(brokers, topic, messages):
+    producer = Producer({"bootstrap.servers": brokers})
+    for message in messages:
+        producer.produce(topic, message if isinstance(message, bytes) else json.dumps(message).encode())
+    assert producer.flush(PATIENCE) == 0
+
+
+def test_kafka_gives_each_message_once_and_goes_on_from_our_offsets(kafka, opened):
+    produce(kafka, "once", [*map(event, range(300)), b"nonsense"])
+    source = opened(Kafka(f"kafka://{kafka}/once?arrival=read", patience=PATIENCE))
+    batches = polled(source, 301)
+    assert sum(len(batch.events.time) for batch in batches) == 300
+    position = json.loads(json.dumps(batches[-1].position))
+    assert sum(position["offsets"].values()) == 301
+    source.close()
+    produce(kafka, "once", [event(59)])
+    again = opened(Kafka(f"kafka://{kafka}/once?arrival=read&group=another", patience=PATIENCE), position)
+    assert [batch.events.time.tolist() for batch in polled(again, 1) if len(batch.events.time)] == [[1767225659000000]]
+
+
+def test_kafka_sees_the_present_only_with_all_partitions_read(kafka, opened):
+    produce(kafka, "idle", [event(1)])
+    source = opened(Kafka(f"kafka://{kafka}/idle?arrival=read&group=idle", patience=PATIENCE))
+    assert source.poll(0.01).seen_until < 0  # no partition is ours yet
+    polled(source, 1, time.time() * 1e6)
+
+
+def test_the_time_a_producer_claims_is_no_arrival(kafka, opened):
+    produce(kafka, "claims", [event(1)])
+    source = opened(Kafka(f"kafka://{kafka}/claims?group=claims", patience=PATIENCE))
+    with pytest.raises(InputError, match="LogAppendTime"):
+        polled(source, 1)
+
+
+@pytest.mark.parametrize("address", ["kafka://127.0.0.1:9092", "kafka://h/t?x=1", "kafka://h/t?arrival=never"])
+def test_a_wrong_kafka_address_is_refused(address):
+    with pytest.raises(InputError, match="Kafka"):
+        Kafka(address)
+
+
+def test_a_missing_topic_is_refused(kafka):
+    with pytest.raises(InputError, match="no topic nowhere"):
+        Kafka(f"kafka://{kafka}/nowhere", patience=PATIENCE)
+
+
+def test_the_kafka_sink_knows_what_it_has(kafka):
+    sink = KafkaSink(f"kafka://{kafka}/released", patience=PATIENCE)
+    sink.open()
+    assert sink.last_step() == -1
+    for step in range(3):
+        sink.send(step, json.dumps({"step": step}).encode())
+    again = KafkaSink(f"kafka://{kafka}/released", patience=PATIENCE)
+    again.open()
+    assert again.last_step() == 2
+    assert again.holds(b'{"step": 2}')
+    assert not again.holds(b'{"step": 3}')
+
+
+def test_the_kafka_sink_takes_a_release_of_many_bins(kafka):
+    release = json.dumps({"step": 0, "values": [1000] * 300_000}).encode()
+    assert len(release) > 1_000_000  # more than the client sends by default
+    sink = KafkaSink(f"kafka://{kafka}/wide", patience=PATIENCE)
+    sink.open()
+    sink.send(0, release)
+    again = KafkaSink(f"kafka://{kafka}/wide", patience=PATIENCE)
+    again.open()
+    assert again.last_step() == 0
+    assert again.holds(release)

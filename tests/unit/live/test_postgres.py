@@ -1,0 +1,565 @@
+"""A store in a real PostgreSQL server keeps the promises of one in a file, also when the server is killed."""
+
+import json
+import threading
+import time
+
+import psycopg
+import pytest
+from live_stores import SETTING, a_commit, changes, check_withdrawal, in_a_child
+from old_stores import make_old_schema, mark_of, position_of, release_of
+from population_lives import live, people
+from postgres_server import PostgresServer
+
+import eventide as ev
+from eventide.errors import InputError, StateError, StoreError
+from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.publisher import answering
+from eventide.live.sinks.base import Sink
+from eventide.live.stores import postgres_database
+from eventide.live.stores.base import PlanStep
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.postgres_statistics import RAW
+from eventide.live.stores.verification import verify
+
+pytestmark = pytest.mark.database
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = PostgresServer().start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def address(server, request):
+    """A store of its own for each test."""
+    return f"{server.address}#s{abs(hash(request.node.name))}"
+
+
+@pytest.fixture
+def opened(address):
+    stores = []
+
+    def open_again(**options):
+        stores.append(open_store(address, **options))
+        return stores[-1]
+
+    yield open_again
+    for store in stores:
+        store.close()
+
+
+def test_what_was_committed_is_there_again(opened):
+    store = opened()
+    standing = store.begin(SETTING)
+    assert (standing.next_step, standing.snapshot, standing.last_release) == (0, None, None)
+    for step in range(5):
+        store.commit(a_commit(step, snapshot=b"state" if step == 2 else None))
+    store.deliver("a sink", 3)
+    store.deliver("a sink", 4)
+    key = standing.key
+    store.close()
+    again = opened()
+    standing = again.begin(SETTING)
+    assert (standing.next_step, standing.key, standing.snapshot) == (5, key, b"state")
+    assert standing.tapes == [b"tape 3", b"tape 4"]
+    assert standing.position == {"offset": 4}
+    assert [step for step, _ in again.releases()] == [0, 1, 2, 3, 4]
+    assert [entry.amount for entry in again.entries()] == [100] * 5
+    assert again.delivered("a sink") == 4
+    again.verify()
+
+
+def test_events_are_kept_once_and_erased_with_their_step(opened):
+    store = opened()
+    store.begin(SETTING)
+    assert store.keep([(0, b"one"), (1, b"two")], "first")
+    assert not store.keep([(0, b"one")], "first")
+    assert store.keep([(1, b"three")])
+    store.commit(a_commit(0))
+    assert store.kept() == [(1, b"two"), (1, b"three")]
+
+
+def test_a_writer_that_withdraws_leaves_the_store_as_it_found_it(opened):
+    check_withdrawal(opened)
+
+
+@pytest.mark.parametrize("table", ["kept", "batch", "plan", "snapshot", "head"])
+def test_what_was_erased_is_written_over(opened, address, server, table):
+    """Rows that a step leaves behind take the places of erased ones, of which there are no more than a few."""
+    store, steps = opened(), 30
+    store.begin(SETTING)
+    for step in range(steps):
+        if table == "kept":
+            store.keep([(step + 1, b"event")])
+        if table == "batch":
+            store.keep([(step + 1, b"event")], f"batch {step}")
+        plan = PlanStep(b"snapshot", b"open slots", whole=True) if table == "plan" else None
+        store.commit(a_commit(step, snapshot=b"state" if table == "snapshot" else None)._replace(plan=plan))
+    with psycopg.connect(server.address) as connection:
+        query = f"SELECT max((ctid::text::point)[1]) FROM {address.partition('#')[2]}.{table}"
+        (furthest,) = connection.execute(query).fetchone()
+    assert furthest < steps / 2
+
+
+# Older versions.
+
+STEPS = 90
+
+
+@pytest.fixture
+def old(address, server):
+    """A store of the first version, of which the server has statistics."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        make_old_schema(connection, address.partition("#")[2], STEPS)
+        connection.execute("ANALYZE")
+    return address
+
+
+def check_content(store):
+    store.verify()
+    assert list(store.releases()) == [(step, release_of(step)) for step in range(STEPS)]
+    assert len(list(store.entries())) == STEPS
+    assert store.kept() == [(STEPS, b"tally")]
+
+
+def check_goes_on(store):
+    check_content(store)
+    standing = store.begin(SETTING)
+    assert (standing.next_step, standing.snapshot) == (STEPS, b"state")
+    assert standing.position == position_of(STEPS - 1)
+    store.commit(a_commit(STEPS))
+    store.verify()
+
+
+def files_of(server, address):
+    """The files of a store's tables; what is in them is on the disk."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        query = (
+            "SELECT pg_relation_filepath(oid), pg_relation_filepath(nullif(reltoastrelid, 0)) FROM pg_class "
+            "WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
+        )
+        found = connection.execute(query, (address.partition("#")[2],)).fetchall()
+    return [server.folder / path for pair in found for path in pair if path]
+
+
+def marks_left(files):
+    """The steps whose positions are in some files, as far as they are there."""
+    content = b"".join(path.read_bytes() for path in files if path.exists())
+    return [step for step in range(STEPS) if mark_of(step) in content]
+
+
+WITH_MARKS = [step for step in range(STEPS) if not position_of(step)["parts"]]  # long ones are compressed
+
+
+def sampled(server, address):
+    """The raw columns of which the server has statistics."""
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        query = "SELECT tablename, attname FROM pg_stats WHERE schemaname = %s"
+        found = connection.execute(query, (address.partition("#")[2],)).fetchall()
+    return [f"{table}.{column}" for table, column in found if column in RAW.get(table, ()) or column == "position"]
+
+
+def test_an_old_store_is_brought_to_this_version_and_keeps_no_old_position(old, opened, server):
+    before = files_of(server, old)
+    assert marks_left(before) == WITH_MARKS
+    assert "step.position" in sampled(server, old)
+    store = opened()
+    assert marks_left([*before, *files_of(server, old)]) == [STEPS - 1]
+    assert sampled(server, old) == []
+    check_goes_on(store)
+    with psycopg.connect(server.address) as connection:
+        (rows,) = connection.execute(f"SELECT count(*) FROM {old.partition('#')[2]}.releases").fetchone()
+    assert rows == STEPS + 1
+
+
+@pytest.mark.parametrize("point", ["migrating-step:70", "inside-migration", "after-migration"])
+def test_a_migration_that_is_killed_goes_on(old, opened, server, point, monkeypatch):
+    before = files_of(server, old)
+    with monkeypatch.context() as dying:
+        dying.setenv("EVENTIDE_FAULT", point)
+        in_a_child("open_store(path)", old, dies=-9)
+    with psycopg.connect(server.address, autocommit=True) as connection:  # the server needs a moment to notice
+        while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
+            time.sleep(0.01)
+    check_content(opened(read_only=True))
+    store = opened()
+    assert marks_left([*before, *files_of(server, old)]) == [STEPS - 1]
+    check_goes_on(store)
+
+
+def test_a_reader_takes_an_old_store_as_it_is(old, opened, server):
+    check_content(opened(read_only=True))
+    assert marks_left(files_of(server, old)) == WITH_MARKS
+
+
+def test_nobody_writes_while_a_store_is_brought_to_this_version(old, opened, server):
+    with psycopg.connect(server.address, autocommit=True) as writer:
+        writer.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (f"eventide {old.partition('#')[2]}",))
+        with pytest.raises(StoreError, match="being written by another process; stop it: nobody may write"):
+            opened()
+    check_goes_on(opened())
+
+
+def test_a_newer_store_is_refused(opened, address, server):
+    opened().close()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"INSERT INTO {address.partition('#')[2]}.migration VALUES (99, 'later')")
+    for read_only in (True, False):
+        with pytest.raises(StoreError, match="newer eventide"):
+            opened(read_only=read_only)
+
+
+def test_the_server_has_no_statistics_of_what_is_raw(opened, address, server):
+    store = opened()
+    store.begin(SETTING)
+    store.keep([(step, b"event") for step in range(1, 90)], "batch")
+    store.commit(a_commit(0, snapshot=b"state")._replace(plan=PlanStep(b"snapshot", b"open slots", whole=True)))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        query = "SELECT count(*) FROM pg_stats WHERE schemaname = %s"
+        assert connection.execute(query, (address.partition("#")[2],)).fetchone()[0] > 0
+    assert sampled(server, address) == []
+
+
+# Writers.
+
+
+def test_a_second_writer_is_refused_and_a_taken_over_one_commits_nothing(opened):
+    first, second = opened(), opened()
+    first.begin(SETTING)
+    first.commit(a_commit(0))
+    with pytest.raises(StoreError, match="another process"):
+        second.begin(SETTING)
+    assert second.begin(SETTING, take_over=True).next_step == 1
+    for change in changes(first):
+        with pytest.raises(StoreError, match="taken over"):
+            change()
+    second.commit(a_commit(1))
+
+
+def test_another_setting_is_refused_or_a_new_epoch_that_waits(opened):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    store.close()
+    store = opened()
+    with pytest.raises(InputError, match="window"):
+        store.begin(SETTING._replace(window=5))
+    standing = store.begin(SETTING._replace(window=5), new_epoch=True)
+    assert (standing.next_step, standing.measured_from) == (1, 5)
+    with pytest.raises(StateError, match="nothing may be measured"):
+        store.commit(a_commit(1))
+
+
+def test_after_a_restore_the_last_window_counts_as_spent(opened):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    standing = store.after_restore(7)
+    assert (standing.next_step, standing.measured_from) == (7, 9)
+
+
+def test_readers_change_nothing(opened, address):
+    with pytest.raises(InputError, match="there is no store"):
+        open_store(address, read_only=True)
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    reader = opened(read_only=True)
+    assert reader.release(0) == b'{"step": 0}'
+    with pytest.raises(StateError, match="only the writer"):
+        reader.commit(a_commit(1))
+
+
+def test_a_changed_row_is_found(opened, address, server):
+    store = opened()
+    store.begin(SETTING)
+    for step in range(3):
+        store.commit(a_commit(step))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"UPDATE {address.partition('#')[2]}.step SET release = 'x' WHERE step = 1")
+    with pytest.raises(StoreError, match="step 1"):
+        store.verify()
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "message"),
+    [
+        ("postgresql://nobody@127.0.0.1:1/none", StoreError, "cannot be opened"),
+        ("postgresql://h/d#a;b", InputError, "letters and digits"),
+        ("postgresql://h/d#" + 64 * "a", InputError, "up to 63 letters"),
+        ("mysql://h/d", InputError, "postgresql"),
+    ],
+)
+def test_a_wrong_address_is_refused(url, error, message):
+    with pytest.raises(error, match=message):
+        open_store(url)
+
+
+@pytest.mark.parametrize(("code", "message"), [("53100", "no room left"), ("57014", "QueryCanceled")])
+def test_what_a_server_refuses_while_it_works_is_said_and_not_tried_for_ever(opened, address, server, code, message):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    schema = address.partition("#")[2]
+    refusing = f"BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{code}'; END"
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"CREATE FUNCTION {schema}.no() RETURNS trigger LANGUAGE plpgsql AS $${refusing}$$")
+        trigger = f"BEFORE INSERT ON {schema}.step FOR EACH ROW EXECUTE FUNCTION {schema}.no()"
+        connection.execute(f"CREATE TRIGGER refusing {trigger}")
+        with pytest.raises(StoreError, match=message):
+            store.commit(a_commit(1))
+        connection.execute(f"DROP TRIGGER refusing ON {schema}.step")
+    store.commit(a_commit(1))
+    assert [step for step, _ in store.releases()] == [0, 1]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_store_that_was_dropped_or_replaced_is_said_and_not_written_to(opened, address, server, again):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA {address.partition('#')[2]} CASCADE")
+    if again:
+        other = opened()
+        other.begin(SETTING, take_over=True)
+        other.commit(a_commit(0))
+        assert other._rows.head() == store._rows.head()
+    sentence = "was replaced" if again else "was removed from its database"
+    for change in (lambda: store.commit(a_commit(1)), lambda: store.keep([(1, b"event")])):
+        with pytest.raises(StoreError, match=f"{sentence} while it was in use.*--after-restore"):
+            change()
+    if again:
+        assert other.next_step() == 1
+    else:
+        with pytest.raises(StoreError, match=sentence):
+            store.check_place()
+
+
+def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(opened, address, server, monkeypatch):
+    monkeypatch.setattr(postgres_database, "PATIENCE", 0.5)
+    store = opened()
+    store.begin(SETTING)
+    with psycopg.connect(server.address) as other:
+        other.execute(f"SELECT 1 FROM {address.partition('#')[2]}.head FOR UPDATE")
+        with pytest.raises(StoreError, match="held by another process"):
+            store.commit(a_commit(0))
+    store.commit(a_commit(0))
+
+
+def test_a_schema_that_is_something_else_is_left_alone(server):
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA someone")
+    with pytest.raises(StoreError, match="no store of eventide"):
+        open_store(f"{server.address}#someone")
+
+
+def test_analysts_see_releases_bin_by_bin(opened, address, server):
+    store = opened(for_tests=True)
+    mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+    with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism, store) as publisher:
+        publisher.run()
+    with psycopg.connect(server.address) as connection:
+        query = f"SELECT step, bin, value, scale, fresh FROM {address.partition('#')[2]}.releases ORDER BY step, bin"
+        rows = connection.execute(query).fetchall()
+    assert rows == [
+        (0, "north", 3, 2, True),
+        (0, "south", 5, 2, True),
+        (1, "north", 4, 2, True),
+        (1, "south", 4, 2, True),
+    ]
+
+
+def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
+    monkeypatch.setattr(answering, "SNAPSHOT_EVERY", 3)
+    counts = [[step, 10 * step] for step in range(9)]
+    for until in (2, 4, 5, 9):
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
+        asked = ev.Questions((ev.Query(4, 2, "four"),), 1)
+        with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), questions=asked) as publisher:
+            publisher.run(until=until)
+    with psycopg.connect(server.address) as connection:
+        columns = "step, query, begin_step, end_step, bin, value"
+        query = f"SELECT {columns} FROM {address.partition('#')[2]}.answers ORDER BY step, bin"
+        rows = connection.execute(query).fetchall()
+    expected = [(begin, size, name) for begin in (0, 2, 4) for size, name in ((1, "north"), (10, "south"))]
+    assert rows == [
+        (begin + 3, "four", begin, begin + 4, name, size * sum(range(begin, begin + 4)))
+        for begin, size, name in expected
+    ]
+
+
+@pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])
+def lose_next_commit(request, monkeypatch, server):
+    """
+    commit sent ──▶ server has it ──✂── answer        the rows are there: nothing is written again
+    commit sent ──✂── server                          they are not: the same rows are written, nothing is drawn
+    """
+
+    def lose(store):
+        connection = store._database._connection
+        real = connection.transaction
+
+        class CutOff:
+            def __enter__(self):
+                self.inner = real()
+                return self.inner.__enter__()
+
+            def __exit__(self, *problem):
+                if request.param:
+                    self.inner.__exit__(*problem)
+                session = connection.info.backend_pid
+                connection.close()
+                with psycopg.connect(server.address, autocommit=True) as other:  # the server needs a moment to notice
+                    while other.execute("SELECT 1 FROM pg_locks WHERE pid = %s", (session,)).fetchone():
+                        time.sleep(0.01)
+                raise psycopg.OperationalError("the connection was lost")
+
+        monkeypatch.setattr(connection, "transaction", CutOff)  # of this connection only
+        return lambda: store._database._connection is not connection
+
+    return lose
+
+
+def test_a_commit_whose_answer_was_lost_is_settled_by_reading(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    lost = lose_next_commit(store)
+    store.commit(a_commit(1))
+    assert lost()
+    assert [step for step, _ in store.releases()] == [0, 1]
+    store.commit(a_commit(2))
+    store.verify()
+
+
+def test_kept_events_whose_answer_was_lost_are_not_doubled(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    lost = lose_next_commit(store)
+    assert store.keep([(0, b"one")], "batch")
+    assert lost()
+    assert store.kept() == [(0, b"one")]
+
+
+def test_a_beginning_whose_answer_was_lost_begins_one_epoch(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    store.close()
+    store = opened()
+    lost = lose_next_commit(store)
+    standing = store.begin(SETTING._replace(window=5), new_epoch=True)
+    assert lost()
+    assert (standing.next_step, standing.measured_from, len(store.epochs())) == (1, 5, 2)
+    store.commit(a_commit(1, charge=0))
+    store.verify()
+
+
+def test_a_beginning_whose_place_was_lost_does_not_push_another_out(opened, lose_next_commit):
+    store, other = opened(), opened()
+    lose_next_commit(store)
+    come_back = store._database.come_back
+
+    def come_back_late():
+        other.begin(SETTING)
+        come_back()
+
+    store._database.come_back = come_back_late
+    with pytest.raises(StoreError, match="another process"):
+        store.begin(SETTING)
+    other.commit(a_commit(0))
+
+
+def test_a_restore_whose_answer_was_lost_counts_once(opened, lose_next_commit):
+    store = opened()
+    store.begin(SETTING)
+    store.commit(a_commit(0))
+    lost = lose_next_commit(store)
+    standing = store.after_restore(7)
+    assert lost()
+    assert (standing.next_step, standing.measured_from, len(store.epochs())) == (7, 9, 2)
+    store.commit(a_commit(7, charge=0))
+
+
+class Heard(Sink):
+    """Remembers all that it was sent, and how often it was opened and not closed."""
+
+    name = "a sink that listens"
+
+    def __init__(self):
+        self.steps, self.held = [], 0
+
+    def open(self):
+        self.held += 1
+
+    def send(self, step, release):
+        self.steps.append(step)
+
+    def close(self):
+        self.held -= 1
+
+
+def test_a_sink_gets_every_step_once_though_the_beginning_was_lost(opened, lose_next_commit):
+    store, sink = opened(), Heard()
+    lost = lose_next_commit(store)
+    mechanism = ev.Uniform(epsilon=1, window=2, bins=2)
+    with ev.Publisher(MemoryFeed([[1, 2], [3, 4]]), mechanism, store, iter([sink])) as publisher:
+        assert lost()
+        assert sink.held == 1
+        publisher.run()
+    assert sink.steps == [0, 1]
+    assert sink.held == 0
+
+
+def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch):
+    monkeypatch.setattr(postgres_database, "PATIENCE", 300.0)  # seconds, as a slow machine may need them
+    server = PostgresServer().start()
+    mechanism = ev.BudgetAbsorption(epsilon=1, window=5, bins=3)
+    done = threading.Event()
+    kills = 0
+    with ev.Publisher(MemoryFeed([[5, 6, 7]] * 400), mechanism, f"{server.address}#killed") as publisher:
+
+        def publish():
+            publisher.run(stop=lambda: time.sleep(0.01) or False)
+            done.set()
+
+        worker = threading.Thread(target=publish)
+        worker.start()
+        for _ in range(4):
+            if done.wait(0.4):
+                break
+            server.kill()
+            server.start()
+            kills += 1
+        worker.join(600)
+        assert done.is_set()
+        assert kills >= 2
+        steps = [json.loads(release)["step"] for _, release in publisher.store.releases()]
+        assert steps == list(range(400))
+        found = verify(publisher.store.entries(), publisher.store.epochs(), publisher.store.next_step())
+        assert found.holds
+        publisher.store.verify()
+    server.kill()
+
+
+def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):
+    """One is taken out of the configuration, the other gets its share; passwords are not written down."""
+    shared = server.address.replace("eventide@", "eventide:secret@")
+    streams = {name: {"store": f"{shared}#people_{name}", "mechanism": "sample"} for name in "ab"}
+    streams["a"] |= {"epsilon": 0.5, "mechanism": "uniform"}
+    live(people(tmp_path, streams | {"b": streams["b"] | {"epsilon": 0.5}}), 5)
+    alone = people(tmp_path, {"b": streams["b"] | {"epsilon": 1}})
+    assert live(alone, 6) == live(alone, 7) == {"b": 9}
+    with psycopg.connect(server.address) as connection:
+        ((text,),) = connection.execute("SELECT text FROM eventide_populations.record").fetchall()
+        assert "people_a" in text
+        assert "secret" not in text
+        connection.execute("UPDATE eventide_populations.record SET text = '{}'")
+    with pytest.raises(StoreError, match=r"people\.population in 127.*not what the service wrote"):
+        live(alone, 8)

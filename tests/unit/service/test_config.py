@@ -1,0 +1,184 @@
+"""The configuration of a service: what is right is read, and every mistake is named with its line and a way out."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from eventide.cli import main
+from eventide.errors import InputError
+from eventide.service.config.reader import mistakes_in, read_config
+
+STREAM = """
+[[streams]]
+name = "{name}"
+population = "people"
+epsilon = {epsilon}
+window = "{window}"
+step = "10min"
+start = 2026-01-01T00:00:00Z
+bins = ["north", "south"]
+user = "user"
+store = "{name}.store"
+"""
+PEOPLE = '[[populations]]\nname = "people"\nepsilon = 1.0\n'
+
+
+def written(folder, text):
+    file = folder / "eventide.toml"
+    file.write_text(text)
+    return file
+
+
+def a_stream(name="one", epsilon=0.5, window="24h"):
+    return STREAM.format(name=name, epsilon=epsilon, window=window)
+
+
+def test_what_init_writes_is_right_and_says_what_it_says(tmp_path):
+    file = tmp_path / "eventide.toml"
+    assert CliRunner().invoke(main, ["init", str(file)]).exit_code == 0
+    assert CliRunner().invoke(main, ["config", "check", str(file)]).exit_code == 0
+    config = read_config(file)
+    (city,) = config.streams
+    assert (config.server.host, config.access.open_reading) == ("127.0.0.1", False)
+    assert (city.window, city.epsilon, city.bins) == (144, 1, ("north", "south", "harbour"))
+    assert city.store == tmp_path / "city.store"
+
+
+def test_init_never_writes_over_a_file(tmp_path):
+    file = written(tmp_path, "mine")
+    assert CliRunner().invoke(main, ["init", str(file)]).exit_code == 2
+    assert file.read_text() == "mine"
+
+
+def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
+    file = written(
+        tmp_path,
+        "\n".join(
+            [
+                "[server]",
+                'hots = "0.0.0.0"',
+                'port = "x"',
+                'certificate = "a.pem"',
+                "[[population]]",
+                'name = "p"',
+                "[[streams]]",
+                'name = "City Centre"',
+                "epsilon = -1",
+                'window = "a day"',
+                'step = "10min"',
+                'start = "yesterday"',
+                'bins = ["a", "a"]',
+                'mechanism = "bah"',
+                "max_per_step = 3",
+                'filter = "none"',
+            ]
+        ),
+    )
+    said = mistakes_in(file)
+    expected = [
+        (2, "did you mean 'host'"),
+        (3, "whole number"),
+        (4, "TLS needs both"),
+        (5, "did you mean 'populations'"),
+        (7, "store is missing; write it, such as store"),
+        (8, "is no name"),
+        (9, "epsilon"),
+        (10, "is no duration"),
+        (12, "is no time"),
+        (13, "appears twice"),
+        (14, "did you mean 'ba'"),
+        (15, "as user"),
+    ]
+    assert len(said) == len(expected)
+    for sentence, (line, part) in zip(said, expected, strict=True):
+        assert sentence.startswith(f"eventide.toml, line {line}: "), sentence
+        assert part in sentence
+    result = CliRunner().invoke(main, ["config", "check", str(file)])
+    assert (result.exit_code, result.stdout.splitlines()) == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "there is no stream"),
+        ("[streams]\n", "write each as [[streams]]"),
+        ("streams = 3\n", "write each as [[streams]]"),
+        ("[server\n", "is not TOML"),
+        ("[[server]]\n", "server is one table"),
+        (PEOPLE + a_stream(epsilon=0.6) + a_stream("two", 0.6), "ask for epsilon 1.2 together, of 1; give each 0.5"),
+        (PEOPLE + a_stream() + a_stream("two", window="12h"), "window differs from that of 'one'"),
+        (PEOPLE + a_stream(window="5min"), "window: a window of 5min is shorter than a step of 10min"),
+        (PEOPLE + a_stream() + a_stream("one"), "another stream has the name 'one'"),
+        (PEOPLE + a_stream() + a_stream("two").replace('user = "user"\n', ""), "name it, as user"),
+        (a_stream(), "there is no population 'people'; write one"),
+        (PEOPLE.replace("people", "peopel") + a_stream(), "did you mean 'peopel'"),
+        (PEOPLE + a_stream() + "parameters = { k = 0 }\n", "takes no 'k'"),
+        (PEOPLE + a_stream() + 'other = "west"\nbin = 3\n', "bin: 3 is no text"),
+        (PEOPLE + a_stream() + 'zone = "Europe/Nowhere"\n', "zone"),
+        (PEOPLE + a_stream() + a_stream("two").replace("two.store", "./one.store"), "has the store './one.store'"),
+        ('[server]\ncertificate = "a.pem"\nkey = "a.key"\n' + PEOPLE + a_stream(), "certificate: there is no file"),
+        (PEOPLE + re.sub("bins = .*", "bins = 99_999_999_999", a_stream()), "more than 10,000,000"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, text, part):
+    said = mistakes_in(written(tmp_path, text))
+    assert any(part in sentence for sentence in said), said
+
+
+def test_a_mistake_in_one_place_hides_none_in_another(tmp_path):
+    """What a mechanism takes is known only when it is built, which a mistake elsewhere does not prevent."""
+    two = a_stream("two") + "parameters = { k = 0 }\n"
+    said = mistakes_in(written(tmp_path, "[server]\nport = 0\n" + PEOPLE + a_stream(epsilon=-1) + two))
+    expected = ("port", "epsilon is -1", "takes no 'k'")
+    assert all(part in sentence for part, sentence in zip(expected, said, strict=True)), said
+
+
+def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_config(tmp_path / "none.toml")
+
+
+def test_streams_of_one_population_share_its_epsilon(tmp_path):
+    config = read_config(written(tmp_path, PEOPLE + a_stream(epsilon=0.7) + a_stream("two", 0.3)))
+    assert config.populations == {"people": Fraction(1)}
+    assert [stream.epsilon for stream in config.streams] == [Fraction(7, 10), Fraction(3, 10)]
+
+
+def test_bins_come_from_a_list_a_number_or_a_file_beside_the_configuration(tmp_path):
+    (tmp_path / "bins.txt").write_text("a\nb\nc\n")
+    for written_bins, bins in (('"bins.txt"', ("a", "b", "c")), ("2", ("0", "1"))):
+        text = PEOPLE + a_stream().replace('["north", "south"]', written_bins)
+        assert read_config(written(tmp_path, text)).streams[0].bins == bins
+    text = PEOPLE + a_stream() + 'other = "elsewhere"\n'
+    assert read_config(written(tmp_path, text)).streams[0].bins == ("north", "south", "elsewhere")
+
+
+def test_the_sensitivity_is_what_one_person_may_add(tmp_path):
+    config = read_config(written(tmp_path, PEOPLE + a_stream() + "max_per_step = 3\n"))
+    assert config.streams[0].build().sensitivity == 3
+
+
+def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path):
+    file = written(tmp_path, PEOPLE + a_stream())
+    result = CliRunner().invoke(main, ["config", "token", "read", str(file)])
+    assert result.exit_code == 0
+    token, kept = result.stdout.strip(), (tmp_path / "eventide.tokens").read_text()
+    assert token.startswith("eventide-read-")
+    assert token not in kept
+    assert kept.startswith("read read ")
+    assert (tmp_path / "eventide.tokens").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_configuration_in_the_documents_is_right(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
+    (queries,) = re.findall(r'```toml title="queries.toml"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "queries.toml").write_text(queries)
+    config = read_config(written(tmp_path, "".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL))))
+    assert config.populations == {"patients": Fraction(1), "emergency": Fraction(1)}
+    assert [stream.window for stream in config.streams] == [168, 168, 144]
+    assert [len(stream.queries) for stream in config.streams] == [0, 0, 1]
