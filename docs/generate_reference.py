@@ -137,7 +137,7 @@ def errors() -> str:
 def problems() -> set[tuple[int, str, str]]:
     """Status, code and title of every refusal that stands in the code of the service."""
     found: dict[tuple[int, str], str] = {}
-    for path in sorted(Path(eventide.service.__path__[0]).glob("*.py")):
+    for path in sorted(Path(eventide.service.__path__[0]).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "Problem":
                 status, code, title = node.args[:3]

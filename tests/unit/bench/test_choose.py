@@ -372,7 +372,7 @@ def test_negative_counts_are_refused_without_being_shown(capsys, tmp_path):
 
 @pytest.mark.parametrize("place", ["nowhere/page.html", "."])
 def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tried(capsys, tmp_path, monkeypatch, place):
-    monkeypatch.setattr("eventide.bench.choose.choose", lambda *_, **__: pytest.fail("something was tried"))
+    monkeypatch.setattr("eventide.bench.choose", lambda *_, **__: pytest.fail("something was tried"))
     code, _, err = run(capsys, *DESCRIBED, "--window", "10", "--out", str(tmp_path / place))
     assert code == 2
     assert "cannot write" in err
