@@ -11,7 +11,7 @@ import numpy as np
 from eventide.arrays import Floats
 from eventide.filters import posterior_kernels, posterior_median
 from eventide.filters.posterior_grid import DRIFT, JUMP
-from eventide.filters.posterior_kernels import Common
+from eventide.filters.posterior_kernels import SharedKnowledge
 from eventide.mechanisms import tide, tide_interval
 
 Variant = Callable[[], AbstractContextManager[None]]
@@ -36,7 +36,7 @@ def only_models(chosen: Floats) -> Variant:
     """All models but the chosen ones are ruled out."""
     original = posterior_median.PosteriorMedian._in_common
 
-    def in_common(self: posterior_median.PosteriorMedian) -> Common:
+    def in_common(self: posterior_median.PosteriorMedian) -> SharedKnowledge:
         common = original(self)
         return common._replace(belief=np.where(chosen, common.belief, -1e9))
 

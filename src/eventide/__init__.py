@@ -23,7 +23,7 @@ _HOMES = {
     "load": "eventide.mechanisms.saving",
     "mechanism": "eventide.mechanisms.registry",
     "mechanism_names": "eventide.mechanisms.registry",
-    "check_mechanism": "eventide.mechanisms.check",
+    "check_mechanism": "eventide.mechanisms.contract",
     "check_two_worlds": "eventide.audit.two_worlds",
     "Uniform": "eventide.mechanisms.uniform",
     "Sample": "eventide.mechanisms.sample",

@@ -37,7 +37,7 @@ class ForgetsOneStep(Sample):
     """Sample with a ledger that forgets a step too early: a look every w - 1 steps."""
 
     def begin(self):
-        self.ledger.total = PLENTY
+        self.ledger.nano_epsilon = PLENTY
 
     def is_sampling_point(self, step):
         return np.full((self.replicas, 1), step.index % (self.window - 1) == 0)
@@ -48,7 +48,7 @@ class NeverSilent(BudgetAbsorption):
 
     def begin(self):
         super().begin()
-        self.ledger.total = PLENTY
+        self.ledger.nano_epsilon = PLENTY
 
     def is_sampling_point(self, step):
         looks = super().is_sampling_point(step)
@@ -61,7 +61,7 @@ class RecyclesEarly(BudgetDistribution):
 
     def begin(self):
         super().begin()
-        self.ledger.total = PLENTY
+        self.ledger.nano_epsilon = PLENTY
         self._past = [np.zeros((self.replicas, 1), dtype=np.int64)] * (self.window - 2)
 
     def _left_for_looks(self):

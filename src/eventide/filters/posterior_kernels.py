@@ -39,7 +39,7 @@ RESOLVED = 0.04  # of the level: what cells can tell apart
 GRID_ALONE = 0.999  # so much of the say, and the scalar bank is not asked
 
 
-class Rows(NamedTuple):
+class PosteriorRows(NamedTuple):
     """What is known of each row; (rows,) where no other shape is given."""
 
     posterior: Array  # (rows, cells, models): of each model, after the last look
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
     untaught: Floats  # steps that the usual values have not learned from yet
 
 
-class Common(NamedTuple):
+class SharedKnowledge(NamedTuple):
     """What every bin is given: in its place in a replica, and where only its own past counts."""
 
     usual: Array  # (replicas, cells): the prior and the usual values of all bins
@@ -84,8 +84,8 @@ class Looks(NamedTuple):
 @kernel(nogil=True, error_model="numpy")
 def take_looks(
     grid: Grid,
-    rows: Rows,
-    common: Common,
+    rows: PosteriorRows,
+    common: SharedKnowledge,
     looks: Looks,
     passing: Array,
     staying: Array,
@@ -146,8 +146,8 @@ def take_looks(
 @kernel(nogil=True, error_model="numpy")
 def read_rows(
     grid: Grid,
-    rows: Rows,
-    common: Common,
+    rows: PosteriorRows,
+    common: SharedKnowledge,
     tail: float,
     target: float,
     quantiles: Floats,
@@ -193,7 +193,7 @@ def staying_faithful(steps: int, faithful: Array) -> None:
 
 @kernel(error_model="numpy")
 def grid_quantiles(
-    grid: Grid, rows: Rows, row: int, shared: Array, given: float, faithful: Floats, kept: Array, tail: float
+    grid: Grid, rows: PosteriorRows, row: int, shared: Array, given: float, faithful: Floats, kept: Array, tail: float
 ) -> tuple[float, float, float]:
     """Three quantiles of the mixture of all models, with the jumps since the last look."""
     jumped = 1.0

@@ -15,7 +15,7 @@ from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
-from eventide.filters.posterior_kernels import Common, Looks, Rows, read_rows, take_looks
+from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, read_rows, take_looks
 from eventide.filters.posterior_look_kernels import drift_over
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
 from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
@@ -60,7 +60,7 @@ class PosteriorMedian(Filter):
         self.most_scale: float = self.least_scale * known.get("window", 1)
         self.grid = grid_up_to(REACH * self.most_scale, size)
         rows, cells = replicas * size, len(self.grid.first)
-        self._rows = Rows(
+        self._rows = PosteriorRows(
             posterior=np.zeros((rows, cells, MODELS), np.float32),
             log_weight=np.zeros((rows, MODELS)),
             weight=np.zeros((rows, MODELS), np.float32),
@@ -92,9 +92,9 @@ class PosteriorMedian(Filter):
         self._common = self._in_common()
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> PosteriorRows:
         """What is known of each bin of each replica."""
-        return Rows(**self._rows)
+        return PosteriorRows(**self._rows)
 
     def step(self, measured: Measured | None) -> Array:
         """The medians; 0 for a bin that was never looked at."""
@@ -162,12 +162,12 @@ class PosteriorMedian(Filter):
             self._bank_belief[replica] = _belief(bank[replica], PRIOR)
         self._common = self._in_common()
 
-    def _in_common(self) -> Common:
+    def _in_common(self) -> SharedKnowledge:
         prior, (replicas, bins) = PRIOR_LOOKS * self.grid.prior, self.shape
         usual, given = np.tile(prior / bins, (replicas, 1)), PRIOR_LOOKS / bins
         if bins > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
-        return Common(
+        return SharedKnowledge(
             usual.astype(np.float32), given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS
         )
 

@@ -15,10 +15,10 @@ from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.group_median import Grouped
 from eventide.mechanisms.parameters import check_choice
-from eventide.mechanisms.pegasus import LARGEST_THRESHOLD, Grouping, PeGaSus
+from eventide.mechanisms.pegasus import LARGEST_THRESHOLD, GroupingParameters, PeGaSus
 from eventide.mechanisms.pid import PID
 from eventide.privacy.amounts import Amount, number
-from eventide.privacy.as_published.deviation import DisputedDeviation
+from eventide.privacy.as_published.deviation import PublishedGroupTest
 from eventide.privacy.group_test import GroupTest
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
@@ -80,7 +80,7 @@ class AdaPub(PeGaSus):
         gains: Sequence[float] = (0.9, 0.1, 0.0),
         least_value: float = 1.0,
         as_published: bool = False,
-        **grouping: Unpack[Grouping],
+        **grouping: Unpack[GroupingParameters],
     ) -> None:
         if not 0 < number(least_value) < math.inf:
             raise InputError(f"least_value is {least_value!r}; it must be above 0, since errors are divided by it")
@@ -100,7 +100,7 @@ class AdaPub(PeGaSus):
         """The test of PeGaSus, or the disputed one."""
         if not self.as_published:
             return super().grouper()
-        return DisputedDeviation(np.array([[self._test]]), self.meter.shape, self.max_group)
+        return PublishedGroupTest(np.array([[self._test]]), self.meter.shape, self.max_group)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Grouped:
         """As PeGaSus; a new group begins with a controller that remembers nothing."""

@@ -39,7 +39,7 @@ LARGEST_SENSITIVITY = 10**6
 _DOOR = ("release", "in_order", "checked", "_step", "_report")  # how true counts become a release: never replaced
 
 
-class Common(TypedDict, total=False):
+class CommonParameters(TypedDict, total=False):
     """The keywords that every mechanism takes besides epsilon, window and bins."""
 
     sensitivity: int
@@ -73,7 +73,7 @@ class Mechanism(Stateful, abc.ABC):
         noise: str | Source = "secure",
         seed: int | None = None,
     ) -> None:
-        self.total = nano(epsilon)
+        self.nano_epsilon = nano(epsilon)
         self.window = positive_integer(window, "window")
         self._names = None if isinstance(bins, int | np.integer) else _names(bins)
         self.size = positive_integer(bins, "bins") if self._names is None else len(self._names)  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ class Mechanism(Stateful, abc.ABC):
             raise InputError(f"filter is {filter!r}; it must be a filter or the name of one")
         self.source = source(noise, seed)
         self.ledger = WindowLedger(
-            Fraction(self.total, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
+            Fraction(self.nano_epsilon, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
         )
         self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
         own = self.own_filter()
@@ -157,7 +157,7 @@ class Mechanism(Stateful, abc.ABC):
     @property
     def epsilon(self) -> float:
         """The budget of every window."""
-        return self.total / NANO
+        return self.nano_epsilon / NANO
 
     @cached_property
     def bins(self) -> tuple[str, ...]:

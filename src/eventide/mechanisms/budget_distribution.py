@@ -72,6 +72,6 @@ class BudgetDistribution(DissimilarityMechanism):
     def _left_for_looks(self) -> Ints:
         """The pool less the looks inside the window: all that was charged there, but for one distance a step."""
         past = min(self.ledger.step, self.window - 1)
-        spent = self.total - self.ledger.left_nano() - self.ledger.open_spans("intrusion")
+        spent = self.nano_epsilon - self.ledger.left_nano() - self.ledger.open_spans("intrusion")
         looks = spent - past * self._distance_share
         return np.maximum(self._look_pool - looks, 0)

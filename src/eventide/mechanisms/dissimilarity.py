@@ -14,12 +14,12 @@ import numpy as np
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.accounting import per_bin
-from eventide.mechanisms.base import Common
+from eventide.mechanisms.base import CommonParameters
 from eventide.mechanisms.column_groups import ColumnGroups, group_count
 from eventide.mechanisms.pan_private import SINGLE, PanPrivateMechanism
 from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, share
-from eventide.privacy.pan_private import NoisyCells, without_memory
+from eventide.privacy.noisy_cells import NoisyCells, without_memory
 from eventide.privacy.sealed import SealedStep
 
 
@@ -63,7 +63,7 @@ class DissimilarityMechanism(PanPrivateMechanism):
         groups: int | str | None = None,
         accounting: str = "moving",
         pan_private: str | None = None,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if pan_private is not None:
             if groups is not None:
@@ -88,8 +88,8 @@ class DissimilarityMechanism(PanPrivateMechanism):
         self._noise_of_a_nano = _noise_of_a_nano(sizes, self.sensitivity)
         size = int(sizes.min())
         shifted = self.shift_budget and size >= 2 * self.window
-        self._distance_share = share(self.total, 1, size if shifted else 2 * self.window).reshape(1, 1)
-        self._look_pool = share(self.total, size - self.window, size) if shifted else share(self.total, 1, 2)
+        self._distance_share = share(self.nano_epsilon, 1, size if shifted else 2 * self.window).reshape(1, 1)
+        self._look_pool = share(self.nano_epsilon, *((size - self.window, size) if shifted else (1, 2)))
         if self.pan_private == SINGLE:
             looks = share(self._look_pool, *self.left_by_one_intrusion)
             self.ledger.open_span(self._look_pool - looks, "intrusion")

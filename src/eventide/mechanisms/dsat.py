@@ -13,8 +13,8 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
-from eventide.mechanisms.base import Common
-from eventide.mechanisms.sparse_vector_rounds import RoundsMechanism
+from eventide.mechanisms.base import CommonParameters
+from eventide.mechanisms.sparse_vector_rounds import SparseVectorMechanism
 from eventide.privacy.amounts import Amount, number
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.sealed import SealedStep
@@ -23,7 +23,7 @@ NEVER = 2**62  # a step that does not come
 LOWEST, HIGHEST = 0.01, 1e18  # of the threshold: lower is no different from none, and would take long to rise again
 
 
-class DSAT(RoundsMechanism):
+class DSAT(SparseVectorMechanism):
     """Looks when the stream has moved by a threshold, which is steered so that a window sees a set number of looks.
 
     Idea: a sparse-vector run compares the distance to the last release with a threshold, step after step, for one
@@ -78,7 +78,7 @@ class DSAT(RoundsMechanism):
         threshold: float = 1.0,
         gain: float = 1.0,
         as_published: bool = False,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         self.looks = None if looks is None else positive_integer(looks, "looks")
         if not (LOWEST <= number(threshold) <= HIGHEST and 0 <= number(gain) <= 10):

@@ -16,7 +16,7 @@ from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.kalman import Kalman
 from eventide.mechanisms.accounting import per_bin
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.pid import PID, SamplingInterval
 from eventide.privacy.amounts import NANO, Amount, exact, number, share
 from eventide.privacy.measured import Measured
@@ -83,7 +83,7 @@ class FAST(Mechanism):
         stretch: float = 5.0,
         set_point: float = 0.1,
         least_value: float = 1.0,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if not 0 < exact(sampling_rate) <= 1:
             raise InputError(f"sampling_rate is {sampling_rate!r}; it is a part of the steps, above 0 and at most 1")
@@ -108,7 +108,7 @@ class FAST(Mechanism):
     def begin(self) -> None:
         """Fix the budget of a look; no look taken yet."""
         self.most_looks = max(1, math.floor(exact(self.sampling_rate) * self.window))
-        self._look = share(self.total, 1, 2 * self.most_looks).reshape(1, 1)
+        self._look = share(self.nano_epsilon, 1, 2 * self.most_looks).reshape(1, 1)
         self._taken: Ints = np.zeros(self.ledger.accounts, dtype=np.int64)
         self._control = PID(self.meter.shape, self.gains, self.memory)
         self._interval = SamplingInterval(self.meter.shape, self.stretch, shared=not self.accounts_per_bin)

@@ -12,7 +12,7 @@ from typing import Unpack
 import numpy as np
 
 from eventide.arrays import Bools, Ints
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.privacy.amounts import Amount, share
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.sealed import SealedStep
@@ -44,7 +44,13 @@ class Hybrid(Mechanism):
     """
 
     def __init__(
-        self, epsilon: Amount, window: int, bins: int | Sequence[str], *, k: int | None = None, **common: Unpack[Common]
+        self,
+        epsilon: Amount,
+        window: int,
+        bins: int | Sequence[str],
+        *,
+        k: int | None = None,
+        **common: Unpack[CommonParameters],
     ) -> None:
         self.k = max(1, round(math.sqrt(positive_integer(window, "window")))) if k is None else positive_integer(k, "k")
         super().__init__(epsilon, window, bins, **common)
@@ -55,7 +61,7 @@ class Hybrid(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each look that a window can hold."""
-        return share(self.total, 1, self.looks_per_window).reshape(1, 1)
+        return share(self.nano_epsilon, 1, self.looks_per_window).reshape(1, 1)
 
     @property
     def looks_per_window(self) -> int:

@@ -1,7 +1,7 @@
 """Pan-private mechanisms: the events of a step come one at a time and are held in noisy cells only.
 
 Promises that a mechanism with `pan_private` never holds a true count between two events. Why its releases stay private
-although somebody saw its memory stands in `eventide.privacy.pan_private`.
+although somebody saw its memory stands in `eventide.privacy.noisy_cells`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eventide.mechanisms.parameters import check_choice
 from eventide.mechanisms.release import Release
 from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
-from eventide.privacy.pan_private import NoisyCells
+from eventide.privacy.noisy_cells import NoisyCells
 from eventide.privacy.sealed import SealedStep
 
 SINGLE, ANNOUNCED = "single", "announced"

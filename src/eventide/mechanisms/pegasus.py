@@ -15,7 +15,7 @@ from eventide.arrays import Bools, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.group_median import SMOOTHERS, Grouped
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, exact, number
 from eventide.privacy.group_test import LARGEST_GROUP, GroupTest
@@ -26,7 +26,7 @@ from eventide.privacy.sealed import SealedStep
 LARGEST_THRESHOLD = 2**60
 
 
-class Grouping(Common, total=False):
+class GroupingParameters(CommonParameters, total=False):
     """The keywords of PeGaSus, for mechanisms that group as it does."""
 
     group_share: float
@@ -84,7 +84,7 @@ class PeGaSus(Mechanism):
         theta: float = 5.0,
         smoother: str = "median",
         max_group: int = 64,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if not 0 < exact(group_share) < 1:
             raise InputError(f"group_share is {group_share!r}; it is a part of epsilon, between 0 and 1")
@@ -106,8 +106,8 @@ class PeGaSus(Mechanism):
     def begin(self) -> None:
         """Split the budget of a step; no group is open."""
         part = exact(self.group_share)
-        self._look = math.floor(self.total * (1 - part) / self.window)
-        self._test = math.floor(self.total * part / self.window)
+        self._look = math.floor(self.nano_epsilon * (1 - part) / self.window)
+        self._test = math.floor(self.nano_epsilon * part / self.window)
         self._groups = self.grouper()
 
     def grouper(self) -> GroupTest:

@@ -16,7 +16,7 @@ from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.kalman import Kalman
 from eventide.mechanisms.accounting import per_bin
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.pid import PID, SamplingInterval, pushed
 from eventide.mechanisms.rescuedp_kernels import scan
 from eventide.privacy.amounts import NANO, Amount, number, share
@@ -89,7 +89,7 @@ class RescueDP(Mechanism):
         gains: Sequence[float] = (0.9, 0.1, 0.0),
         memory: int = 3,
         stretch: float = 10.0,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if not (number(eagerness) > 0 and 0 < number(largest_part) <= 1):
             raise InputError("eagerness must be above 0, and largest_part a part of what is left: above 0, at most 1")
@@ -117,7 +117,7 @@ class RescueDP(Mechanism):
 
     def begin(self) -> None:
         """Nothing released, every bin due."""
-        self._most = share(self.total, 1, 5)
+        self._most = share(self.nano_epsilon, 1, 5)
         self._history: Floats = np.full((self.history, *self.meter.shape), np.nan)  # releases at looks, newest first
         self._control = PID(self.meter.shape, self.gains, self.memory)
         self._interval = SamplingInterval(self.meter.shape, self.stretch, shared=not self.accounts_per_bin)

@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
-from eventide.mechanisms.base import Common
+from eventide.mechanisms.base import CommonParameters
 from eventide.mechanisms.window_baselines import TimeUnitBaseline
 from eventide.privacy.amounts import NANO, Amount, exact
 from eventide.privacy.group_test import LARGEST_GROUP
@@ -83,7 +83,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
         span: int = 15,
         monitor_share: float = 0.1,
         max_group: int = 4,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if not 0 < exact(monitor_share) < 1:
             raise InputError(f"monitor_share is {monitor_share!r}; it is a part of epsilon, between 0 and 1")
@@ -97,8 +97,8 @@ class RetroactiveGrouping(TimeUnitBaseline):
         """Split the budget of a unit; the first unit of every bin will be a group of its own."""
         super().begin()
         part = exact(self.monitor_share)
-        self._monitor = math.floor(self.total * part / self.window)
-        self._publication = math.floor(self.total * (1 - part) / self.window)
+        self._monitor = math.floor(self.nano_epsilon * part / self.window)
+        self._publication = math.floor(self.nano_epsilon * (1 - part) / self.window)
         self._groups = self.meter.sum_over_steps(self.budget_allocation())
         self._full_size: Ints = np.ones(self.meter.shape, dtype=np.int64)
         self._last: Array = np.zeros(self.meter.shape)

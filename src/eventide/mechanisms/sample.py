@@ -43,7 +43,7 @@ class Sample(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """The whole window's budget."""
-        return np.array([[self.total]])
+        return np.array([[self.nano_epsilon]])
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""

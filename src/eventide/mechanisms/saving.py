@@ -29,7 +29,7 @@ def save(mechanism: Mechanism) -> bytes:
         "format": FORMAT,
         "version": VERSION,
         "mechanism": name_of(type(mechanism)) or type(mechanism).__name__,
-        "epsilon": mechanism.total,
+        "epsilon": mechanism.nano_epsilon,
         "noise": recorded_name(mechanism.source),
         "parameters": _described(parameters(mechanism, {"epsilon", "noise", "seed"})),
         "state": mechanism.snapshot(),

@@ -15,14 +15,14 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.parameters import check_choice
 from eventide.privacy.amounts import NANO, Amount, exact
-from eventide.privacy.as_published.threshold import DisputedMeter
+from eventide.privacy.as_published.threshold import PublishedMeter
 from eventide.privacy.sealed import SealedStep
 
 
-class RoundsMechanism(Mechanism):
+class SparseVectorMechanism(Mechanism):
     """Looks when a sparse-vector run finds the last release too far from the truth, or when its round is due.
 
     A round that is one of c in a window gets a c-th of both parts of epsilon, fixed when it opens. One that is due as
@@ -44,7 +44,7 @@ class RoundsMechanism(Mechanism):
         *,
         test_share: float,
         as_published: bool = False,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         if not 0 < exact(test_share) < 1:
             raise InputError(f"test_share is {test_share!r}; it is the part of epsilon for tests, between 0 and 1")
@@ -55,10 +55,10 @@ class RoundsMechanism(Mechanism):
 
     def begin(self) -> None:
         """Fix the two parts of epsilon; no round is open."""
-        self._test_pool = math.floor(self.total * exact(self.test_share))
-        self._look_pool = self.total - self._test_pool
+        self._test_pool = math.floor(self.nano_epsilon * exact(self.test_share))
+        self._look_pool = self.nano_epsilon - self._test_pool
         if self.as_published:
-            self.meter = DisputedMeter(
+            self.meter = PublishedMeter(
                 *(self.ledger, self.source, self.size, self.sensitivity),
                 budget=self._test_pool,
                 query_factor=self.published_query_factor,
@@ -125,7 +125,7 @@ class RoundsMechanism(Mechanism):
 
     def _noise_between(self, fewest: int, most: int) -> tuple[float, float]:
         """The noise of a look with both budgets among `fewest` rounds, and of one with its own budget among `most`."""
-        largest = self._look_pool if self.as_published else self.total
+        largest = self._look_pool if self.as_published else self.nano_epsilon
         smallest = self._look_pool // most
         return self.sensitivity * NANO * fewest / largest, self.sensitivity * NANO / smallest if smallest else math.inf
 

@@ -12,14 +12,14 @@ from typing import Unpack
 import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
-from eventide.mechanisms.base import Common
-from eventide.mechanisms.sparse_vector_rounds import RoundsMechanism
+from eventide.mechanisms.base import CommonParameters
+from eventide.mechanisms.sparse_vector_rounds import SparseVectorMechanism
 from eventide.privacy.amounts import NANO, Amount
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 
 
-class SPAS(RoundsMechanism):
+class SPAS(SparseVectorMechanism):
     """Looks as often in a window as past releases suggest, earlier where the stream moves away from the last one.
 
     Idea: the more successive releases differ, the more looks a window should have, at the price of more noise in each;
@@ -71,7 +71,7 @@ class SPAS(RoundsMechanism):
         test_share: float = 0.25,
         first_interval: int = 20,
         as_published: bool = False,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         self.first_interval = positive_integer(first_interval, "first_interval")
         super().__init__(epsilon, window, bins, test_share=test_share, as_published=as_published, **common)

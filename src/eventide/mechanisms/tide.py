@@ -84,9 +84,9 @@ class Tide(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """The budget of the steps until the next look but for watching, as far as the ledger has it; 0 is no look."""
-        a_step = share(self.total, 1, self.window)
+        a_step = share(self.nano_epsilon, 1, self.window)
         if self.step == 0:
-            return np.maximum(share(self.total, 1, self._first), a_step).reshape(1, 1)
+            return np.maximum(share(self.nano_epsilon, 1, self._first), a_step).reshape(1, 1)
         if self.step < self.window:
             a_step -= share(a_step, 1, self._first)
         watching, wait = share(a_step, 1, WATCH_SHARE) * self._watches, self._interval.length

@@ -13,7 +13,7 @@ import numpy as np
 from eventide.arrays import Bools, Floats
 from eventide.compiling import kernel
 from eventide.filters.posterior_grid import DRIFT, JUMP, MODELS
-from eventide.filters.posterior_kernels import Rows
+from eventide.filters.posterior_kernels import PosteriorRows
 from eventide.filters.posterior_scalar_kernels import PACES
 
 NEGLIGIBLE = 1e-4  # a weight
@@ -30,7 +30,7 @@ class Intervals(NamedTuple):
 
 @kernel(error_model="numpy")
 def predicted_errors(
-    intervals: Intervals, rows: Rows, median: Floats, grid_share: Floats, least_scale: float, looks: Bools
+    intervals: Intervals, rows: PosteriorRows, median: Floats, grid_share: Floats, least_scale: float, looks: Bools
 ) -> Floats:
     """The mean error at each interval, `(replicas, intervals)`, added over bins; 0 for replicas that did not look.
 

@@ -46,11 +46,11 @@ class Uniform(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share of the window."""
-        return share(self.total, 1, self.window).reshape(1, 1)
+        return share(self.nano_epsilon, 1, self.window).reshape(1, 1)
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.sensitivity * NANO / (self.total // self.window) if self.total >= self.window else inf
+        look = self.sensitivity * NANO / (self.nano_epsilon // self.window) if self.nano_epsilon >= self.window else inf
         return look, look
 
     def error_bound(self) -> float:

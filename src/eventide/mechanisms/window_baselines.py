@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
-from eventide.mechanisms.base import Common, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.sliding_sum import SlidingSum
 from eventide.privacy.amounts import NANO, Amount, share
 from eventide.privacy.ledger import positive_integer
@@ -32,7 +32,7 @@ class WindowMechanism(Mechanism):
         bins: int | Sequence[str] = (),  # the frame refuses to go on without any
         *,
         span: int = 15,
-        **common: Unpack[Common],
+        **common: Unpack[CommonParameters],
     ) -> None:
         self.span = positive_integer(span, "span")
         super().__init__(epsilon, window, bins, **common)
@@ -81,7 +81,7 @@ class TimeUnitBaseline(WindowMechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each step of a window."""
-        return share(self.total, 1, self.window).reshape(1, 1)
+        return share(self.nano_epsilon, 1, self.window).reshape(1, 1)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """Every bin."""
@@ -139,7 +139,7 @@ class WindowBaseline(WindowMechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each window that a unit lies in."""
-        return share(self.total, 1, self.window * self.span).reshape(1, 1)
+        return share(self.nano_epsilon, 1, self.window * self.span).reshape(1, 1)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """The window that ends now; its place is taken by the one that begins with the next step."""

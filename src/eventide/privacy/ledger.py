@@ -53,13 +53,13 @@ class WindowLedger(Stateful):
     """
 
     __slots__ = (  # no other attributes: nobody can put a charge of their own in the place of this one
-        *("total", "window", "replicas", "accounts", "_nothing", "step", "_spent", "_worst", "_rows"),
+        *("nano_epsilon", "window", "replicas", "accounts", "_nothing", "step", "_spent", "_worst", "_rows"),
         *("_point", "_bins", "_peak", "_opened", "_closed", "_open", "_entries"),
     )
     state = ("step", "_spent", "_worst", "_rows", "_point", "_bins", "_peak", "_opened", "_closed", "_open")
 
     def __init__(self, epsilon: Amount, window: int, replicas: int = 1, bins: int = 1) -> None:
-        self.total: int = nano(epsilon)
+        self.nano_epsilon: int = nano(epsilon)
         self.window = positive_integer(window, "window")
         self.replicas = positive_integer(replicas, "replicas")
         self.accounts = (self.replicas, positive_integer(bins, "bins"))
@@ -81,7 +81,7 @@ class WindowLedger(Stateful):
     @property
     def epsilon(self) -> float:
         """The budget of every window."""
-        return self.total / NANO
+        return self.nano_epsilon / NANO
 
     @property
     def entries(self) -> list[Entry] | None:
@@ -100,7 +100,7 @@ class WindowLedger(Stateful):
 
     def left_nano(self) -> Ints:
         """What the window that ends at this step still has, in nano-epsilon, shape `(R, 1)` or `(R, d)`."""
-        return self.total - self._spent
+        return self.nano_epsilon - self._spent
 
     def left(self) -> float | Floats:
         """What the window that ends at this step still has, in epsilon."""
@@ -166,9 +166,9 @@ class WindowLedger(Stateful):
         rows[0] += self._point + self._peak + self._closed
         leaving = self._leaving(rows)
         spent = self._spent + np.cumsum(asked, axis=0) - (np.cumsum(leaving, axis=0) - leaving)
-        over = np.argwhere(spent > self.total)
+        over = np.argwhere(spent > self.nano_epsilon)
         if len(over):
-            refused, left = int(asked[over[0, 0], 0, 0]), self.total - int(spent[tuple(over[0])])
+            refused, left = int(asked[over[0, 0], 0, 0]), self.nano_epsilon - int(spent[tuple(over[0])])
             raise BudgetExceeded(refused / NANO, (left + refused) / NANO, self.window)
         if self._entries is not None:
             points = np.append(self._point + self._peak + asked[0], asked[1:])
@@ -246,7 +246,7 @@ class WindowLedger(Stateful):
     def _take(self, added: Ints) -> None:
         """Add to the window that ends now, or raise before anything changed."""
         spent = self._spent + added
-        if spent.max() > self.total:
+        if spent.max() > self.nano_epsilon:
             worst = np.unravel_index(int(spent.argmax()), spent.shape)
             asked = int(np.broadcast_to(added, spent.shape)[worst])
             left = int(np.broadcast_to(self.left_nano(), spent.shape)[worst])
@@ -262,7 +262,7 @@ class WindowLedger(Stateful):
             asked = asked.reshape(-1, 1)
         if asked.shape[0] not in (1, self.replicas):
             raise InputError(f"{asked.shape[0]} charges do not fit {self.replicas} replicas")
-        if asked.view(np.uint64).max(initial=0) > self.total:  # unsigned, a negative number is larger than any epsilon
+        if asked.view(np.uint64).max(initial=0) > self.nano_epsilon:  # unsigned, negative numbers are above any epsilon
             if asked.min() < 0:
                 raise InputError("a charge cannot be negative")
             raise BudgetExceeded(int(asked.max()) / NANO, int(self.left_nano().min()) / NANO, self.window)
@@ -275,7 +275,7 @@ class WindowLedger(Stateful):
             raise InputError("charges of several steps are whole nano-epsilon, as an int64 array of one axis")
         if asked.min() < 0:
             raise InputError("a charge cannot be negative")
-        if asked.max() > self.total:
+        if asked.max() > self.nano_epsilon:
             raise BudgetExceeded(int(asked.max()) / NANO, self.epsilon, self.window)
         return asked[:, None, None]
 

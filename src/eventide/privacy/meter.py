@@ -26,7 +26,7 @@ from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.measured import Measured
 from eventide.privacy.noise import Source
 from eventide.privacy.partition import Partition
-from eventide.privacy.recorded_answers import Tape
+from eventide.privacy.recorded_answers import RecordedAnswers
 from eventide.privacy.sealed import SealedStep, destroy, unseal
 from eventide.privacy.slot_sums import Cut, SlotSums
 from eventide.privacy.sum_over_steps import SumOverSteps
@@ -46,11 +46,11 @@ class Draw(NamedTuple):
 class Meter:
     """Measurements of `size` bins for `replicas` streams, charged to `ledger`, with noise from `source`.
 
-    `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges. `tape`, when
-    set, records every answer, or gives recorded ones.
+    `journal`, when set to a list, collects every draw, so that a contract can compare draws with charges. `recorded`,
+    when set, records every answer, or gives recorded ones.
     """
 
-    __slots__ = ("_current", "journal", "ledger", "sensitivity", "shape", "source", "tape")
+    __slots__ = ("_current", "journal", "ledger", "recorded", "sensitivity", "shape", "source")
 
     def __init__(self, ledger: WindowLedger, source: Source, size: int, sensitivity: int = 1) -> None:
         self.ledger = ledger
@@ -58,7 +58,7 @@ class Meter:
         self.sensitivity = sensitivity
         self.shape = (ledger.replicas, size)
         self.journal: list[Draw] | None = None
-        self.tape: Tape | None = None
+        self.recorded: RecordedAnswers | None = None
         self._current: SealedStep | None = None
 
     def seal(self, counts: Ints) -> SealedStep:
@@ -295,12 +295,12 @@ class Meter:
     def _answered(
         self, kind: str, shape: tuple[int, ...], about: dict[str, Array], measure: Callable[[], Array]
     ) -> Array:
-        """What `measure` gives, which must be private; or what it gave before, where a tape plays.
+        """What `measure` gives, which must be private; or what it gave before, where a step is replayed.
 
         Whatever is asked comes by here. `about` is all that decides the answer but the true counts: amount, groups,
         reference, threshold. `eventide.audit.two_worlds` listens here.
         """
-        return measure() if self.tape is None else self.tape.answer(kind, shape, measure)
+        return measure() if self.recorded is None else self.recorded.answer(kind, shape, measure)
 
     def _hidden(self, kind: str, amount: Ints) -> None:
         """Something is asked for that stays inside: there is no answer."""
@@ -309,9 +309,9 @@ class Meter:
             self._answered(kind, (0,), {"amount": amount}, lambda: np.empty(0))
 
     def _hide(self) -> None:
-        """Tell a tape that something true stays inside."""
-        if self.tape is not None:
-            self.tape.hide()
+        """Note in the record that something true stays inside."""
+        if self.recorded is not None:
+            self.recorded.hide()
 
     def _draw(
         self, kind: str, factor: int, charges: Ints, shape: tuple[int, int], sensitivity: int | None = None
@@ -319,8 +319,8 @@ class Meter:
         numerator = self._numerator(factor, sensitivity)
         if self.journal is not None:
             self.journal.append(Draw(kind, self.ledger.step, numerator, np.array(charges), shape))
-        if self.tape is not None and charges.any():
-            self.tape.drawn()
+        if self.recorded is not None and charges.any():
+            self.recorded.drawn()
         return self.source.laplace(numerator, charges, shape)
 
     def _draw_in_turn(self, kind: str, charges: Ints) -> Array:
@@ -354,7 +354,7 @@ def sum_slots(streams: Sequence[SlotSteps]) -> list[list[Array]]:
     ledger, steps = streams[0].meter.ledger, len(streams[0].counts)
     if any(stream.meter.ledger is not ledger or len(stream.counts) != steps for stream in streams):
         raise StateError("streams that are measured together share a ledger and have equally many steps")
-    charges = [stream.sums.checked(stream.cuts, steps, ledger.total) for stream in streams]
+    charges = [stream.sums.checked(stream.cuts, steps, ledger.nano_epsilon) for stream in streams]
     ledger.charge_each(np.sum(charges, axis=0))
     return [stream.meter._ended(stream.sums, stream.counts, stream.cuts) for stream in streams]
 

@@ -1,10 +1,10 @@
 """The answers that a meter gave during one step, so that the step can be taken again without the counts behind it.
 
-Everything on a tape came out through the door: noisy numbers and decisions, never a true count. A mechanism knows
-nothing else, so running its step again while the tape answers leads to the same state; its ledger is charged as it was,
-and nothing is drawn. A step that also changed something hidden inside `privacy` (a sum that stays open, the noise of a
-threshold) cannot be taken again from its answers: then the tape is not `whole`. A seeded source, which is for tests,
-does not move when a tape plays.
+Everything recorded came out through the door: noisy numbers and decisions, never a true count. A mechanism knows
+nothing else, so running its step again on these answers leads to the same state; its ledger is charged as it was, and
+nothing is drawn. A step that also changed something hidden inside `privacy` (a sum that stays open, the noise of a
+threshold) cannot be taken again from its answers: then they are not `whole`. A seeded source, which is for tests,
+does not move while a step is replayed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _WHOLE, _PART = b"eventide tape 1, whole\n", b"eventide tape 1, part\n"
 
 
-class Tape:
+class RecordedAnswers:
     """Records answers in the order in which they are given."""
 
     def __init__(self) -> None:
@@ -35,10 +35,10 @@ class Tape:
 
     @classmethod
     @contextmanager
-    def recording(cls, meter: Meter) -> Iterator[Tape]:
+    def recording(cls, meter: Meter) -> Iterator[RecordedAnswers]:
         """Record what `meter` answers during a step."""
-        with _running(meter, cls()) as tape:
-            yield tape
+        with _attached(meter, cls()) as answers:
+            yield answers
 
     def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
         """The answer to a measurement, which is made now."""
@@ -60,7 +60,7 @@ class Tape:
         self.whole = False
 
     def data(self) -> bytes:
-        """The tape as bytes: a line that says what it is, then for each answer its kind and an .npy array."""
+        """The answers as bytes: a line that says what it is, then for each answer its kind and an .npy array."""
         buffer = io.BytesIO()
         buffer.write(_WHOLE if self.whole else _PART)
         for kind, answer in self._answers:
@@ -69,7 +69,7 @@ class Tape:
         return buffer.getvalue()
 
 
-class _Played(Tape):
+class _ReplayedAnswers(RecordedAnswers):
     """Gives the recorded answers again, in the same order and to the same questions."""
 
     def __init__(self, data: bytes) -> None:
@@ -79,54 +79,54 @@ class _Played(Tape):
     def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
         """The next recorded answer; nothing is measured."""
         if not self._answers:
-            raise StateError(f"the tape is at its end where {kind} are asked for; it belongs to another step")
+            raise StateError(f"no recorded answer is left where {kind} are asked for; these are of another step")
         recorded, answer = self._answers.pop(0)
         if (recorded, answer.shape) != (kind, shape):
             raise StateError(
-                f"the tape holds {recorded} of shape {answer.shape} where {kind} of shape {shape} are asked for; "
-                "it belongs to another step or another mechanism"
+                f"{recorded} of shape {answer.shape} were recorded where {kind} of shape {shape} are asked for; "
+                "the record belongs to another step or another mechanism"
             )
         return answer
 
     def hide(self) -> None:
-        """Whatever was hidden is not on the tape."""
-        raise StateError("a step with something hidden cannot be played from a tape; it needs a snapshot")
+        """Whatever was hidden is not in the record."""
+        raise StateError("a step with something hidden cannot be replayed from its answers; it needs a snapshot")
 
     def finish(self) -> None:
         """Refuse if an answer is left over."""
         if self._answers:
-            raise StateError(f"{len(self._answers)} answers were left on a tape; it belongs to another step")
+            raise StateError(f"{len(self._answers)} recorded answers were not asked for; they belong to another step")
 
 
 @contextmanager
-def play(meter: Meter, data: bytes) -> Iterator[None]:
-    """Let `meter` answer from a tape's bytes while a step is taken again, on counts of zero."""
-    tape = _Played(data)
-    with _running(meter, tape):
+def replay(meter: Meter, data: bytes) -> Iterator[None]:
+    """Let `meter` give recorded answers, read from bytes, while a step is taken again on counts of zero."""
+    answers = _ReplayedAnswers(data)
+    with _attached(meter, answers):
         yield
-    tape.finish()
+    answers.finish()
 
 
 @contextmanager
-def _running(meter: Meter, tape: Tape) -> Iterator[Tape]:
-    if meter.tape is not None:
-        raise StateError("a tape is running already; a meter has one at a time")
-    meter.tape = tape
+def _attached(meter: Meter, answers: RecordedAnswers) -> Iterator[RecordedAnswers]:
+    if meter.recorded is not None:
+        raise StateError("answers are being recorded or replayed already; a meter does one at a time")
+    meter.recorded = answers
     try:
-        yield tape
+        yield answers
     finally:
-        meter.tape = None
+        meter.recorded = None
 
 
 def _read(data: bytes) -> Iterator[tuple[str, Array]]:
     buffer = io.BytesIO(data)
     head = buffer.readline()
     if head == _PART:
-        raise StateError("this tape is not whole: its step hid something, and needs a snapshot")
+        raise StateError("these recorded answers are not whole: their step hid something, and needs a snapshot")
     if head != _WHOLE:
-        raise StateError("these bytes are no tape, or one of another version")
+        raise StateError("these bytes are no recorded answers, or those of another version")
     while kind := buffer.readline():
         try:
             yield kind[:-1].decode(), np.load(buffer, allow_pickle=False)
         except (ValueError, EOFError, OSError) as problem:
-            raise StateError(f"a tape cannot be read ({type(problem).__name__}); it is damaged") from None
+            raise StateError(f"recorded answers cannot be read ({type(problem).__name__}); they are damaged") from None

@@ -11,7 +11,7 @@ from worlds import PERSONS, STEPS, WINDOW, Setup, check, command, events, run
 
 import eventide as ev
 from eventide.audit.two_worlds import OnlyA, OnlyB, Unseen, WorldsDiffer, check_two_worlds
-from eventide.audit.two_worlds.view import UNSEEN, View
+from eventide.audit.two_worlds.view import UNSEEN, PublicView
 from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.mechanisms.base import Mechanism
 
@@ -120,7 +120,7 @@ class Peeping(Mechanism):
 
     @property
     def _amount(self):
-        return np.array([[self.total // self.window // 2]])
+        return np.array([[self.nano_epsilon // self.window // 2]])
 
     def budget_allocation(self):
         return self._amount - (self.true if self.asks == "amount" else 0)
@@ -284,7 +284,7 @@ def test_what_was_never_committed_is_answered_otherwise(how, tmp_path):
 
 def test_the_usual_exemptions_are_named_and_have_reasons():
     assert all(rule.reason and rule.channel for rule in UNSEEN)
-    view = View()
+    view = PublicView()
     view.show("log", '{"fields": {"step": 3, "lag": 27576715.302}}')
     view.show("stderr", '{"time": "2026-01-01T00:00:00.000+00:00", "lag": null}\nFor operators only, since: 3 taken.')
     view.show("stdout", '{"steps": 8, "operators_only": {"accepted": 3, "refused": {"late": 1}}, "out": null}')

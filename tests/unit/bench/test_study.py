@@ -55,7 +55,7 @@ class Theirs(Mechanism):
         return np.full((self.replicas, 1), True)
 
     def budget_allocation(self):
-        return share(self.total, 1, self.window).reshape(1, 1)
+        return share(self.nano_epsilon, 1, self.window).reshape(1, 1)
 """
 NOT_CAUSAL = """
     seen = {}

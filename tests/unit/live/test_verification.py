@@ -88,7 +88,7 @@ def test_what_a_ledger_let_through_is_found_to_hold(asked, window):
         except ev.BudgetExceeded:
             pass
         ledger.advance()
-    found = verify(entries, [epoch(epsilon=ledger.total, window=window)], ledger.step)
+    found = verify(entries, [epoch(epsilon=ledger.nano_epsilon, window=window)], ledger.step)
     assert found.holds
     assert found.worst == round(ledger.worst_window() * NANO)
     assert found.spending[0].points.sum() == sum(entry.amount for entry in entries if entry.kind != "close")
@@ -99,7 +99,7 @@ def test_entries_of_a_real_run_add_up_to_its_worst_window(name):
     mechanism = ev.mechanism(name, epsilon=1, window=5, bins=3, seed=1)
     mechanism.ledger.entries = entries = []
     ev.run(mechanism, np.random.default_rng(2).integers(0, 50, (60, 3)))
-    found = verify(entries, [epoch(epsilon=mechanism.total, window=5)], 60)
+    found = verify(entries, [epoch(epsilon=mechanism.nano_epsilon, window=5)], 60)
     assert found.holds
     assert found.worst == round(mechanism.ledger.worst_window() * NANO) > 0
 

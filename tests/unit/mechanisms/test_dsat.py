@@ -64,7 +64,7 @@ def test_every_window_holds_at_most_c_runs_and_c_looks_and_epsilon(seed, window,
             inside = [budget for step, budget in looked if begin <= step <= end]
             assert len(touching) <= most
             assert len(inside) <= most
-            assert sum(touching) + sum(inside) <= mechanism.total
+            assert sum(touching) + sum(inside) <= mechanism.nano_epsilon
     assert rows[:, 2].any(axis=0).all()
 
 

@@ -8,7 +8,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Seeded, Source, Unit, Zero
-from eventide.privacy.pan_private import NoisyCells, mean_absolute_noise
+from eventide.privacy.noisy_cells import NoisyCells, mean_absolute_noise
 
 BOTH = [ev.BudgetDistribution, ev.BudgetAbsorption]
 MODES = ["single", "announced"]

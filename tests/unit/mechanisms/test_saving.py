@@ -29,7 +29,7 @@ def test_it_is_a_zip_of_json_and_arrays():
 @pytest.mark.parametrize("noise", ["secure", "opendp", ev.noise.Seeded(3), ev.noise.Zero(), ev.noise.Unit()])
 def test_parameters_come_back(noise):
     loaded = ev.load(saved(noise=noise, sensitivity=2, replicas=2, shift_budget=True, filter=ev.filters.Truncate()))
-    assert (loaded.total, loaded.window, loaded.bins) == (333_333_333, 4, ("a", "b"))
+    assert (loaded.nano_epsilon, loaded.window, loaded.bins) == (333_333_333, 4, ("a", "b"))
     assert (loaded.sensitivity, loaded.replicas, loaded.shift_budget, loaded.step) == (2, 2, True, 3)
     assert isinstance(loaded.filter, ev.filters.Truncate)
     assert loaded.source.name == (noise if isinstance(noise, str) else noise.name)
@@ -112,7 +112,7 @@ class Own(Mechanism):
         return np.ones((self.replicas, 1), dtype=bool)
 
     def budget_allocation(self):
-        return np.array([[self.total // self.window]])
+        return np.array([[self.nano_epsilon // self.window]])
 
 
 def test_a_class_of_somebody_elses_must_be_given():

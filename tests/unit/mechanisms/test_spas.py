@@ -48,7 +48,7 @@ def test_every_window_holds_epsilon_at_most(seed, window, epsilon, interval, sha
         begin = end - window + 1
         touching = sum(amount for opened, closed, amount in runs if opened <= end and closed >= begin)
         inside = sum(amount for step, amount in looks if begin <= step <= end)
-        assert touching + inside <= mechanism.total
+        assert touching + inside <= mechanism.nano_epsilon
     ends = dict(looks)
     for _, closed, run in runs:  # the look gets what it was promised when the run opened, whatever happened since
         if closed in ends:

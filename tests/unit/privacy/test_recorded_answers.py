@@ -1,4 +1,4 @@
-"""Tapes: a step taken again from the answers of a meter, without counts and without draws."""
+"""Recorded answers: a step taken again from the answers of a meter, without counts and without draws."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from eventide.privacy.ledger import WindowLedger
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source
 from eventide.privacy.partition import Partition
-from eventide.privacy.recorded_answers import Tape, play
+from eventide.privacy.recorded_answers import RecordedAnswers, replay
 
 STEPS, BINS = 200, 6
 VARIANTS = [(name, {}) for name in ev.mechanism_names()]
@@ -38,20 +38,20 @@ class NoDraws(Source):
     name = "seeded"
 
     def laplace(self, numerator, charges, shape):
-        assert not charges.any(), "a tape drew noise"
+        assert not charges.any(), "a replay drew noise"
         return np.zeros(shape, np.int64)
 
     def binomial(self, counts, percent):
-        raise AssertionError("a tape drew a sample")
+        raise AssertionError("a replay drew a sample")
 
 
-def rebuilt(fresh, snapshot, tapes):
-    """The mechanism from a snapshot and the tapes since, with no noise to draw from."""
+def rebuilt(fresh, snapshot, records):
+    """The mechanism from a snapshot and the answers since, with no noise to draw from."""
     mechanism = fresh if snapshot is None else ev.load(snapshot)
     noise = mechanism.meter.source
     mechanism.meter.source = NoDraws()
-    for tape in tapes:
-        with play(mechanism.meter, tape):
+    for answers in records:
+        with replay(mechanism.meter, answers):
             mechanism.release(np.zeros(BINS, dtype=np.int64))
     mechanism.meter.source = noise
     return mechanism
@@ -72,20 +72,20 @@ def told(release):
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_a_rebuilt_mechanism_is_the_one_that_was_never_interrupted(name, parameters):
     counts, twin = stream(), made(name, parameters)
-    snapshot, tapes = None, []
+    snapshot, records = None, []
     interrupted = set(np.random.default_rng(8).choice(STEPS, 25, replace=False).tolist())
     followers = []
     for step, row in enumerate(counts):
-        with Tape.recording(twin.meter) as tape:
+        with RecordedAnswers.recording(twin.meter) as answers:
             release = twin.release(row)
         for follower in followers:
             assert told(follower.release(row)) == told(release)
-        if tape.whole:
-            tapes.append(tape.data())
+        if answers.whole:
+            records.append(answers.data())
         else:
-            snapshot, tapes = twin.save(), []
+            snapshot, records = twin.save(), []
         if step in interrupted:
-            again = rebuilt(made(name, parameters), snapshot, tapes)
+            again = rebuilt(made(name, parameters), snapshot, records)
             again.source.restore(twin.source.snapshot())
             assert same(again.snapshot(), twin.snapshot()), f"after step {step}"
             followers = [*followers[-2:], again]
@@ -95,31 +95,31 @@ def test_a_rebuilt_mechanism_is_the_one_that_was_never_interrupted(name, paramet
 def test_where_nothing_is_hidden_no_snapshot_is_ever_needed(name):
     mechanism = made(name, {})
     for row in stream():
-        with Tape.recording(mechanism.meter) as tape:
+        with RecordedAnswers.recording(mechanism.meter) as answers:
             mechanism.release(row)
-        assert tape.whole
+        assert answers.whole
 
 
 def test_the_same_step_gives_the_same_bytes():
     first, second = (made("ba", {}) for _ in range(2))
     for row in stream()[:20]:
-        with Tape.recording(first.meter) as one, Tape.recording(second.meter) as other:
+        with RecordedAnswers.recording(first.meter) as one, RecordedAnswers.recording(second.meter) as other:
             first.release(row)
             second.release(row)
         assert one.data() == other.data()
 
 
-def test_no_true_count_is_on_a_tape():
+def test_no_true_count_is_recorded():
     secret = 123_456_789
     meter = Meter(WindowLedger(1, 3), ev.noise.Seeded(1), 4)
     step = meter.seal(np.full((1, 4), secret))
-    with Tape.recording(meter) as tape:
+    with RecordedAnswers.recording(meter) as answers:
         some = np.array([[0, 100_000_000, 0, 0]])
         meter.counts(step, some)
         meter.counts(step, np.array([[0, 100_000_000]]), Partition(np.array([0, 1, 1, 0]), 2))
         meter.distance(step, np.zeros(4), np.array([[0]]))
         meter.thinned(step, np.array([[50]]), some)
-    data = tape.data()
+    data = answers.data()
     for hidden in (secret, 2 * secret, 4 * secret, secret // 2):
         assert hidden.to_bytes(8, "little") not in data
 
@@ -132,28 +132,28 @@ def test_no_true_count_is_on_a_tape():
         ("rg", {"add", "thinned counts", "sum over steps"}),
     ],
 )
-def test_whatever_is_asked_is_on_a_tape(name, kinds):
+def test_whatever_is_asked_is_recorded(name, kinds):
     mechanism, asked = made(name, {}), set()
     for row in stream():
-        with Tape.recording(mechanism.meter) as tape:
+        with RecordedAnswers.recording(mechanism.meter) as answers:
             mechanism.release(row)
-        asked |= {kind for kind, _ in tape._answers}
+        asked |= {kind for kind, _ in answers._answers}
     assert asked == kinds
 
 
-def test_slots_are_on_a_tape():
-    answers = ev.windows.plan([ev.Query(window=2, step=2)]).start(noise=ev.noise.Seeded(1))
-    with Tape.recording(answers._stream.meter) as tape:
-        answers.push_many(np.arange(6))
-    assert [(kind, values.shape) for kind, values in tape._answers] == [("slots", (3, 1, 1))]
-    assert not tape.whole
+def test_slots_are_recorded():
+    plan = ev.windows.plan([ev.Query(window=2, step=2)]).start(noise=ev.noise.Seeded(1))
+    with RecordedAnswers.recording(plan._stream.meter) as answers:
+        plan.push_many(np.arange(6))
+    assert [(kind, values.shape) for kind, values in answers._answers] == [("slots", (3, 1, 1))]
+    assert not answers.whole
 
 
 def recorded():
     mechanism = made("ba", {})
-    with Tape.recording(mechanism.meter) as tape:
+    with RecordedAnswers.recording(mechanism.meter) as answers:
         mechanism.release(stream()[0])
-    return tape.data()
+    return answers.data()
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def recorded():
         (("rg", {}), "hidden|asked for"),
     ],
 )
-def test_a_tape_of_another_mechanism_is_refused(other, sentence):
+def test_answers_of_another_mechanism_are_refused(other, sentence):
     mechanism = made(*other)
-    with pytest.raises(ev.StateError, match=sentence), play(mechanism.meter, recorded()):
+    with pytest.raises(ev.StateError, match=sentence), replay(mechanism.meter, recorded()):
         mechanism.release(np.zeros(mechanism.size, dtype=np.int64))
 
 
@@ -175,20 +175,20 @@ def test_what_is_left_over_or_missing_is_refused():
     mechanism = made("sample", {})
     for row in stream()[:1]:
         mechanism.release(row)
-    with pytest.raises(ev.StateError, match="left on a tape"), play(mechanism.meter, recorded()):
+    with pytest.raises(ev.StateError, match="were not asked for"), replay(mechanism.meter, recorded()):
         mechanism.release(np.zeros(BINS, dtype=np.int64))  # does not look
-    empty = Tape().data()
+    empty = RecordedAnswers().data()
     mechanism = made("ba", {})
-    with pytest.raises(ev.StateError, match="at its end"), play(mechanism.meter, empty):
+    with pytest.raises(ev.StateError, match="no recorded answer is left"), replay(mechanism.meter, empty):
         mechanism.release(np.zeros(BINS, dtype=np.int64))
 
 
-def test_a_tape_that_is_not_whole_is_refused():
+def test_answers_that_are_not_whole_are_refused():
     mechanism = made("rg", {})
-    with Tape.recording(mechanism.meter) as tape:
+    with RecordedAnswers.recording(mechanism.meter) as answers:
         mechanism.release(stream()[0])
-    assert not tape.whole
-    with pytest.raises(ev.StateError, match="snapshot"), play(made("rg", {}).meter, tape.data()):
+    assert not answers.whole
+    with pytest.raises(ev.StateError, match="snapshot"), replay(made("rg", {}).meter, answers.data()):
         pass
 
 
@@ -196,21 +196,21 @@ def test_damaged_bytes_are_refused():
     data = recorded()
     for length in range(len(data)):
         mechanism = made("ba", {})
-        with pytest.raises(ev.StateError), play(mechanism.meter, data[:length]):
+        with pytest.raises(ev.StateError), replay(mechanism.meter, data[:length]):
             mechanism.release(np.zeros(BINS, dtype=np.int64))
-    with pytest.raises(ev.StateError, match="no tape"), play(made("ba", {}).meter, b"x" + data):
+    with pytest.raises(ev.StateError, match="no recorded answers"), replay(made("ba", {}).meter, b"x" + data):
         pass
 
 
-def test_a_meter_has_one_tape_at_a_time():
+def test_a_meter_has_one_record_at_a_time():
     mechanism = made("ba", {})
     with (
-        Tape.recording(mechanism.meter),
-        pytest.raises(ev.StateError, match="running already"),
-        Tape.recording(mechanism.meter),
+        RecordedAnswers.recording(mechanism.meter),
+        pytest.raises(ev.StateError, match="recorded or replayed already"),
+        RecordedAnswers.recording(mechanism.meter),
     ):
         pass
-    assert mechanism.meter.tape is None
+    assert mechanism.meter.recorded is None
 
 
 class Hider(Mechanism):
@@ -221,11 +221,11 @@ class Hider(Mechanism):
         return np.ones((1, 1), dtype=bool)
 
     def budget_allocation(self):
-        return np.array([[self.total // self.window]])
+        return np.array([[self.nano_epsilon // self.window]])
 
 
-def test_a_draw_that_is_no_answer_makes_a_tape_part():
+def test_a_draw_that_is_no_answer_makes_the_answers_part():
     mechanism = Hider(epsilon=1, window=2, bins=2, seed=1)
-    with Tape.recording(mechanism.meter) as tape:
+    with RecordedAnswers.recording(mechanism.meter) as answers:
         mechanism.release([1, 2])
-    assert not tape.whole
+    assert not answers.whole

@@ -53,7 +53,7 @@ class Attempt:
         )
 
 
-class Record:
+class AnswerRecord:
     """All attempts of a world, made by measuring."""
 
     def __init__(self) -> None:
@@ -87,14 +87,14 @@ class Record:
         return any(attempt.asked and not attempt.committed for attempt in self)
 
 
-class Replay(Record):
+class ReplayedRecord(AnswerRecord):
     """The attempts of a second world, answered from the record of the first.
 
     What was not committed there is measured anew here, and moved by `far`. The first differences are kept; from there
     on answers are measured, so that the second world comes to its end.
     """
 
-    def __init__(self, first: Record, far: int = FAR) -> None:
+    def __init__(self, first: AnswerRecord, far: int = FAR) -> None:
         super().__init__()
         self._first, self._far = first, far
 

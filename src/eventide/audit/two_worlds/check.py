@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eventide.audit.two_worlds.answers import FAR, Record, Replay
-from eventide.audit.two_worlds.view import REFUSED, UNSEEN, Unseen, View
+from eventide.audit.two_worlds.answers import FAR, AnswerRecord, ReplayedRecord
+from eventide.audit.two_worlds.view import REFUSED, UNSEEN, PublicView, Unseen
 from eventide.audit.two_worlds.world import World, lived
 
-_Kind = TypeVar("_Kind", bound=Record)
+_Kind = TypeVar("_Kind", bound=AnswerRecord)
 Run = Callable[[World], None]
 """A way to run the system: it takes the events of a world in, and shows what is seen."""
 
@@ -21,7 +21,7 @@ class WorldsDiffer(AssertionError):
     """Something that everybody sees, or that the meter was asked, depends on one person's events."""
 
 
-class Verdict(NamedTuple):
+class WorldsAgree(NamedTuple):
     """What was compared, and found the same."""
 
     steps: int  # that were worked on, each attempt by itself
@@ -49,7 +49,7 @@ def check_two_worlds(
     most: int = 1,
     unseen: Iterable[Unseen] = (),
     folder: str | Path | None = None,
-) -> Verdict:
+) -> WorldsAgree:
     """Raise `WorldsDiffer` if what one person did in a window can be seen in anything but the noisy answers.
 
     Parameters
@@ -84,16 +84,16 @@ def check_two_worlds(
     rows, rules = list(events), (*UNSEEN, *unseen)
     place = Path(tempfile.mkdtemp(prefix="eventide-worlds-") if folder is None else folder)
     try:
-        first, seen = _world("A", run, rows, place, Record(), seed=1)
+        first, seen = _world("A", run, rows, place, AnswerRecord(), seed=1)
         try:
-            replay, other = _world("B", run, rows, place, Replay(first), seed=2)
+            replay, other = _world("B", run, rows, place, ReplayedRecord(first), seed=2)
         except Exception as problem:
             raise WorldsDiffer(f"The run came to its end in world A, and failed in world B: {problem!r}") from problem
         found = [*replay.compare(window, most), *seen.differences(other, rules)]
         if found and _refused_at_once(first, seen) != _refused_at_once(replay, other):
-            return Verdict(0, 0, [], {}, exempt=REFUSED.reason)
+            return WorldsAgree(0, 0, [], {}, exempt=REFUSED.reason)
         if first.uncommitted() and not found:  # once more: A might by chance have answered what B was given
-            again, other = _world("A", run, rows, place, Replay(first, -FAR), seed=3)
+            again, other = _world("A", run, rows, place, ReplayedRecord(first, -FAR), seed=3)
             found = [*again.compare(window, 0), *seen.differences(other, rules)]
             found = [f"with other answers to what was never committed, but the same events:\n{one}" for one in found]
     finally:
@@ -105,10 +105,10 @@ def check_two_worlds(
     if not any(answer.size for attempt in first for _, answer in attempt.asked):
         why = b"; ".join(seen.lines("errors")).decode()
         raise AssertionError(f"the meter was asked nothing, so there was nothing to compare ({why or 'no error'})")
-    return Verdict(len(asked), sum(asked), replay.changed(), {name: len(seen.lines(name)) for name in seen})
+    return WorldsAgree(len(asked), sum(asked), replay.changed(), {name: len(seen.lines(name)) for name in seen})
 
 
-def _world(name: str, run: Run, rows: list[Any], place: Path, record: _Kind, seed: int) -> tuple[_Kind, View]:
+def _world(name: str, run: Run, rows: list[Any], place: Path, record: _Kind, seed: int) -> tuple[_Kind, PublicView]:
     """Run a world at the place that all worlds have, so that messages name the same paths."""
     world = World(name, rows, place / "world")
     with lived(world, record, seed):
@@ -119,7 +119,7 @@ def _world(name: str, run: Run, rows: list[Any], place: Path, record: _Kind, see
     return record, world.view
 
 
-def _refused_at_once(record: Record, view: View) -> bool:
+def _refused_at_once(record: AnswerRecord, view: PublicView) -> bool:
     return not any(attempt.committed for attempt in record) and view.holds(REFUSED)
 
 

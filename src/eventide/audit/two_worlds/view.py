@@ -49,7 +49,7 @@ REFUSED = Unseen(
 UNSEEN = (*TIMES, *NOT_FOR_EVERYBODY, REFUSED)
 
 
-class View:
+class PublicView:
     """Channels in the order in which they were first used; threads may share it."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class View:
         """Whether a rule applies to anything here."""
         return any(self.lines(channel) != self.lines(channel, [rule]) for channel in self)
 
-    def differences(self, other: View, unseen: Iterable[Unseen]) -> Iterator[str]:
+    def differences(self, other: PublicView, unseen: Iterable[Unseen]) -> Iterator[str]:
         """The first difference in each channel, for people to read."""
         rules = tuple(unseen)
         for channel in [*self, *(name for name in other if name not in self._channels)]:

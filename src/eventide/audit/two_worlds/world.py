@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Array, Ints
-from eventide.audit.two_worlds.answers import Attempt, Question, Record
+from eventide.audit.two_worlds.answers import AnswerRecord, Attempt, Question
 from eventide.audit.two_worlds.stores import public_rows
-from eventide.audit.two_worlds.view import View
+from eventide.audit.two_worlds.view import PublicView
 from eventide.errors import EventideError
 from eventide.events.clock import ManualClock
 from eventide.live import faults
@@ -75,7 +75,7 @@ class World:
         self.folder, self.seen = folder, folder / "seen"
         self.seen.mkdir(parents=True)
         self.clock = ManualClock()
-        self.view = View()
+        self.view = PublicView()
         self._stores: list[str | Path] = []
 
     def show(self, channel: str, content: bytes | str) -> None:
@@ -119,7 +119,7 @@ class World:
 
 
 @contextmanager
-def lived(world: World, record: Record, seed: int) -> Iterator[None]:
+def lived(world: World, record: AnswerRecord, seed: int) -> Iterator[None]:
     """Listen to everything that happens in this process."""
     ears = _Ears(record, seed)
     counter = itertools.count()
@@ -145,7 +145,7 @@ def lived(world: World, record: Record, seed: int) -> Iterator[None]:
 class _Ears:
     """What listens; each method takes what was there and gives what stands in its place."""
 
-    def __init__(self, record: Record, seed: int) -> None:
+    def __init__(self, record: AnswerRecord, seed: int) -> None:
         self.record, self.noise = record, Seeded(seed)
         self._now = threading.local()
         self._memory: list[Store] = []
@@ -198,7 +198,7 @@ class _Ears:
     def _attempt(self, meter: Meter, *, begins: bool = False) -> Attempt | None:
         """The step that this thread works on; a mechanism that nobody publishes works on its own."""
         attempt: Attempt | None = getattr(self._now, "attempt", None)
-        if attempt is None and meter.tape is None:
+        if attempt is None and meter.recorded is None:
             if begins or getattr(self._now, "alone", None) is None:
                 self._now.alone = self.record.begin("", int(meter.ledger.step))
                 self._now.alone.committed = True
@@ -233,7 +233,7 @@ class _Lines(logging.Handler):
 
     _usual = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: PublicView) -> None:
         super().__init__(logging.DEBUG)
         self._view = view
 

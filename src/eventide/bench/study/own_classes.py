@@ -12,7 +12,7 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
-from eventide.mechanisms.check import check_mechanism
+from eventide.mechanisms.contract import check_mechanism
 from eventide.mechanisms.registry import find_class
 
 

@@ -37,7 +37,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import Entry, WindowLedger
-from eventide.privacy.recorded_answers import Tape
+from eventide.privacy.recorded_answers import RecordedAnswers
 from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
@@ -189,7 +189,7 @@ class Publisher:
     @property
     def epsilon(self) -> float:
         """The budget of every window, for releases and answers together."""
-        return sum(ledger.total for ledger in self._ledgers) / NANO
+        return sum(ledger.nano_epsilon for ledger in self._ledgers) / NANO
 
     def worst_window(self) -> float:
         """What the fullest window has held, at the most, of releases and answers together; never above epsilon.
@@ -294,7 +294,7 @@ class Publisher:
     def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step that the mechanism answers."""
         self._refuse_half_way()
-        with Tape.recording(self.mechanism.meter) as tape:
+        with RecordedAnswers.recording(self.mechanism.meter) as recorded:
             release = self.mechanism.release(counts)
         answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
@@ -306,8 +306,8 @@ class Publisher:
             return _Drawn(Commit(step, [], line, b"", None, position), "released", told)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
-        snapshot = self._snapshot(tape.whole)
-        commit = Commit(step, entries + answered.entries, line, tape.data(), snapshot, position, answered.plan)
+        snapshot = self._snapshot(recorded.whole)
+        commit = Commit(step, entries + answered.entries, line, recorded.data(), snapshot, position, answered.plan)
         return _Drawn(commit, "released", told)
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:

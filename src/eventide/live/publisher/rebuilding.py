@@ -1,6 +1,6 @@
 """A mechanism as it stood when its last step was committed: the last snapshot, and the answers recorded since.
 
-The mechanism takes those steps again on counts of zero while the tape plays the recorded answers: its ledger is charged
+The mechanism takes those steps again on counts of zero while its meter gives those answers: the ledger is charged
 as it was, and nothing is drawn.
 """
 
@@ -12,7 +12,7 @@ from eventide.errors import StoreError
 from eventide.live.stores.base import Standing
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
-from eventide.privacy.recorded_answers import play
+from eventide.privacy.recorded_answers import replay
 
 
 def rebuilt(mechanism: Mechanism, standing: Standing) -> Mechanism:
@@ -21,7 +21,7 @@ def rebuilt(mechanism: Mechanism, standing: Standing) -> Mechanism:
         mechanism = load(standing.snapshot, type(mechanism), mechanism.filter)
     nothing = np.zeros(mechanism.size, dtype=np.int64)
     for tape in standing.tapes:
-        with play(mechanism.meter, tape):
+        with replay(mechanism.meter, tape):
             mechanism.release(nothing)
     steps = max(0, standing.next_step - standing.origin)
     if standing.next_step >= standing.measured_from and mechanism.step != steps:

@@ -48,4 +48,4 @@ def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, 
 
 
 def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
-    return mechanism.total + (questions.budget if questions else 0)
+    return mechanism.nano_epsilon + (questions.budget if questions else 0)

@@ -14,7 +14,7 @@ from eventide.arrays import Array, Bools, Ints
 from eventide.privacy.group_test import GroupTest
 
 
-class DisputedDeviation(GroupTest):
+class PublishedGroupTest(GroupTest):
     """Groups steps like `GroupTest`, but with noise of scale 2 sensitivity / e on deviations and none on thresholds.
 
     NOT shown to be private: the charge of e a step is what the paper claims.

@@ -21,7 +21,7 @@ from eventide.privacy.sealed import SealedStep
 from eventide.privacy.threshold_test import ThresholdTest
 
 
-class DisputedTest(ThresholdTest):
+class PublishedThresholdTest(ThresholdTest):
     """The published test of each replica; it holds the true counts of the step before, for tests against them."""
 
     state = ("_previous",)
@@ -32,7 +32,7 @@ class DisputedTest(ThresholdTest):
         self._previous = previous
 
 
-class DisputedMeter(Meter):
+class PublishedMeter(Meter):
     """A meter whose threshold test is the published one: `budget` for all runs together, one threshold noise for ever.
 
     A run opened with budget e is charged nothing more; its distances get noise of scale `query_factor` sensitivity / e.
@@ -47,9 +47,10 @@ class DisputedMeter(Meter):
         self.query_factor = query_factor
         self.to_previous_step = to_previous_step
 
-    def threshold_test(self, lane: str = "disputed test") -> ThresholdTest:
+    def threshold_test(self, lane: str = "disputed test") -> ThresholdTest:  # saved ledgers know the lane by this name
         """A published test; nothing is charged yet."""
-        return DisputedTest(lane, self.shape[0], self.query_factor, np.zeros((1, self.shape[1]), dtype=np.int64))
+        nothing = np.zeros((1, self.shape[1]), dtype=np.int64)
+        return PublishedThresholdTest(lane, self.shape[0], self.query_factor, nothing)
 
     def open_test(self, test: ThresholdTest, amount: Ints) -> None:
         """Begin a run in the replicas where the amount is not 0; the first call charges all runs to come."""
@@ -62,7 +63,7 @@ class DisputedMeter(Meter):
 
     def above(self, test: ThresholdTest, step: SealedStep, reference: Array, threshold: Array) -> Bools:
         """The meter's comparison, with the published noise and, where asked for, the step before as the reference."""
-        if self.to_previous_step and isinstance(test, DisputedTest):
+        if self.to_previous_step and isinstance(test, PublishedThresholdTest):
             reference, test._previous = test._previous, self._open(step)
             self._hide()
         return super().above(test, step, reference, threshold)

@@ -65,7 +65,7 @@ def check_no_window_is_over_epsilon(make: Make) -> None:
             within = bool(np.max(mechanism.ledger.worst_window()) <= mechanism.epsilon)
             if not mechanism.accounts_per_bin:  # there `spent` is that of the dearest bin, not always the same one
                 width = min(mechanism.window, len(spent))
-                within = within and bool(np.convolve(spent, np.ones(width, np.int64)).max() <= mechanism.total)
+                within = within and bool(np.convolve(spent, np.ones(width, np.int64)).max() <= mechanism.nano_epsilon)
             _demand(within, f"a window was charged more than epsilon on {name} with {setting}")
 
 
@@ -197,7 +197,7 @@ def check_bad_input_changes_nothing(make: Make) -> None:
 def check_every_draw_is_charged(make: Make) -> None:
     """Every draw comes from a measurement of the meter, has the scale its rule gives, and was paid for."""
     for inner in (Seeded(5), Unit()):
-        recorder = Recorder(inner)
+        recorder = RecordingSource(inner)
         mechanism = make(noise=recorder, sensitivity=SENSITIVITY)
         mechanism.meter.journal = []
         for counts in _stream("bursts"):
@@ -234,7 +234,7 @@ CHECKS = (
 )
 
 
-class Recorder(Source):
+class RecordingSource(Source):
     """Passes another source's noise on and remembers what was asked."""
 
     name = "recorded"
