@@ -6,7 +6,6 @@ A bound is true with its stated confidence, however few runs there were.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 
 def lower_limit(successes: int, trials: int, alpha: float) -> float:
@@ -17,7 +16,10 @@ def lower_limit(successes: int, trials: int, alpha: float) -> float:
     """
     if successes == 0:
         return 0.0
-    return _solve(lambda p: _at_least(successes, trials, p), alpha)
+    low, high = 0.0, 1.0
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _at_least(successes, trials, middle) < alpha else (low, middle)
+    return low
 
 
 def epsilon_bound(hits: int, hits_neighbour: int, alpha: float) -> float:
@@ -30,17 +32,6 @@ def epsilon_bound(hits: int, hits_neighbour: int, alpha: float) -> float:
     """
     share = lower_limit(hits, hits + hits_neighbour, alpha)
     return math.log(share / (1 - share)) if share > 0.5 else 0.0
-
-
-def _solve(rising: Callable[[float], float], target: float) -> float:
-    """Where an increasing function of a probability reaches `target`, to double precision."""
-    low, high = 0.0, 1.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if rising(middle) < target else (low, middle)
-    return low
 
 
 def _at_least(successes: int, trials: int, probability: float) -> float:

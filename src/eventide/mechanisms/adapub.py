@@ -1,7 +1,4 @@
-"""AdaPub: perturb groups of bins, group steps under a threshold that a controller sets, smooth.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""AdaPub: perturb groups of bins, group steps under a threshold that a controller sets, smooth."""
 
 from __future__ import annotations
 

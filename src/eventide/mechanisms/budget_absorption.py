@@ -1,7 +1,4 @@
-"""BA, budget absorption: a look takes the budget of the quiet steps before it.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""BA, budget absorption: a look takes the budget of the quiet steps before it."""
 
 from __future__ import annotations
 
@@ -75,14 +72,3 @@ class BudgetAbsorption(DissimilarityMechanism):
         """From a look that absorbed a whole window to one that absorbed nothing."""
         look = self.look_scale(float(self._unit))
         return look / self.window, look
-
-    def error_bound(self, absorbed: int, silent_error: float) -> float:
-        """A bound on the mean absolute error (Theorem 7 of the paper).
-
-        It is for one group of all bins, without a shifted budget and pan-privacy.
-        absorbed: units that a look takes over from quiet steps. silent_error: mean error of the steps after a look.
-        """
-        unit_noise = 2 * self.window * self.sensitivity / self.epsilon
-        harmonic = sum(1 / n for n in range(1, absorbed + 2))
-        looks = (unit_noise * harmonic + absorbed * silent_error) / (2 * absorbed + 1)
-        return looks + unit_noise / self.size

@@ -1,7 +1,4 @@
-"""BD, budget distribution: a look takes half of what the window has left.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""BD, budget distribution: a look takes half of what the window has left."""
 
 from __future__ import annotations
 
@@ -60,14 +57,6 @@ class BudgetDistribution(DissimilarityMechanism):
     def noise_range(self) -> tuple[float, float]:
         """From the first look of a window on without bound: each look halves what is left."""
         return self.look_scale(float(self._look_pool) / 2), np.inf
-
-    def error_bound(self, publications: int) -> float:
-        """A bound on the mean absolute error with that many looks in every window (Theorem 6 of the paper).
-
-        It is for one group of all bins, without a shifted budget and pan-privacy.
-        """
-        looks: float = 4 * (2.0**publications - 1) / (publications * self.epsilon)
-        return self.sensitivity * (looks + 2 * self.window / (self.epsilon * self.size))
 
     def _left_for_looks(self) -> Ints:
         """The pool less the looks inside the window: all that was charged there, but for one distance a step."""

@@ -13,11 +13,10 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
-from eventide.mechanisms.accounting import per_bin
 from eventide.mechanisms.base import CommonParameters
 from eventide.mechanisms.column_groups import ColumnGroups, group_count
 from eventide.mechanisms.pan_private import SINGLE, PanPrivateMechanism
-from eventide.mechanisms.parameters import check_choice
+from eventide.mechanisms.parameters import check_choice, per_bin
 from eventide.privacy.amounts import NANO, Amount, share
 from eventide.privacy.noisy_cells import NoisyCells, without_memory
 from eventide.privacy.sealed import SealedStep

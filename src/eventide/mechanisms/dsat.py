@@ -1,7 +1,4 @@
-"""DSAT, distance-based sampling with an adaptive threshold.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""DSAT, distance-based sampling with an adaptive threshold."""
 
 from __future__ import annotations
 

@@ -72,7 +72,3 @@ class Hybrid(Mechanism):
         """Every look has the same scale."""
         look = self.looks_per_window * self.sensitivity / self.epsilon
         return look, look
-
-    def error_bound(self, largest_change: float) -> float:
-        """A bound on the mean absolute error, if no count moves further than `largest_change` from its last look."""
-        return largest_change + self.noise_range()[0]

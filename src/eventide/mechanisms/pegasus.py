@@ -1,7 +1,4 @@
-"""PeGaSus: perturb every step, group steps that hardly differ, smooth each group.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""PeGaSus: perturb every step, group steps that hardly differ, smooth each group."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter
 from eventide.filters.kalman import Kalman
-from eventide.mechanisms.accounting import per_bin
 from eventide.mechanisms.base import CommonParameters, Mechanism
+from eventide.mechanisms.parameters import per_bin
 from eventide.mechanisms.pid import PID, SamplingInterval, pushed
 from eventide.mechanisms.rescuedp_kernels import scan
 from eventide.privacy.amounts import NANO, Amount, number, share

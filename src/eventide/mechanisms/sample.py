@@ -49,7 +49,3 @@ class Sample(Mechanism):
         """Every look has the same scale."""
         look = self.sensitivity / self.epsilon
         return look, look
-
-    def error_bound(self, largest_change: float) -> float:
-        """A bound on the mean absolute error, if no count moves further than `largest_change` from its last look."""
-        return largest_change + self.sensitivity / self.epsilon

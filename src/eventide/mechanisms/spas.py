@@ -1,7 +1,4 @@
-"""SPAS, sparse-vector publication with a predicted number of looks.
-
-It answers the four questions of the frame and never sees a raw count.
-"""
+"""SPAS, sparse-vector publication with a predicted number of looks."""
 
 from __future__ import annotations
 

@@ -52,7 +52,3 @@ class Uniform(Mechanism):
         """Every look has the same scale."""
         look = self.sensitivity * NANO / (self.nano_epsilon // self.window) if self.nano_epsilon >= self.window else inf
         return look, look
-
-    def error_bound(self) -> float:
-        """The mean absolute error, whatever the data: the noise scale (exact up to the rounding of discrete noise)."""
-        return self.window * self.sensitivity / self.epsilon

@@ -1,13 +1,10 @@
-"""The two plain ways to publish histograms of sliding windows: noise on every unit, or on every window.
-
-Neither sees a raw count.
-"""
+"""The two plain ways to publish histograms of sliding windows: noise on every unit, or on every window."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -18,8 +15,6 @@ from eventide.privacy.amounts import NANO, Amount, share
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
-from eventide.privacy.state import Stateful
-from eventide.privacy.sum_over_steps import SumOverSteps
 
 
 class WindowMechanism(Mechanism):
@@ -134,7 +129,7 @@ class WindowBaseline(WindowMechanism):
     def begin(self) -> None:
         """Every window that the first unit will lie in is open."""
         amount = self.budget_allocation()
-        self._open = OpenWindows([self.meter.sum_over_steps(amount) for _ in range(self.span)])
+        self._open = [self.meter.sum_over_steps(amount) for _ in range(self.span)]  # each ends at every span-th step
         self._histogram: Array = np.zeros(self.meter.shape)
 
     def budget_allocation(self) -> Ints:
@@ -143,9 +138,9 @@ class WindowBaseline(WindowMechanism):
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """The window that ends now; its place is taken by the one that begins with the next step."""
-        for sums in self._open.windows:
+        for sums in self._open:
             self.meter.add(step, sums)
-        window = self.meter.read(self._open.windows[step.index % self.span])
+        window = self.meter.read(self._open[step.index % self.span])
         self._histogram = window.values
         units = min(step.index + 1, self.span)
         return Measured(window.values / units, window.scale / units, window.fresh)
@@ -163,20 +158,4 @@ class WindowBaseline(WindowMechanism):
     @property
     def holds_raw(self) -> bool:
         """The true sums of windows that have not ended."""
-        return any(sums.holds_raw for sums in self._open.windows)
-
-
-class OpenWindows(Stateful):
-    """The sealed sums of all windows that are open; the one in place i ends at the steps that leave rest i."""
-
-    def __init__(self, windows: list[SumOverSteps]) -> None:
-        self.windows = windows
-
-    def snapshot(self) -> dict[str, Any]:
-        """Each sum's state, by its place."""
-        return {str(place): sums.snapshot() for place, sums in enumerate(self.windows)}
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take over the state of each sum."""
-        for place, sums in enumerate(self.windows):
-            sums.restore(snapshot[str(place)])
+        return any(sums.holds_raw for sums in self._open)

@@ -46,16 +46,12 @@ class GroupTest(Stateful):
     @property
     def holds_raw(self) -> bool:
         """Whether any group is open."""
-        return bool(self._size.any())
+        return bool(self._counts.sizes.any())
 
     @property
     def open(self) -> Bools:
         """Which bins have an open group."""
-        return self._size > 0
-
-    @property
-    def _size(self) -> Ints:
-        return self._counts.sizes
+        return self._counts.sizes > 0
 
     def deviation_with(self, counts: Ints) -> Ints:
         """The deviation of each open group when this step joins it: the distance to its median interval is added."""
@@ -79,6 +75,3 @@ class GroupTest(Stateful):
         self._counts.erase(where)
         self._deviation = np.where(where, 0, self._deviation)
         self._threshold_noise = np.where(where, 0, self._threshold_noise)
-
-    def __repr__(self) -> str:
-        return f"<sealed groups of {self._size.shape[1]} bins>"

@@ -1,7 +1,4 @@
-"""What the meter hands out: private numbers with their noise scales.
-
-Nothing in it was not paid for.
-"""
+"""What the meter hands out: private numbers with their noise scales."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ class Meter:
             self._hide()
             about = {"amount": test.amount, "open": ~begins, "threshold": threshold}
             joins = self._answered("group test", self.shape, about, compare) & ~begins
-        full = test._size >= test.longest - 1
+        full = test._counts.sizes >= test.longest - 1
         test.join(truth, joins, deviation)
         test.close(~begins & (~joins | full))
         test.begin(truth, begins, self._draw("test", test.THRESHOLD_FACTOR, test.amount, self.shape))

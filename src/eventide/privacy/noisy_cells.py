@@ -101,9 +101,6 @@ class NoisyCells(Stateful):
         once = meter._measured("counts", lambda: self._look, amount, self.shape)
         return Measured(once.values, once.scale * np.sqrt(2 + self._intrusions), once.fresh)
 
-    def __repr__(self) -> str:
-        return f"<noisy cells of {self.shape[1]} bins>"
-
     def _count(self, counts: int | Ints, bins: slice) -> None:
         self._decision[:, bins] += counts * (self.decision_budget > 0)
         self._look[:, bins] += counts * (self.look_budget > 0)

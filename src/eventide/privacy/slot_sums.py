@@ -92,6 +92,3 @@ class SlotSums(Stateful):
             self._open[level] = len(rest) > 0
             self._sums[level] = rest[0] if len(rest) else 0
             self._budgets[level] = cut.budgets[-1] if len(rest) else 0
-
-    def __repr__(self) -> str:
-        return f"<sealed slots of {self.size} bins>"

@@ -14,7 +14,10 @@ from eventide.errors import StateError
 
 
 class Stateful:
-    """Something whose mutable fields are listed in `state`; fields of base classes are included."""
+    """Something whose mutable fields are listed in `state`; fields of base classes are included.
+
+    A field may be a list of such things, whose length is fixed.
+    """
 
     __slots__ = ()
     state: ClassVar[tuple[str, ...]] = ()
@@ -31,6 +34,9 @@ class Stateful:
             held = getattr(self, name)
             if hasattr(held, "restore"):
                 held.restore(saved)
+            elif isinstance(held, list):
+                for place, part in enumerate(held):
+                    part.restore(saved[str(place)])
             else:
                 setattr(self, name, _plain(saved))
 
@@ -41,6 +47,8 @@ class Stateful:
 def _plain(value: Any) -> Any:
     if hasattr(value, "snapshot"):
         return value.snapshot()
+    if isinstance(value, list):
+        return {str(place): part.snapshot() for place, part in enumerate(value)}
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, dict):

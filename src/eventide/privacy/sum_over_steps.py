@@ -41,6 +41,3 @@ class SumOverSteps(Stateful):
     def holds_raw(self) -> bool:
         """Whether any cell is still open."""
         return bool(self._steps.any())
-
-    def __repr__(self) -> str:
-        return f"<sealed sums of {self._sums.shape[1]} bins>"

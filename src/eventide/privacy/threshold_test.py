@@ -34,6 +34,3 @@ class ThresholdTest(Stateful):
     def running(self) -> Array:
         """Which replicas have a run open."""
         return self._budget > 0
-
-    def __repr__(self) -> str:
-        return f"<threshold test {self.lane!r}>"

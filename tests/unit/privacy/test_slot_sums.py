@@ -207,7 +207,7 @@ def test_sums_show_nothing():
     meter = Meter(WindowLedger(1, 1), Secure(), 1)
     sums = meter.slot_sums(1)
     sum_slots([SlotSteps(meter, sums, np.array([[7]]), [cut([], [5])])])
-    assert repr(sums) == "<sealed slots of 1 bins>"
+    assert repr(sums) == object.__repr__(sums)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3)])

@@ -163,4 +163,4 @@ def test_a_run_says_nothing_of_what_it_holds():
     door = meter(Unit())
     test = door.threshold_test()
     door.open_test(test, np.array([[100_000_000]]))
-    assert repr(test) == "<threshold test 'test'>"
+    assert repr(test) == object.__repr__(test)
