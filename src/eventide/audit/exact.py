@@ -57,8 +57,7 @@ def can_be_replayed(make: Callable[..., Any], stream: Ints) -> bool:
         mechanism = make(replicas=TRIED, noise=Seeded(0))
         if not _answers_as_they_are(mechanism):
             return False
-        releases = [mechanism.release(counts) for counts in stream]
-        seen = Transcript(*(np.stack([getattr(r, name) for r in releases], 1) for name in ("values", "fresh_bins")))
+        seen = Transcript.of([mechanism.release(counts) for counts in stream])
         return bool(np.isfinite(log_likelihood(make, seen, stream)).all())
     except Exception:  # not of the kernel, or a measurement whose likelihood is not known
         return False
@@ -142,15 +141,10 @@ class ReplayingMeter(Meter):
 
     def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Any:
         """A distance that is decided when it is compared."""
-        terms, amount = self._differences(step, reference), self.ledger.checked(amount)
-        looked: Array
-        if groups is None:
-            total, charge = terms.sum(axis=1, keepdims=True), amount
-            looked = np.asarray(np.any(self.shown.fresh, axis=1, keepdims=True))
-        else:
-            total, charge = groups.sums(terms), groups.spread(amount)
-            looked = groups.sums(self.shown.fresh.astype(np.int64)) > 0
-        self.ledger.charge(charge)
+        total, amount = self._distances(step, reference, groups), self.ledger.checked(amount)
+        self.ledger.charge(amount if groups is None else groups.spread(amount))
+        fresh = self.shown.fresh.astype(np.int64)
+        looked = (fresh.sum(axis=1, keepdims=True) if groups is None else groups.sums(fresh)) > 0
         return _Undecided(self, total, amount, looked)
 
     def _cannot(self, *_: Any) -> NoReturn:

@@ -40,11 +40,7 @@ class IntrudedSubject:
                     mechanism._cells.refresh(mechanism.meter)
                 counts = counts - first
             releases.append(mechanism.release(counts))
-        values, fresh, scale = (
-            np.stack([getattr(release, field) for release in releases], axis=1)
-            for field in ("values", "fresh_bins", "scale")
-        )
-        return Transcript(values, fresh, scale, extra=seen)
+        return Transcript.of(releases, seen)
 
 
 def pairs_around(step: int, window: int, bins: int) -> Iterator[Pair]:

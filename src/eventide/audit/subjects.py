@@ -7,7 +7,7 @@ A subject hands out what an attacker sees of its runs and nothing else. Whatever
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from eventide.arrays import Array, Ints
 from eventide.audit.seeds import seed_of
 from eventide.errors import EventideError, InputError
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.release import Release
 
 
 class FaultyClass(InputError):
@@ -36,6 +37,15 @@ class Transcript:
     fresh: Array | None = None
     scale: Array | None = None
     extra: Array | None = None
+
+    @classmethod
+    def of(cls, releases: Sequence[Release], extra: Array | None = None) -> Transcript:
+        """What the releases of runs side by side show, step by step."""
+        values, fresh, scale = (
+            np.stack([getattr(release, name) for release in releases], axis=1)
+            for name in ("values", "fresh_bins", "scale")
+        )
+        return cls(values, fresh, scale, extra)
 
     def part(self, which: slice) -> Transcript:
         """Some of the runs."""
@@ -92,13 +102,8 @@ class MechanismSubject:
     def _together(self, stream: Ints, runs: int, seed: int) -> Transcript:
         mechanism = self.make(replicas=runs, noise=self.noise(seed))
         releases = [mechanism.release(counts) for counts in stream]
-        values, fresh, scale = (
-            np.stack([getattr(release, field) for release in releases], axis=1)
-            for field in ("values", "fresh_bins", "scale")
-        )
         windows = [release.window_values for release in releases if release.window_values is not None]
-        extra = np.concatenate(windows, axis=1) if windows else None
-        return Transcript(values, fresh, scale, extra)
+        return Transcript.of(releases, np.concatenate(windows, axis=1) if windows else None)
 
     def _alone(self, stream: Ints, seed: int) -> Array:
         mechanism = self.make(seed=seed)

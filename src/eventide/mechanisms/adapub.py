@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from eventide.arrays import Array, Floats, Ints
+from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.group_median import Grouped
 from eventide.mechanisms.parameters import check_choice
@@ -112,11 +112,7 @@ class AdaPub(PeGaSus):
             return super().noisy_counts(step, amount)
         cells = self._cells(step.index)
         sums, sizes = self.meter.counts(step, amount, cells), np.maximum(cells.sums(np.ones_like(cells.labels)), 1)
-
-        def of_bins(values: Array) -> Array:
-            return np.take_along_axis(np.broadcast_to(values, sizes.shape), cells.labels, axis=1)
-
-        return Measured(of_bins(sums.values / sizes), of_bins(sums.scale / sizes), of_bins(sums.fresh))
+        return Measured(*(cells.spread(part) for part in (sums.values / sizes, sums.scale / sizes, sums.fresh)))
 
     def threshold(self, measured: Measured) -> Ints:
         """Higher where measurements lie far from the last release."""

@@ -59,10 +59,6 @@ class ColumnGroups(Stateful):
         ordered = np.take_along_axis(values, self._order, axis=1)
         return np.minimum.reduceat(ordered, self._starts, axis=1, dtype=np.int64)
 
-    def spread(self, values: Array) -> Array:
-        """The value of each bin's group, shape `(R, d)`."""
-        return self.partition.spread(values).astype(values.dtype)
-
     def restore(self, snapshot: dict[str, Array]) -> None:
         """Take over a state that `snapshot` gave."""
         super().restore(snapshot)

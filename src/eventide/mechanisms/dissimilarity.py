@@ -132,7 +132,7 @@ class DissimilarityMechanism(PanPrivateMechanism):
 
     def of_bins(self, values: Array) -> Array:
         """The value of each bin's group; a column stays one."""
-        return self._groups.spread(values) if self._groups and values.shape[1] > 1 else values
+        return self._groups.partition.spread(values) if self._groups and values.shape[1] > 1 else values
 
     def _asked(self, step: SealedStep) -> tuple[Ints, Array]:
         """The plan, and the distances that the meter gives."""

@@ -146,13 +146,8 @@ class RescueDP(Mechanism):
         groups = self._groups(looks, small, prediction)
         sizes = groups.sums(np.ones((1, self.size), dtype=np.int64))
         sums = self.meter.counts(step, _least(amount, groups, sizes), groups)
-        members = np.maximum(groups.labels, 0)
-
-        def mean(of_group: Array) -> Array:
-            parts = np.broadcast_to(of_group, sizes.shape) / np.maximum(sizes, 1)
-            return np.take_along_axis(parts, members, axis=1)
-
-        return Measured(np.where(looks, mean(sums.values), 0), np.where(looks, mean(sums.scale), np.inf), looks)
+        means, scales = (groups.spread(part / np.maximum(sizes, 1)) for part in (sums.values, sums.scale))
+        return Measured(means, np.where(looks, scales, np.inf), looks)
 
     def filtering(self, measured: Measured | None) -> Array:
         """Whatever the filter makes of the looks; how far it moved is kept for the next wait and the next groups."""

@@ -127,9 +127,9 @@ class WindowBaseline(WindowMechanism):
     state = ("_open",)
 
     def begin(self) -> None:
-        """Every window that the first unit will lie in is open."""
+        """Every window that the first unit will lie in is open; that in place i ends at the steps that leave rest i."""
         amount = self.budget_allocation()
-        self._open = [self.meter.sum_over_steps(amount) for _ in range(self.span)]  # each ends at every span-th step
+        self._open = {str(place): self.meter.sum_over_steps(amount) for place in range(self.span)}
         self._histogram: Array = np.zeros(self.meter.shape)
 
     def budget_allocation(self) -> Ints:
@@ -138,9 +138,9 @@ class WindowBaseline(WindowMechanism):
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """The window that ends now; its place is taken by the one that begins with the next step."""
-        for sums in self._open:
+        for sums in self._open.values():
             self.meter.add(step, sums)
-        window = self.meter.read(self._open[step.index % self.span])
+        window = self.meter.read(self._open[str(step.index % self.span)])
         self._histogram = window.values
         units = min(step.index + 1, self.span)
         return Measured(window.values / units, window.scale / units, window.fresh)
@@ -158,4 +158,4 @@ class WindowBaseline(WindowMechanism):
     @property
     def holds_raw(self) -> bool:
         """The true sums of windows that have not ended."""
-        return any(sums.holds_raw for sums in self._open)
+        return any(sums.holds_raw for sums in self._open.values())

@@ -85,12 +85,10 @@ class Meter:
         Private because: one person moves all bins together by at most sensitivity, so noise of scale sensitivity /
         amount costs amount; the budget of a group is charged to each of its bins.
         """
-        truth, amount = self._open(step), self.ledger.checked(amount)
-        charge, about = amount, {}
+        truth, amount, about = self._open(step), self.ledger.checked(amount), {}
         if groups is not None:
-            _refuse_other(groups)
-            truth, charge, about = groups.sums(truth), groups.spread(amount), {"groups": groups.labels}
-        self.ledger.charge(charge)
+            truth, about = _sums(groups, truth), {"groups": groups.labels}
+        self.ledger.charge(amount if groups is None else groups.spread(amount))
         return self._measured("counts", lambda: truth, amount, (self.shape[0], truth.shape[1]), about)
 
     def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Array:
@@ -99,15 +97,9 @@ class Meter:
         Private because: one person moves the distance by at most sensitivity, whatever the reference; cutting each
         term at a constant, which keeps the sum of all bins inside 64 bits, never adds to that.
         """
-        terms, amount = self._differences(step, reference), self.ledger.checked(amount)
-        about = {"reference": reference}
-        if groups is None:
-            total, charge = terms.sum(axis=1, keepdims=True), amount
-        else:
-            _refuse_other(groups)
-            total, charge = groups.sums(terms), groups.spread(amount)
-            about["groups"] = groups.labels
-        self.ledger.charge(charge)
+        total, amount = self._distances(step, reference, groups), self.ledger.checked(amount)
+        self.ledger.charge(amount if groups is None else groups.spread(amount))
+        about = {"reference": reference} | ({} if groups is None else {"groups": groups.labels})
         return self._measured("distance", lambda: total, amount, (self.shape[0], total.shape[1]), about).values
 
     def thinned(self, step: SealedStep, percent: Ints, amount: Ints) -> Measured:
@@ -179,7 +171,7 @@ class Meter:
         """In which replicas with an open run is the distance to `reference` above `threshold`? Those runs end."""
         if (self.ledger.open_spans(test.lane) < test._budget).any():
             raise StateError("the ledger does not hold what this run costs; open it through the meter")
-        total = self._differences(step, reference).sum(axis=1, keepdims=True)
+        total = self._distances(step, reference)
 
         def compare() -> Bools:
             noise = self._draw("test", test.QUERY_FACTOR, test._budget, (self.shape[0], 1))
@@ -259,11 +251,12 @@ class Meter:
             raise StateError("this step belongs to another meter")
         return truth
 
-    def _differences(self, step: SealedStep, reference: Array) -> Ints:
-        """|count - reference| of each bin of a sealed step."""
-        return self._apart(self._open(step), reference)
+    def _distances(self, step: SealedStep, reference: Array, groups: Partition | None = None) -> Ints:
+        """The true L1 distance of a sealed step, `(R, 1)`, or that of each group."""
+        terms = self._differences(self._open(step), reference)
+        return terms.sum(axis=1, keepdims=True) if groups is None else _sums(groups, terms)
 
-    def _apart(self, counts: Ints, reference: Array) -> Ints:
+    def _differences(self, counts: Ints, reference: Array) -> Ints:
         """|count - reference| of each bin, cut so that the sum over all bins stays inside 64 bits."""
         terms: Ints = np.abs(counts - _whole(reference))
         longest = 2**62 // self.shape[1]
@@ -359,10 +352,11 @@ def sum_slots(streams: Sequence[SlotSteps]) -> list[list[Array]]:
     return [stream.meter._ended(stream.sums, stream.counts, stream.cuts) for stream in streams]
 
 
-def _refuse_other(groups: Partition) -> None:
-    """Nothing but a partition itself may see true counts."""
+def _sums(groups: Partition, values: Ints) -> Ints:
+    """The sums of groups; nothing but a partition itself may see true counts."""
     if type(groups) is not Partition:
         raise StateError("groups of bins are given as a Partition")
+    return groups.sums(values)
 
 
 def _whole(reference: Array) -> Ints:

@@ -83,7 +83,7 @@ class NoisyCells(Stateful):
         Noise in the cells lifts every term, by its mean absolute value where the true term is small: that much is
         taken off.
         """
-        total, shape = meter._apart(self._decision, reference).sum(axis=1, keepdims=True), (self.shape[0], 1)
+        total, shape = meter._differences(self._decision, reference).sum(axis=1, keepdims=True), (self.shape[0], 1)
         about = {"amount": self.decision_budget, "reference": reference}
         noisy = meter._answered(
             "distance", shape, about, lambda: total + meter._draw("distance", 1, self.decision_budget, shape)

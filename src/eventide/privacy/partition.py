@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 
-from eventide.arrays import Ints
+from eventide.arrays import Array, Ints
 from eventide.errors import InputError
 from eventide.privacy.amounts import fixed
 
@@ -37,10 +37,9 @@ class Partition:
         np.add.at(sums, (np.nonzero(inside)[0], labels[inside]), values[inside])
         return sums
 
-    def spread(self, amounts: Ints) -> Ints:
-        """The amount of each bin's group, 0 for a bin in none, shape `(R, d)`."""
-        amounts = np.broadcast_to(amounts, (len(amounts), self.groups))
-        replicas = max(len(amounts), len(self.labels))
+    def spread(self, values: Array) -> Array:
+        """The value of each bin's group, 0 for a bin in none, shape `(R, d)`."""
+        replicas = max(len(values), len(self.labels))
         labels = np.broadcast_to(self.labels, (replicas, self.labels.shape[1]))
-        amounts = np.broadcast_to(amounts, (replicas, self.groups))
-        return np.where(labels >= 0, np.take_along_axis(amounts, np.maximum(labels, 0), axis=1), 0)
+        values = np.broadcast_to(values, (replicas, self.groups))
+        return np.where(labels >= 0, np.take_along_axis(values, np.maximum(labels, 0), axis=1), values.dtype.type(0))

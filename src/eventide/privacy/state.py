@@ -16,7 +16,7 @@ from eventide.errors import StateError
 class Stateful:
     """Something whose mutable fields are listed in `state`; fields of base classes are included.
 
-    A field may be a list of such things, whose length is fixed.
+    A field may be a dictionary of such things, with the same keys for ever.
     """
 
     __slots__ = ()
@@ -34,9 +34,9 @@ class Stateful:
             held = getattr(self, name)
             if hasattr(held, "restore"):
                 held.restore(saved)
-            elif isinstance(held, list):
-                for place, part in enumerate(held):
-                    part.restore(saved[str(place)])
+            elif isinstance(held, dict) and any(hasattr(part, "restore") for part in held.values()):
+                for key, part in held.items():
+                    part.restore(saved[key])
             else:
                 setattr(self, name, _plain(saved))
 
@@ -47,8 +47,6 @@ class Stateful:
 def _plain(value: Any) -> Any:
     if hasattr(value, "snapshot"):
         return value.snapshot()
-    if isinstance(value, list):
-        return {str(place): part.snapshot() for place, part in enumerate(value)}
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eventide as ev
-from eventide.mechanisms import check
+from eventide.mechanisms import contract
 from eventide.mechanisms.column_groups import ColumnGroups, group_count
 from eventide.privacy.amounts import NANO
 from eventide.privacy.noise import Seeded, Source
@@ -51,8 +51,8 @@ def test_a_group_has_the_least_of_its_bins():
     groups.observe(np.array([[1.0, 9, 2, 8], [4, 3, 2, 1]]), 10)
     least = groups.least(np.array([[10, 20, 30, 40], [1, 2, 3, 4]]))
     assert least.tolist() == [[10, 20], [3, 1]]
-    assert groups.spread(least).tolist() == [[10, 20, 10, 20], [1, 1, 3, 3]]
-    assert groups.spread(np.array([[True, False], [False, False]])).dtype == np.bool_
+    assert groups.partition.spread(least).tolist() == [[10, 20, 10, 20], [1, 1, 3, 3]]
+    assert groups.partition.spread(np.array([[True, False], [False, False]])).dtype == np.bool_
 
 
 def test_a_restored_grouping_goes_on():
@@ -270,9 +270,9 @@ def test_contract_of_fixed_bins(cls, groups):
     def make(**more):
         return cls(**{"epsilon": 1, "window": 4, "bins": 3, "noise": Seeded(11), "groups": groups, **FIXED} | more)
 
-    for contract in check.CHECKS:
-        if contract.__name__ not in PER_ACCOUNT:
-            contract(make)
+    for check in contract.CHECKS:
+        if check.__name__ not in PER_ACCOUNT:
+            check(make)
     stream = bursts((40, 3))
     for cut in (0, 1, 5, 15, 20):
         mech = make()
