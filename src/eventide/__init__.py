@@ -14,6 +14,7 @@ import importlib
 from typing import Any
 
 from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
+from eventide.mechanisms.registry import MECHANISMS
 
 __version__ = "0.1.0"
 
@@ -25,25 +26,10 @@ _HOMES = {
     "mechanism_names": "eventide.mechanisms.registry",
     "check_mechanism": "eventide.mechanisms.contract",
     "check_two_worlds": "eventide.audit.two_worlds",
-    "Uniform": "eventide.mechanisms.uniform",
-    "Sample": "eventide.mechanisms.sample",
-    "Hybrid": "eventide.mechanisms.hybrid",
-    "BudgetDistribution": "eventide.mechanisms.budget_distribution",
-    "BudgetAbsorption": "eventide.mechanisms.budget_absorption",
-    "FAST": "eventide.mechanisms.fast",
-    "DSAT": "eventide.mechanisms.dsat",
-    "RescueDP": "eventide.mechanisms.rescuedp",
-    "AdaPub": "eventide.mechanisms.adapub",
-    "PeGaSus": "eventide.mechanisms.pegasus",
-    "SPAS": "eventide.mechanisms.spas",
-    "Tide": "eventide.mechanisms.tide",
-    "RetroactiveGrouping": "eventide.mechanisms.retroactive_grouping",
-    "TimeUnitBaseline": "eventide.mechanisms.window_baselines",
-    "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
     "Publisher": "eventide.live.publisher.publisher",
     "Questions": "eventide.live.publisher.questions",
-}
+} | {cls: module for module, cls in MECHANISMS.values()}
 _MODULES = {
     "audit": "eventide.audit",
     "bench": "eventide.bench",

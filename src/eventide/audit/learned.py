@@ -14,6 +14,7 @@ from eventide.arrays import Array, Floats, Ints
 Scorer = Callable[[Floats], Floats]
 
 CUTS = 19  # at which a tree may split a column
+DEPTH, LEAST = 4, 50  # of a tree; runs in a leaf
 
 
 def linear_scorer(one: Floats, other: Floats) -> Scorer:
@@ -32,7 +33,7 @@ def linear_scorer(one: Floats, other: Floats) -> Scorer:
     return lambda columns: np.asarray(standard(columns) @ weights)
 
 
-def tree_scorer(one: Floats, other: Floats, depth: int = 4, least: int = 50) -> Scorer:
+def tree_scorer(one: Floats, other: Floats) -> Scorer:
     """A decision tree that splits for the largest gain in likelihood; a leaf's score is its log-ratio of counts.
 
     Columns are cut at the same quantiles everywhere in the tree, so that each split is one count of all cells.
@@ -42,7 +43,7 @@ def tree_scorer(one: Floats, other: Floats, depth: int = 4, least: int = 50) -> 
     cells = np.stack([np.searchsorted(cuts[:, index], column) for index, column in enumerate(columns.T)], axis=1)
     cells += np.arange(columns.shape[1]) * (CUTS + 1)
     is_other = np.repeat([False, True], [len(one), len(other)])
-    grown = _grow(cells, is_other, cuts, depth, least)
+    grown = _grow(cells, is_other, cuts, DEPTH)
 
     def score(rows: Floats) -> Floats:
         result = np.empty(len(rows))
@@ -57,22 +58,22 @@ Node = tuple[int, float, "Tree", "Tree"]
 Tree = Leaf | Node
 
 
-def _grow(cells: Ints, is_other: Array, cuts: Floats, depth: int, least: int) -> Tree:
+def _grow(cells: Ints, is_other: Array, cuts: Floats, depth: int) -> Tree:
     """`cells` says between which cuts each value lies, numbered on from column to column."""
     counts = np.array([np.count_nonzero(~is_other), np.count_nonzero(is_other)])
     leaf = float(np.log((counts[1] + 0.5) / (counts[0] + 0.5)))
-    if depth == 0 or counts.sum() < 2 * least:
+    if depth == 0 or counts.sum() < 2 * LEAST:
         return leaf
     size = (CUTS + 1) * cuts.shape[1]
     table = np.stack([np.bincount(cells[side].ravel(), minlength=size) for side in (~is_other, is_other)], axis=-1)
     below = table.reshape(-1, CUTS + 1, 2).cumsum(axis=1)[:, :-1]
     gain = _likelihood(below) + _likelihood(counts - below) - _likelihood(counts)
-    gain[(below.sum(axis=-1) < least) | ((counts - below).sum(axis=-1) < least)] = 0
+    gain[(below.sum(axis=-1) < LEAST) | ((counts - below).sum(axis=-1) < LEAST)] = 0
     if gain.max() <= 1e-9:
         return leaf
     column, place = (int(index) for index in np.unravel_index(gain.argmax(), gain.shape))
     left = cells[:, column] - column * (CUTS + 1) <= place
-    below_cut, above_cut = (_grow(cells[side], is_other[side], cuts, depth - 1, least) for side in (left, ~left))
+    below_cut, above_cut = (_grow(cells[side], is_other[side], cuts, depth - 1) for side in (left, ~left))
     return column, float(cuts[place, column]), below_cut, above_cut
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Array, Ints
 
 ALL_SIGNS_UP_TO = 4
+PLACES = ("in one bin", "hopping")
 SHORT_TAIL, LONG_TAIL = 2, 20  # steps behind the change
 
 
@@ -54,17 +55,19 @@ def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[in
     over: the stream goes up and down while it changes; or there is a long tail, in which the stream stays as it was or
     has fallen back from a peak.
     """
-    every, added, in_turn = _sign_patterns(window), _added(window), _in_turn(window)
-    some = list(dict.fromkeys([added, in_turn]))
+    every, some = _sign_patterns(window), added_or_in_turn(window)
     for background, stream, begin in _plain_backgrounds(window, bins, sensitivity, jumps):
-        patterns = every if stream[begin].min() else [added]  # nobody to remove from nothing
-        for place in ("in one bin", "hopping") if bins > 1 else ("in one bin",):
-            yield from (_pair(background, stream, begin, signs, sensitivity, place) for signs in patterns)
+        patterns = every if stream[begin].min() else some[:1]  # nobody to remove from nothing
+        for place in PLACES if bins > 1 else PLACES[:1]:
+            yield from (changed(background, stream, begin, signs, sensitivity, place) for signs in patterns)
     for background, stream, begin in _special_backgrounds(window, bins, sensitivity, jumps):
-        yield from (_pair(background, stream, begin, signs, sensitivity, "in one bin") for signs in some)
+        yield from (changed(background, stream, begin, signs, sensitivity) for signs in some)
 
 
-def _pair(background: str, stream: Ints, begin: int, signs: tuple[int, ...], sensitivity: int, place: str) -> Pair:
+def changed(
+    background: str, stream: Ints, begin: int, signs: tuple[int, ...], sensitivity: int, place: str = PLACES[0]
+) -> Pair:
+    """The stream, and the same with a person added (1) or removed (-1) at each step from `begin` on."""
     steps = np.arange(begin, begin + len(signs))
     where = (steps - begin) % stream.shape[1] if place == "hopping" else 0
     neighbour = stream.copy()
@@ -106,12 +109,9 @@ def _sign_patterns(window: int) -> list[tuple[int, ...]]:
     if window <= ALL_SIGNS_UP_TO:
         return [signs for signs in itertools.product((1, -1), repeat=window) if signs[0] == 1]
     half = (1,) * (window // 2) + (-1,) * (window - window // 2)
-    return [_added(window), _in_turn(window), half, (1,) + (0,) * (window - 1)]
+    return [*added_or_in_turn(window), half, (1,) + (0,) * (window - 1)]
 
 
-def _added(window: int) -> tuple[int, ...]:
-    return (1,) * window
-
-
-def _in_turn(window: int) -> tuple[int, ...]:
-    return tuple((-1) ** step for step in range(window))
+def added_or_in_turn(window: int) -> list[tuple[int, ...]]:
+    """Somebody is added at every step; or added and removed in turn, which is the same for one step."""
+    return list(dict.fromkeys([(1,) * window, tuple((-1) ** step for step in range(window))]))

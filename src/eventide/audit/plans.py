@@ -16,7 +16,7 @@ import numpy as np
 from eventide.arrays import Array, Floats, Ints
 from eventide.audit.attacks import ATTACKS, Attack, Score
 from eventide.audit.auditor import Verdict, audit
-from eventide.audit.pairs import Pair
+from eventide.audit.pairs import PLACES, Pair, added_or_in_turn, changed
 from eventide.audit.subjects import Transcript
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Secure, Seeded, Source, Zero
@@ -94,17 +94,10 @@ def plan_pairs(plan: Plan, window: int, bins: int, sensitivity: int) -> Iterator
     length = plan.scheme.length
     ticks = -(-(length + window) // length) * length if plan.scheme.periodic else length
     stream = np.full((ticks, bins), 4 * sensitivity)
-    patterns = {"added": np.ones(window, dtype=np.int64), "in turn": (-1) ** np.arange(window)}
     for begin in sorted({0, length // 2, max(length - window, 0)}):
-        for how, signs in patterns.items():
-            for place in ("in one bin", "hopping") if bins > 1 and window > 1 else ("in one bin",):
-                changed = np.arange(begin, min(begin + window, ticks))
-                neighbour = stream.copy()
-                where = (changed - begin) % bins if place == "hopping" else 0
-                neighbour[changed, where] += sensitivity * signs[: len(changed)]
-                yield Pair(f"from tick {begin}, {how} {place}", stream, neighbour)
-            if window == 1:
-                break
+        for signs in added_or_in_turn(window):
+            for place in PLACES if bins > 1 and window > 1 else PLACES[:1]:
+                yield changed(f"from tick {begin}", stream, begin, signs[: ticks - begin], sensitivity, place)
 
 
 def audit_plan(

@@ -13,6 +13,7 @@ mechanism never sees raw counts: it passes sealed steps on to the meter.
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -189,6 +190,10 @@ class Mechanism(Stateful, abc.ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
         return ("the counts are trusted to keep that bound",)
+
+    def look_scale(self, charge: float) -> float:
+        """The noise scale of a look that is charged so many nano-epsilon; infinite without any."""
+        return self.sensitivity * NANO / charge if charge else math.inf
 
     def noise_range(self) -> tuple[float, float]:
         """The smallest and the largest noise scale that a look can have: known before any data is seen."""

@@ -18,7 +18,7 @@ from eventide.filters.kalman import Kalman
 from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.parameters import per_bin
 from eventide.mechanisms.pid import PID, SamplingInterval
-from eventide.privacy.amounts import NANO, Amount, exact, number, share
+from eventide.privacy.amounts import Amount, exact, number, share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
@@ -139,7 +139,7 @@ class FAST(Mechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.sensitivity * NANO / float(self._look[0, 0]) if self._look else np.inf
+        look = self.look_scale(float(self._look[0, 0]))
         return look, look
 
     def _growth(self, control: Floats) -> Floats:

@@ -17,7 +17,6 @@ from eventide.errors import InputError, StateError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.parameters import check_choice
 from eventide.mechanisms.release import Release
-from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
 from eventide.privacy.noisy_cells import NoisyCells
 from eventide.privacy.sealed import SealedStep
@@ -53,12 +52,8 @@ class PanPrivateMechanism(Mechanism):
         return super().perturbation(step, amount) if self._cells is None else self._cells.read(self.meter, amount > 0)
 
     def look_scale(self, charge: float) -> float:
-        """The noise scale of a look with that many nano-epsilon; of noise drawn twice, that of one draw as variable.
-
-        Every announced intrusion draws once more on top.
-        """
-        once = self.sensitivity * NANO / charge if charge else math.inf
-        return once if self._cells is None else once * math.sqrt(2)
+        """As ever; of noise drawn twice, that of one draw as variable. Each announced intrusion draws once more."""
+        return super().look_scale(charge) * (1 if self._cells is None else math.sqrt(2))
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, and what it covers besides the releases."""

@@ -136,7 +136,7 @@ class PeGaSus(Mechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.sensitivity * NANO / self._look if self._look else math.inf
+        look = self.look_scale(self._look)
         return look, look
 
     @property

@@ -14,7 +14,7 @@ from eventide.mechanisms.parameters import parameter_names
 if TYPE_CHECKING:
     from eventide.mechanisms.base import Mechanism
 
-_HOMES = {
+MECHANISMS = {
     "uniform": ("eventide.mechanisms.uniform", "Uniform"),
     "sample": ("eventide.mechanisms.sample", "Sample"),
     "hybrid": ("eventide.mechanisms.hybrid", "Hybrid"),
@@ -35,14 +35,14 @@ _HOMES = {
 
 def mechanism_names() -> list[str]:
     """The names a mechanism can be asked for by."""
-    return list(_HOMES)
+    return list(MECHANISMS)
 
 
 def mechanism_class(name: str) -> type[Mechanism]:
     """The class registered under `name`."""
-    if name not in _HOMES:
-        raise InputError(f"there is no mechanism {name!r}; choose one of {', '.join(_HOMES)}")
-    module, cls = _HOMES[name]
+    if name not in MECHANISMS:
+        raise InputError(f"there is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}")
+    module, cls = MECHANISMS[name]
     found: type[Mechanism] = getattr(importlib.import_module(module), cls)
     return found
 
@@ -75,4 +75,4 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
 
 def name_of(cls: type[Mechanism]) -> str | None:
     """The registry name of a class, if it is registered."""
-    return next((name for name, home in _HOMES.items() if home == (cls.__module__, cls.__name__)), None)
+    return next((name for name, home in MECHANISMS.items() if home == (cls.__module__, cls.__name__)), None)

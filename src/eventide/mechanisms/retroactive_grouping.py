@@ -15,7 +15,7 @@ from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import CommonParameters
 from eventide.mechanisms.window_baselines import TimeUnitBaseline
-from eventide.privacy.amounts import NANO, Amount, exact
+from eventide.privacy.amounts import Amount, exact
 from eventide.privacy.group_test import LARGEST_GROUP
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
@@ -123,7 +123,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
     def _has_moved(self, step: SealedStep) -> Bools:
         """In which bins the unit, as far as a sample tells, lies further from the last value than a plain release."""
         sample = self.meter.thinned(step, np.array([[BEST_RATE]]), np.array([[self._monitor]]))
-        error = 2 * self._plain_scale() ** 2 + CERTAINTY**2 * 2 * sample.scale**2
+        error = 2 * self.look_scale(self._publication) ** 2 + CERTAINTY**2 * 2 * sample.scale**2
         moved: Bools = (sample.values - self._last) ** 2 >= error
         return moved
 
@@ -144,13 +144,10 @@ class RetroactiveGrouping(TimeUnitBaseline):
         agree = (means.values - self._last) ** 2 <= error
         np.copyto(self._full_size, np.where(agree, np.minimum(2 * units, self.max_group), 1), where=means.fresh)
 
-    def _plain_scale(self) -> float:
-        """The noise scale of a unit that is published alone."""
-        return self.sensitivity * NANO / self._publication if self._publication else math.inf
-
     def noise_range(self) -> tuple[float, float]:
         """From the largest group to a unit alone."""
-        return self._plain_scale() / self.max_group, self._plain_scale()
+        alone = self.look_scale(self._publication)
+        return alone / self.max_group, alone
 
     @property
     def holds_raw(self) -> bool:

@@ -126,8 +126,7 @@ class SparseVectorMechanism(Mechanism):
     def _noise_between(self, fewest: int, most: int) -> tuple[float, float]:
         """The noise of a look with both budgets among `fewest` rounds, and of one with its own budget among `most`."""
         largest = self._look_pool if self.as_published else self.nano_epsilon
-        smallest = self._look_pool // most
-        return self.sensitivity * NANO * fewest / largest, self.sensitivity * NANO / smallest if smallest else math.inf
+        return self.sensitivity * NANO * fewest / largest, self.look_scale(self._look_pool // most)
 
     def _threshold(self) -> Ints:
         """The L1 distance, a whole number, from which on the last release is too far away."""

@@ -5,13 +5,11 @@ It depends on no data: the baseline that every other mechanism must beat.
 
 from __future__ import annotations
 
-from math import inf
-
 import numpy as np
 
 from eventide.arrays import Bools, Ints
 from eventide.mechanisms.base import Mechanism
-from eventide.privacy.amounts import NANO, share
+from eventide.privacy.amounts import share
 from eventide.privacy.sealed import SealedStep
 
 
@@ -50,5 +48,5 @@ class Uniform(Mechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.sensitivity * NANO / (self.nano_epsilon // self.window) if self.nano_epsilon >= self.window else inf
+        look = self.look_scale(self.nano_epsilon // self.window)
         return look, look

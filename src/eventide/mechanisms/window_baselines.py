@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar, Unpack
 
@@ -11,7 +10,7 @@ import numpy as np
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.sliding_sum import SlidingSum
-from eventide.privacy.amounts import NANO, Amount, share
+from eventide.privacy.amounts import Amount, share
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
@@ -151,8 +150,7 @@ class WindowBaseline(WindowMechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """From that of a full window, divided by its units, to that of the first."""
-        amount = int(self.budget_allocation()[0, 0])
-        first = self.sensitivity * NANO / amount if amount else math.inf
+        first = self.look_scale(int(self.budget_allocation()[0, 0]))
         return first / self.span, first
 
     @property

@@ -69,15 +69,11 @@ class Meter:
         return self._current
 
     def advance(self) -> None:
-        """End the current step: its counts are forgotten, the ledger moves on."""
-        self.abandon()
-        self.ledger.advance()
-
-    def abandon(self) -> None:
-        """Forget the counts of the current step; what it was charged stays charged."""
+        """End the current step: its counts are forgotten, what it was charged stays charged, the ledger moves on."""
         if self._current is not None:
             destroy(self._current)
             self._current = None
+        self.ledger.advance()
 
     def counts(self, step: SealedStep, amount: Ints, groups: Partition | None = None) -> Measured:
         """Noisy counts of the bins, or of the sums of disjoint groups of bins.
@@ -119,13 +115,11 @@ class Meter:
         """A sealed accumulator whose cells are read with budget `amount`; see `SumOverSteps` for why it is private."""
         return SumOverSteps(self.ledger.checked(amount), self.shape)
 
-    def add(self, step: SealedStep, sums: SumOverSteps, where: Bools | None = None) -> None:
-        """Charge the step and add its counts to the accumulator, in the bins of `where`."""
-        truth = self._open(step)
-        added = sums.amount > 0 if where is None else where & (sums.amount > 0)
-        charge = np.where(added, sums.amount, 0)
-        self._hidden("add", charge)
-        self.ledger.charge(charge)
+    def add(self, step: SealedStep, sums: SumOverSteps) -> None:
+        """Charge the step and add its counts to the accumulator, in the bins that have a budget."""
+        truth, added = self._open(step), sums.amount > 0
+        self._hidden("add", sums.amount)
+        self.ledger.charge(sums.amount)
         sums._sums = np.minimum(sums._sums + np.where(added, truth, 0), 2**62)  # cut, not wrapped: never moves further
         sums._steps += added
 
@@ -133,14 +127,9 @@ class Meter:
         """The noisy sums of the cells in `where` that hold any step, once: they begin anew. Already charged."""
         reading = sums._steps > 0 if where is None else where & (sums._steps > 0)
         result = self._measured("sum over steps", lambda: sums._sums, np.where(reading, sums.amount, 0), self.shape)
-        self.drop(sums, reading)
+        sums._sums[reading] = 0
+        sums._steps[reading] = 0
         return result
-
-    def drop(self, sums: SumOverSteps, where: Bools | None = None) -> None:
-        """Erase cells without reading them."""
-        erased = np.broadcast_to(np.True_ if where is None else where, self.shape)
-        sums._sums[erased] = 0
-        sums._steps[erased] = 0
 
     def slot_sums(self, levels: int) -> SlotSums:
         """Sealed sums over slots of several levels, for `sum_slots`; see `SlotSums` for why they are private."""

@@ -173,7 +173,7 @@ def test_a_season_is_found_in_a_history():
 
 
 def test_candidates_come_from_the_registry(monkeypatch):
-    monkeypatch.setitem(registry._HOMES, "newcomer", ("eventide.mechanisms.hybrid", "Hybrid"))
+    monkeypatch.setitem(registry.MECHANISMS, "newcomer", ("eventide.mechanisms.hybrid", "Hybrid"))
     names = {candidate.name for candidate in candidates(None, 10)}
     assert names == {name for name in registry.mechanism_names() if not name.startswith("rg")}
     assert "newcomer" in names

@@ -89,9 +89,9 @@ def test_one_event_moves_a_distance_by_at_most_one(cells, where):
 
 def test_sum_over_steps_is_charged_when_added_and_read_once():
     door = meter(Unit(), window=2)
-    sums = door.sum_over_steps(TENTH)
+    sums = door.sum_over_steps(TENTH * [[1, 1, 0]])
     for _ in range(3):
-        door.add(door.seal(COUNTS), sums, np.array([[True, True, False]]))
+        door.add(door.seal(COUNTS), sums)
         assert door.ledger.charged() == 0.1
         door.advance()
     assert sums.holds_raw
