@@ -1,7 +1,4 @@
-"""`python -m eventide` is the command `eventide`.
-
-Promises the same exit codes.
-"""
+"""`python -m eventide` is the command `eventide`, with the same exit codes."""
 
 from eventide.cli import main
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Ints
 from eventide.audit.auditor import Verdict
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
@@ -88,10 +87,15 @@ class EventPair:
 
     def counted(self, bins: int, max_per_step: int, key: bytes, feed: Callable[..., Feed] = EventFeed) -> Pair:
         """The two streams of counts that a feed makes of the lists."""
-        one, other = (
-            _counts(events, self.steps, bins, max_per_step, key, feed) for events in (self.events, self.neighbour)
-        )
-        return Pair(self.name, one, other)
+        timeline = Timeline(_START.isoformat(), f"{int(_STEP.total_seconds())}s")
+        streams = []
+        for events in (self.events, self.neighbour):
+            source, reader = _Listed(events), EventReader([str(index) for index in range(bins)])
+            counting = feed(source, timeline, reader, max_per_step=max_per_step, until=timeline.iso(self.steps))
+            closed = [step for step in counting.steps(Resume(0, None, key, [])) if step is not None]
+            counting.close()
+            streams.append(np.stack([step.counts for step in closed]))
+        return Pair(self.name, *streams)
 
 
 def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[EventPair]:
@@ -172,18 +176,6 @@ def _rows(events: Iterable[Event]) -> dict[tuple[str, int], list[Event]]:
     for event in sorted(events):
         rows[event.user, int(event.time)].append(event)
     return dict(rows)
-
-
-def _counts(
-    events: Iterable[Event], steps: int, bins: int, max_per_step: int, key: bytes, feed: Callable[..., Feed]
-) -> Ints:
-    """The counts `(steps, bins)` that a feed makes of events."""
-    timeline = Timeline(_START.isoformat(), f"{int(_STEP.total_seconds())}s")
-    reader = EventReader([str(index) for index in range(bins)])
-    counting = feed(_Listed(events), timeline, reader, max_per_step=max_per_step, until=timeline.iso(steps))
-    closed = [step for step in counting.steps(Resume(0, None, key, [])) if step is not None]
-    counting.close()
-    return np.stack([step.counts for step in closed])
 
 
 class _Listed:

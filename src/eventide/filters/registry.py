@@ -1,7 +1,4 @@
-"""Filters by name, for command lines and saved states, resolved on first use.
-
-An unknown name is refused with the list of known ones.
-"""
+"""Filters by name, for command lines and saved states, resolved on first use."""
 
 from __future__ import annotations
 

@@ -84,8 +84,9 @@ class DissimilarityMechanism(PanPrivateMechanism):
         groups = group_count(self.groups, self.size)
         self._groups = ColumnGroups(groups, self.meter.shape) if groups > 1 else None
         sizes = np.array([self.size]) if self._groups is None else self._groups.sizes
-        self._noise_of_a_nano = _noise_of_a_nano(sizes, self.sensitivity)
-        size = int(sizes.min())
+        of_a_nano, size = self.sensitivity * NANO, int(sizes.min())
+        fits = int(sizes.max()) * of_a_nano < 2**63
+        self._noise_of_a_nano = sizes.astype(np.int64 if fits else object) * of_a_nano
         shifted = self.shift_budget and size >= 2 * self.window
         self._distance_share = share(self.nano_epsilon, 1, size if shifted else 2 * self.window).reshape(1, 1)
         self._look_pool = share(self.nano_epsilon, *((size - self.window, size) if shifted else (1, 2)))
@@ -147,11 +148,8 @@ class DissimilarityMechanism(PanPrivateMechanism):
         return cells.look_budget, cells.distance(self.meter, self._released)
 
     def _noise_of(self, planned: Ints) -> Ints:
-        """The L1 error that noise of budget `planned` brings over the bins of each group, rounded down."""
+        """The L1 error that noise of budget `planned` brings over the bins of each group, rounded down.
+
+        It is that of the smallest budget, a nano, divided by the budget.
+        """
         return np.asarray(np.minimum(self._noise_of_a_nano // np.maximum(planned, 1), 2**62), dtype=np.int64)
-
-
-def _noise_of_a_nano(sizes: Ints, sensitivity: int) -> Array:
-    """The L1 error that noise of the smallest budget brings over groups of these sizes: sizes * sensitivity / 10^-9."""
-    fits = int(sizes.max()) * sensitivity * NANO < 2**63
-    return sizes.astype(np.int64 if fits else object) * (sensitivity * NANO)

@@ -1,7 +1,4 @@
-"""Mechanisms by name, resolved on first use.
-
-An unknown name is refused with the list of known ones.
-"""
+"""Mechanisms by name, resolved on first use."""
 
 from __future__ import annotations
 

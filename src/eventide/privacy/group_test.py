@@ -1,8 +1,4 @@
-"""The sparse-vector grouper behind the measurement "test" over deviations.
-
-It holds true counts of open groups and gives out one bit for each bin and step; why that is private stands with the
-class.
-"""
+"""The sparse-vector grouper behind the measurement "test" over deviations: it holds true counts of open groups."""
 
 from __future__ import annotations
 

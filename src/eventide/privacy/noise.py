@@ -139,16 +139,12 @@ class Seeded(Source):
 
         The generator moves on for every cell, charged or not: what one replica does never changes another's noise.
         """
-        if _check_scales(numerator, charges):
-            scale = float(numerator) / charges
-        else:
-            scale = np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
+        scale = _scales(numerator, charges)
         return self._differences(self._generator.standard_exponential((2, *shape)), scale)
 
     def laplace_in_turn(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
         """All in one call: the generator fills an array in the order in which single draws would ask for it."""
-        _check_scales(numerator, charges)
-        scale = np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
+        scale = _scales(numerator, charges)
         pairs = self._generator.standard_exponential((len(charges), 2, *shape))
         return self._differences(np.moveaxis(pairs, 1, 0), scale.reshape(-1, *(1 for _ in shape)))
 
@@ -198,8 +194,7 @@ class Unit(Zero):
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Array:
         """The scales, as floats."""
-        _check_scales(numerator, charges)
-        return np.divide(float(numerator), charges, out=np.zeros(shape), where=charges > 0)
+        return np.broadcast_to(_scales(numerator, charges), shape).copy()
 
 
 def source(noise: str | Source, seed: int | None) -> Source:
@@ -244,14 +239,20 @@ def named(name: str) -> Source:
     )
 
 
-def _check_scales(numerator: int, charges: Ints) -> bool:
-    """Refuse what no scale can be made of; whether every charge is above 0."""
-    least = charges.min(initial=1)
-    if numerator < 1 or least < 0:
+def _check_scales(numerator: int, charges: Ints) -> None:
+    """Refuse what no scale can be made of."""
+    if numerator < 1 or charges.min(initial=1) < 0:
         raise InputError("a noise scale needs a numerator of at least 1 and charges of at least 0")
     if numerator > LARGEST_SCALE and ((charges > 0) & (charges < -(-numerator // LARGEST_SCALE))).any():
         raise InputError("a noise scale above 10^16 cannot be drawn; spend more epsilon or bound users more tightly")
-    return bool(least > 0)
+
+
+def _scales(numerator: int, charges: Ints) -> Array:
+    """numerator / charge as doubles; 0 where the charge is 0."""
+    _check_scales(numerator, charges)
+    if charges.all():
+        return float(numerator) / charges
+    return np.divide(float(numerator), charges, out=np.zeros(charges.shape), where=charges > 0)
 
 
 def _check_thinning(counts: Ints, percent: Ints) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,11 +34,9 @@ class RecordedAnswers:
         self._answering = False
 
     @classmethod
-    @contextmanager
-    def recording(cls, meter: Meter) -> Iterator[RecordedAnswers]:
+    def recording(cls, meter: Meter) -> AbstractContextManager[RecordedAnswers]:
         """Record what `meter` answers during a step."""
-        with _attached(meter, cls()) as answers:
-            yield answers
+        return _attached(meter, cls())
 
     def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
         """The answer to a measurement, which is made now."""

@@ -1,7 +1,4 @@
-"""The sealed accumulator behind the measurement "sum over steps".
-
-It holds true sums, which the meter reads once and then begins anew; why that is private stands with the class.
-"""
+"""The sealed accumulator behind the measurement "sum over steps": it holds true sums, which only the meter reads."""
 
 from __future__ import annotations
 

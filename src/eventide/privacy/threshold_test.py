@@ -1,7 +1,4 @@
-"""The sparse-vector run behind the measurement "test" over distances.
-
-It holds the noise of a run's threshold, which is never shown; why a run is private stands with the class.
-"""
+"""The sparse-vector run behind the measurement "test" over distances. The noise of its threshold is never shown."""
 
 from __future__ import annotations
 
