@@ -15,10 +15,9 @@ from eventide.bench.run.plan_runs import PlanRun
 from eventide.bench.run.runner import plan
 from eventide.bench.study.metrics import PLAN_METRICS, MetricOptions
 from eventide.bench.study.study import StudiedStream
-from eventide.bench.study.workloads import StudiedWorkload
+from eventide.bench.study.workloads import StudiedWorkload, general
 from eventide.errors import InputError
 from eventide.streams.generators import bernoulli
-from eventide.windows.random_workloads import general
 
 HISTOGRAMS = """\
 seed = 5

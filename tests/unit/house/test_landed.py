@@ -170,11 +170,13 @@ def test_saved_plans_and_answers_go_on(index):
         assert answers.tick == begun
         check_answers(answers.push_many(counts[begun:until]), counts)
         assert answers.ledger.worst_window() <= answers.ledger.epsilon
-    several = ev.windows.load((index.parent / "several.answers").read_bytes())
-    rest = counts[several.tick :]
-    due = several.push_many({"first": rest, "second": rest[:, 0]})
-    check_answers(due["first"], counts)
-    check_answers(due["second"], counts[:, 0])
+    together = index.parent / "several.answers"  # of versions that could start several plans with one ledger
+    several = ev.windows.load(together.read_bytes()) if together.exists() else {}
+    for name, answers in several.items():
+        own = {"first": counts, "second": counts[:, 0]}[name]
+        check_answers(answers.push_many(own[answers.tick :]), own)
+        assert answers.tick == len(counts)
+        assert answers.ledger.worst_window() <= answers.ledger.epsilon == answers.plan.epsilon
 
 
 def check_answers(due, counts):

@@ -143,7 +143,7 @@ def test_whatever_is_asked_is_on_a_tape(name, kinds):
 
 def test_slots_are_on_a_tape():
     answers = ev.windows.plan([ev.Query(window=2, step=2)]).start(noise=ev.noise.Seeded(1))
-    with Tape.recording(answers._stream.meter) as tape:
+    with Tape.recording(answers.meter) as tape:
         answers.push_many(np.arange(6))
     assert [(kind, values.shape) for kind, values in tape._answers] == [("slots", (3, 1, 1))]
     assert not tape.whole

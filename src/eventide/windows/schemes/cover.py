@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.windows.schemes.base import Cyclic, positions
 from eventide.windows.schemes.cover_kernels import cheapest_chains
-from eventide.windows.schemes.slots import Partition, Slots, noise_variance, partition, stacked
+from eventide.windows.schemes.scheme import Cyclic, SlotLevel, Slots, noise_variance, partition, positions, stacked
 from eventide.windows.workload import Workload
 
 
@@ -36,7 +35,7 @@ class Layers:
         return Layers(self.slots.divided(parts), self.length, self.periodic, self.steps, self.serves)
 
     @property
-    def partitions(self) -> list[Partition]:
+    def partitions(self) -> list[SlotLevel]:
         """The layers."""
         return self.slots.partitions
 
@@ -95,7 +94,7 @@ class Cover(Cyclic):
         return Cover(self.slots.divided(parts), self.length, self.periodic)
 
     @property
-    def partitions(self) -> list[Partition]:
+    def partitions(self) -> list[SlotLevel]:
         """The layers."""
         return self.slots.partitions
 
