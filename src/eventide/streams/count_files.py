@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
-from eventide.streams.cells import whole_numbers
-from eventide.streams.tables import Table, open_table
+from eventide.streams.tables import Table, open_table, whole_numbers
 
 STEP_NAMES = ("t", "step")
 TIME_NAMES = ("time", "start")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
-from eventide.streams.event_counts import count_events
+from eventide.streams.event_files import count_events
 from eventide.streams.matrices import Matrix, read_matrix
 
 

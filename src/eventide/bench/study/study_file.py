@@ -50,7 +50,7 @@ from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
-from eventide.streams.event_counts import count_events
+from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
 from eventide.toml_lines import TOP, Document, Entry

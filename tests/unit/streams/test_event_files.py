@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.errors import InputError
-from eventide.streams import tables
-from eventide.streams.event_counts import count_events
+from eventide.events.files import line_file
+from eventide.streams.event_files import count_events
 
 START = datetime.datetime(2024, 2, 28, 22, 30)
 
@@ -29,7 +29,7 @@ def events(tmp_path):
 
 @pytest.mark.parametrize(("step", "seconds"), [("1h", 3600), ("7min", 420), ("1d", 86_400)])
 def test_every_event_counts_in_its_step_and_bin(events, monkeypatch, step, seconds):
-    monkeypatch.setattr(tables, "CSV_BLOCK", 2000)  # so that the file comes in several batches
+    monkeypatch.setattr(line_file, "BLOCK", 2000)  # so that the file comes in several batches
     path, pairs = events
     counts, bins = count_events(path, step, start="2024-02-28", until="2024-03-03", bins=["west"])
     assert bins == ("85123A", "north", "south", "west")
@@ -79,10 +79,13 @@ def test_a_parquet_file_may_hold_timestamps_and_other_names(tmp_path, events):
 @pytest.mark.parametrize(
     ("text", "keywords", "words"),
     [
-        ("timestamp,bin\n2024-01-01,a\nyesterday,a\n2024-01-02,a\n", {}, "column 'timestamp' in row 2 is no time"),
-        ("timestamp,bin\n2024-01-01,a\n,a\n", {}, "column 'timestamp' in row 2 is no time"),
-        ("time,bin\n2024-01-01,a\n", {}, "no column 'timestamp'; its columns are time, bin"),
-        ("timestamp,bin\n2024-01-01,a\n", {"start": "soon"}, "start is 'soon'"),
+        ("timestamp,bin\n2024-01-01,a\nyesterday,a\n2024-01-02,a\n", {}, "row 2 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n,a\n", {}, "row 2 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n\nnever,a\n", {}, "row 3 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n2024-01-01,a,b\n2024-01-01,a\n", {}, "row 2 cannot be read"),
+        ("timestamp,bin\n", {}, "has no rows"),
+        ("time,bin\n2024-01-01,a\n", {}, "no column 'timestamp', or several"),
+        ("timestamp,bin\n2024-01-01,a\n", {"start": "soon"}, "'soon' is no time"),
         ("timestamp,bin\n2024-01-01,a\n", {"until": "2023-01-01"}, "until 2023-01-01 does not lie after the start"),
         ("timestamp,bin\n2024-01-01,a\n2024-01-02,a\n", {"step": "0h"}, "no duration"),
         ("timestamp,bin\n1024-01-01,a\n2024-01-02,a\n", {"step": "1ms"}, "are too many; use a longer step"),
@@ -96,5 +99,5 @@ def test_what_is_no_event_is_refused(tmp_path, text, keywords, words):
 
 def test_an_empty_time_of_a_parquet_file_is_refused(tmp_path):
     pq.write_table(pa.table({"timestamp": [START, None], "bin": ["a", "a"]}), tmp_path / "events.parquet")
-    with pytest.raises(InputError, match="in row 2 is empty"):
+    with pytest.raises(InputError, match="row 2 has no time"):
         count_events(tmp_path / "events.parquet", "1h")
