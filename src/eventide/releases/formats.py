@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, ClassVar, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -73,20 +73,37 @@ class Format(ABC):
         """Write no more, not even when garbage is collected."""
 
 
-class JsonLines(Format):
-    """One JSON object a line, one line a step."""
+class Lines(Format):
+    """JSON objects, one a line, written as they come."""
+
+    no_layout: ClassVar[str]  # why a layout is refused
 
     def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
         if layout is not None:
-            raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
-        self.stream = stream
+            raise InputError(self.no_layout)
+        self.stream, self.bins = stream, bins
 
-    def add(self, release: Released) -> None:
-        """Write a release."""
-        self.stream.write(write_line(release, _start(release), answers=getattr(release, "answers", ())) + b"\n")
+    @abstractmethod
+    def lines(self, release: Any) -> Iterable[bytes]:
+        """What is given, as lines without their ends."""
+
+    def add(self, release: Any) -> None:
+        """Write what is given."""
+        for line in self.lines(release):
+            self.stream.write(line + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""
+
+
+class ReleaseLines(Lines):
+    """One line a step."""
+
+    no_layout = "a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out"
+
+    def lines(self, release: Released) -> Iterable[bytes]:
+        """The line of a release."""
+        return [write_line(release, _start(release), answers=getattr(release, "answers", ()))]
 
 
 class Tabular(Format):
@@ -108,10 +125,7 @@ class Tabular(Format):
         first = {"step": pa.int64()} | ({"start": pa.string()} if self.starts else {})
         if self.layout == "long":
             return first | {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
-        if taken := first.keys() & set(bins):
-            raise InputError(
-                f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
-            )
+        refuse_taken(first, bins)
         return first | dict.fromkeys(bins, pa.float64())
 
     @abstractmethod
@@ -188,17 +202,26 @@ class Parquet(Tabular):
 
 Formats = dict[str, Callable[[BinaryIO, Sequence[str], str | None], Format]]
 
-FORMATS: Formats = {
-    ".jsonl": JsonLines,
-    ".csv": Csv,
-    ".parquet": Parquet,
-}
+
+def by_ending(lines: type[Lines], csv: type[Tabular], parquet: type[Tabular], **options: Any) -> Formats:
+    """Formats by the endings of file names; the options are those of tables."""
+    return {".jsonl": lines, ".csv": partial(csv, **options), ".parquet": partial(parquet, **options)}
 
 
 def formats(*, starts: bool) -> Formats:
     """The formats of releases, whose tables also tell when steps begin if that is known."""
-    tables = {".csv": Csv, ".parquet": Parquet}
-    return {".jsonl": JsonLines, **{ending: partial(table, starts=starts) for ending, table in tables.items()}}
+    return by_ending(ReleaseLines, Csv, Parquet, starts=starts)
+
+
+FORMATS = formats(starts=False)
+
+
+def refuse_taken(own: Iterable[str], bins: Sequence[str]) -> None:
+    """Refuse bins that are named like a column that a wide table has of its own."""
+    if taken := set(own) & set(bins):
+        raise InputError(
+            f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
+        )
 
 
 def _known(numbers: Floats) -> Any:

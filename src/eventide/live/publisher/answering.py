@@ -16,7 +16,7 @@ from eventide.live.publisher.questions import Questions
 from eventide.live.stores.base import PlanRecord, PlanStep, Standing
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.ledger import Entry, WindowLedger
-from eventide.releases.answer_formats import Rows, objects
+from eventide.releases.answer_formats import AnswerRows, objects
 from eventide.windows.answering.recording import TickRecorder
 from eventide.windows.answering.schedule import Due
 
@@ -59,7 +59,7 @@ class Answering:
     def _objects(self, due: Due) -> list[dict[str, Any]]:
         values = np.maximum(np.rint(due.value), 0) if self._questions.truncate else due.value
         names = [str(due.queries[query]) for query in due.query]
-        return objects(Rows(names, due.begin, due.end, values, due.variance))
+        return objects(AnswerRows(names, due.begin, due.end, values, due.variance))
 
     def _kept(self, released: bytes) -> PlanStep:
         self._since_snapshot += 1
