@@ -15,7 +15,7 @@ import click
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.bench.report.ranking import Rank
+    from eventide.bench.report.comparisons import Rank
 
 
 @click.command("report")

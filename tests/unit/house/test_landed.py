@@ -18,7 +18,7 @@ from running_service import running, wait_until
 import eventide as ev
 from eventide.bench import load_study, read_results, run_study
 from eventide.bench.run.results import fingerprint
-from eventide.bench.run.runner import plan
+from eventide.bench.run.runner import batches_of
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.config import Server
 from eventide.service.config.reader import read_config
@@ -244,7 +244,7 @@ def test_a_study_goes_on_and_its_results_are_read_and_drawn(half, tmp_path):
         journal.write_text("\n".join([mark, *finished]) + "\n")
         told = []
         run_study(study, f"{name}-half.parquet", tell=lambda done, total: told.append((done, total)))
-    batches = plan(study)
+    batches = batches_of(study)
     done = sum(batches[json.loads(line)["batch"]].cost for line in finished)
     assert told[0] == (done, sum(batch.cost for batch in batches))
     assert len(told) == 1 + len(batches) - len(finished)

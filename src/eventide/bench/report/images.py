@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eventide.bench.report.field import read_field
 from eventide.bench.report.figures import curve_figure, overview_figure
+from eventide.bench.report.scores import read_scores
 from eventide.bench.run.results import NOT_PRIVATE, Results, standings
 from eventide.display.cards import MOST_ROWS, card
 from eventide.display.drawings import Figure, Table, shortened, shown
@@ -47,15 +47,15 @@ def results_card(results: Results) -> str:
 
 def draw_results(results: Results, stream: str | None, metric: str | None) -> Any:
     """How far from the best every mechanism is on every stream; of one stream, its errors over w and over epsilon."""
-    field = read_field(results, metric)
+    scores = read_scores(results, metric)
     if stream is None:
-        figure = overview_figure(field, without=None)
+        figure = overview_figure(scores, without=None)
     else:
-        found = [label for label, known in field.streams.items() if stream in (label, known.short)]
+        found = [label for label, known in scores.streams.items() if stream in (label, known.short)]
         if not found:
-            choices = ", ".join(repr(known.short) for known in field.streams.values())
+            choices = ", ".join(repr(known.short) for known in scores.streams.values())
             raise InputError(f"these results hold no stream {stream!r}; choose one of {choices}")
-        figure = curve_figure(field, found[0], 1, zeros=None)
+        figure = curve_figure(scores, found[0], 1, zeros=None)
     if not figure.charts:
         raise InputError(f"{stream} was studied under one setting alone; a curve needs several")
     return draw(figure.title, figure.charts)

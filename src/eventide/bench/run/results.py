@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventide.arrays import Floats
+from eventide.bench.study.custom_mechanisms import source_digest
 from eventide.bench.study.metrics import ERRORS
-from eventide.bench.study.own_classes import source_digest
 from eventide.bench.study.requirements import check_requirements
 from eventide.bench.study.study import Study
 from eventide.errors import InputError
@@ -209,7 +209,7 @@ def _shown(study: Study, label: str, public: bool) -> dict[str, Any]:
     return shown | {"public": public}
 
 
-class Standing(NamedTuple):
+class MechanismStanding(NamedTuple):
     """How a mechanism fares by the first error the study measures: in how many contests it is best, and how near."""
 
     mechanism: str
@@ -218,12 +218,14 @@ class Standing(NamedTuple):
     median_delta: float
 
 
-def standings(results: Results) -> list[Standing]:
+def standings(results: Results) -> list[MechanismStanding]:
     """Mechanisms by their median deterioration against the best of each stream and setting; empty without errors."""
     rows = [row for row in results.table.to_pylist() if row["delta"] is not None]
     deltas: dict[str, list[float]] = {}
     for row in rows:
         if row["metric"] == rows[0]["metric"]:
             deltas.setdefault(row["mechanism"], []).append(row["delta"])
-    found = [Standing(name, len(each), each.count(1.0), float(np.median(each))) for name, each in deltas.items()]
+    found = [
+        MechanismStanding(name, len(each), each.count(1.0), float(np.median(each))) for name, each in deltas.items()
+    ]
     return sorted(found, key=lambda standing: standing.median_delta)
