@@ -1,6 +1,6 @@
 """How a release is written: JSON lines, CSV and Parquet, each a class that takes releases and fills a stream.
 
-JSON lines hold one object a step, as `release_lines` writes it. Tables are wide (step, then one column a bin) or long
+JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, scale); where steps have times, a column start follows step. In text, whole numbers are written as
 such, without ".0"; a scale that is not known (no look yet) is null.
 """
@@ -12,7 +12,7 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, BinaryIO, ClassVar, Protocol
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,39 +21,11 @@ import pyarrow.parquet as pa_parquet
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.releases.lines import write_line
+from eventide.releases.lines import ReleaseLine, write_line
 
 LAYOUTS = ("wide", "long")
 WIDEST = 1_000  # bins; above it tables are long unless asked otherwise
 BUFFERED_CELLS = 1 << 20
-
-
-class Released(Protocol):
-    """What is written of a release; its arrays are `(d,)`."""
-
-    @property
-    def step(self) -> int:
-        """Its index, from 0."""
-
-    @property
-    def fresh(self) -> bool:
-        """Whether anything was measured at this step."""
-
-    @property
-    def values(self) -> Floats:
-        """The estimates."""
-
-    @property
-    def scale(self) -> Floats:
-        """The noise scale behind each, infinite where there was no look yet."""
-
-    @property
-    def low(self) -> Floats | None:
-        """Lower ends of intervals around the values, where known."""
-
-    @property
-    def high(self) -> Floats | None:
-        """Upper ends."""
 
 
 class Format(ABC):
@@ -101,9 +73,9 @@ class ReleaseLines(Lines):
 
     no_layout = "a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out"
 
-    def lines(self, release: Released) -> Iterable[bytes]:
+    def lines(self, release: ReleaseLine) -> Iterable[bytes]:
         """The line of a release."""
-        return [write_line(release, _start(release), answers=getattr(release, "answers", ()))]
+        return [write_line(release, release.start, answers=release.answers)]
 
 
 class Tabular(Format):
@@ -116,7 +88,7 @@ class Tabular(Format):
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
         self.bins = pa.array(bins, pa.string())
-        self._held: list[Released] = []
+        self._held: list[ReleaseLine] = []
         self.schema = pa.schema(self.columns(bins))
         self.begin()
 
@@ -136,7 +108,7 @@ class Tabular(Format):
     def put(self, columns: list[Any]) -> None:
         """Write rows, given column by column as arrays in the order of the schema."""
 
-    def add(self, release: Released) -> None:
+    def add(self, release: ReleaseLine) -> None:
         """Take a release; it is written when enough have come together."""
         self._held.append(release)
         if len(self._held) * len(self.bins) >= BUFFERED_CELLS:
@@ -152,7 +124,7 @@ class Tabular(Format):
         which = np.repeat(np.arange(len(self._held)), 1 if self.layout == "wide" else len(self.bins))
         first = [np.array([release.step for release in self._held])[which]]
         if self.starts:
-            first.append(pa.array(map(_start, self._held), pa.string()).take(which))
+            first.append(pa.array([release.start for release in self._held], pa.string()).take(which))
         values = np.stack([release.values for release in self._held])
         if self.layout == "wide":
             self.put([*first, *map(_known, values.T)])
@@ -232,8 +204,3 @@ def _known(numbers: Floats) -> Any:
 
 def _is_whole(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and bool((numbers == np.rint(numbers)).all())
-
-
-def _start(release: Released) -> str | None:
-    """When the step begins; not every release knows."""
-    return getattr(release, "start", None)

@@ -23,7 +23,7 @@ from eventide.events.texts import named, texts
 from eventide.events.timeline import MILLISECOND, parse_time
 from eventide.events.times import parse_times
 from eventide.events.zones import Zone
-from eventide.streams.matrices import Matrix, text
+from eventide.streams.count_files import Matrix, text
 
 MOST_CELLS = 2**28  # steps times bins; more is surely a step that is too short
 UTC = Zone("UTC")

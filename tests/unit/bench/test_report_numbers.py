@@ -36,9 +36,7 @@ def make_field(mechanisms, cells, errors=0.0, repetitions=100):
     streams, contests = {}, []
     for amplitude, season, setting in cells:
         label = f"amplitude={amplitude} season={season}"
-        streams[label] = ReportedStream(
-            label, "generator", "seasonal", {"amplitude": amplitude, "season": season}, label
-        )
+        streams[label] = ReportedStream("seasonal", {"amplitude": amplitude, "season": season}, label)
         contests.append(Contest(label, setting))
     means = np.array(list(cells.values()), dtype=float)
     return Scores(

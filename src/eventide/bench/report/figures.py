@@ -76,7 +76,8 @@ def overview_map(scores: Scores, title: str) -> HeatMap:
         known = ~np.isnan(ours)
         sums = np.where(known, ours, 0).sum(axis=0)
         np.divide(sums, known.sum(axis=0), out=means[place], where=known.any(axis=0))
-    return _heat(title, _shorts(scores), list(scores.mechanisms), np.exp(means), shown_briefly)
+    ratios = np.exp(means)
+    return HeatMap(title, _shorts(scores), list(scores.mechanisms), ratios, DISTANCE, _texts(ratios, shown_briefly))
 
 
 def overview_figure(scores: Scores, without: str | None) -> Figure:
@@ -232,10 +233,6 @@ def _sweep_panel(
     if zeros:
         curves.append(Curve("zeros", Style(GREY, dash=True), x, [zeros] * len(x)))
     return Panel(title, x_title, scores.metric, curves)
-
-
-def _heat(title: str, rows: list[str], columns: list[str], ratios: Floats, write: Writer) -> HeatMap:
-    return HeatMap(title, rows, columns, ratios, DISTANCE, _texts(ratios, write))
 
 
 def _texts(ratios: Floats, write: Writer) -> list[list[str]]:

@@ -29,8 +29,6 @@ class Contest(NamedTuple):
 class ReportedStream:
     """A stream as the results describe it; `short` is the least that tells it from the study's others."""
 
-    label: str
-    source: str
     name: str
     parameters: dict[str, Any]
     short: str = ""
@@ -159,12 +157,7 @@ def contest_of(row: dict[str, Any]) -> Contest:
 
 def _streams(rows: list[dict[str, Any]]) -> dict[str, ReportedStream]:
     """The streams by label, those of one name together and by their parameters, each with a short name of its own."""
-    found = {
-        row["stream"]: ReportedStream(
-            row["stream"], row["stream_source"], row["stream_name"], json.loads(row["stream_parameters"])
-        )
-        for row in rows
-    }
+    found = {row["stream"]: ReportedStream(row["stream_name"], json.loads(row["stream_parameters"])) for row in rows}
     names = list(dict.fromkeys(stream.name for stream in found.values()))
     differing = {label: _differing(stream, list(found.values())) for label, stream in found.items()}
     ordered = sorted(found, key=lambda label: (names.index(found[label].name), _sortable(differing[label])))

@@ -95,7 +95,7 @@ def _reference_contest(row: dict[str, str]) -> Contest:
 
 def _reference_stream(label: str) -> ReportedStream:
     parameters = {key: int(value) for key, value in (part.split("=") for part in label.split())}
-    return ReportedStream(label, "reference", "seasonal", parameters, label)
+    return ReportedStream("seasonal", parameters, label)
 
 
 def _by_parameters(scores: Scores) -> dict[tuple[tuple[float, float, float, int], str], float]:

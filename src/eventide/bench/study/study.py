@@ -25,9 +25,9 @@ from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
+from eventide.streams.count_files import Matrix, read_matrix
 from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
-from eventide.streams.matrices import Matrix, read_matrix
 from eventide.streams.real import read_real
 
 SOURCES = ("generator", "real", "file", "events")  # of streams

@@ -87,7 +87,7 @@ class Nested(Cyclic):
         return Tables(left, right, chain, conductance)
 
     @cached_property
-    def slots(self) -> Slots:
+    def slots(self) -> Slots:  # type: ignore[override]
         """What is released, in order of level and begin."""
         level = np.repeat(np.arange(len(self.levels)), [len(budget) for budget in self.budgets])
         begin = np.concatenate([self.nodes[bounds[:-1]] for bounds, _ in self.levels])

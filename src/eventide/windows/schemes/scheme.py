@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,32 +87,29 @@ def stacked(layers: Sequence[Ints], budget: int) -> Slots:
     )
 
 
-class Scheme(Protocol):
+class Scheme(ABC):
     """Slots over the ticks [0, length), repeated for ever if `periodic`."""
 
     length: int
     periodic: bool
-
-    @property
-    def slots(self) -> Slots:
-        """What is released."""
-
-    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
-        """The variance of the on-time answers to the windows [begin, end) of queries with the given steps."""
+    slots: Slots  # what is released
 
     @property
     def partitions(self) -> list[SlotLevel]:
         """The levels, each a partition of [0, length); slots without a budget are not released."""
+        return self.slots.partitions
 
+    @abstractmethod
+    def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
+        """The variance of the on-time answers to the windows [begin, end) of queries with the given steps."""
+
+    @abstractmethod
     def divided(self, parts: int) -> Scheme:
         """The same slots with one of `parts` equal parts of every budget."""
 
 
-class Cyclic(ABC):
+class Cyclic(Scheme):
     """A scheme that answers any interval of one cycle, and a longer window by adding up its pieces."""
-
-    length: int
-    periodic: bool
 
     @abstractmethod
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
