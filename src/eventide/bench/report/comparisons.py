@@ -53,8 +53,7 @@ class Rank(NamedTuple):
 
 def ranking(scores: Scores) -> list[Rank]:
     """Mechanisms by their typical distance from the best."""
-    known = ~np.isnan(scores.logs)
-    typical = np.exp(_column_means(np.nansum(scores.logs, axis=0), known.sum(axis=0)))
+    typical = np.exp(means_of_known(scores.logs))
     low, high = _over_streams(scores)
     wins, tied = scores.wins(), as_good_as_best(scores).sum(axis=0)
     cells = np.count_nonzero(~np.isnan(scores.means), axis=0)
@@ -107,6 +106,11 @@ def _over_streams(scores: Scores) -> Floats:
     known = counts.any(axis=0)
     ends[:, known] = np.nanquantile(_column_means(sums, counts)[:, known], [tail, 1 - tail], axis=0)
     return np.asarray(np.exp(ends))
+
+
+def means_of_known(rows: Floats) -> Floats:
+    """The mean of each column over the rows in which it is not NaN."""
+    return _column_means(np.nansum(rows, axis=0), (~np.isnan(rows)).sum(axis=0))
 
 
 def _column_means(sums: Floats, counts: Floats) -> Floats:

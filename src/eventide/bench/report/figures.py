@@ -1,21 +1,25 @@
 """The figures of a report, from its numbers: ranking, heat maps, error curves, streams, comparison.
 
-They are drawings, which the page and the image files paint.
+They are drawings, which the page paints; here they also become image files and the picture of results in a notebook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.bench.report.comparisons import CONFIDENCE, Change, Rank, geometric_mean, student_quantile
-from eventide.bench.report.scores import Contest, Scores
+from eventide.bench.report.comparisons import CONFIDENCE, Change, Rank, geometric_mean, means_of_known, student_quantile
+from eventide.bench.report.scores import Contest, Scores, read_scores
 from eventide.bench.report.streams import Shown
 from eventide.bench.report.verdict import METRIC_NAMES, against_others
+from eventide.bench.run.results import NOT_PRIVATE, Results, standings
 from eventide.bench.study.requirements import BASELINES
 from eventide.bench.study.study import Setting
+from eventide.display.cards import MOST_ROWS, card
 from eventide.display.drawings import (
     CHANGE,
     DISTANCE,
@@ -26,15 +30,17 @@ from eventide.display.drawings import (
     Panel,
     Style,
     Table,
+    shortened,
     shown,
     shown_briefly,
     style_of,
 )
+from eventide.display.images import draw
+from eventide.errors import InputError
 
 BEST = "•"
+IMAGE_KINDS = ("svg", "png")
 BAND = "The band around a release is the mechanism's own interval for the true count."
-
-Writer = Callable[[float], str]
 
 
 def styles(scores: Scores) -> dict[str, Style]:
@@ -69,14 +75,8 @@ def ranking_figure(scores: Scores, ranks: Sequence[Rank]) -> Figure:
 
 def overview_map(scores: Scores, title: str) -> HeatMap:
     """Streams by mechanisms: distances from the best, as geometric means over settings."""
-    labels = list(scores.streams)
-    means = np.full((len(labels), len(scores.mechanisms)), np.nan)
-    for place, label in enumerate(labels):
-        ours = scores.logs[[contest.stream == label for contest in scores.contests]]
-        known = ~np.isnan(ours)
-        sums = np.where(known, ours, 0).sum(axis=0)
-        np.divide(sums, known.sum(axis=0), out=means[place], where=known.any(axis=0))
-    ratios = np.exp(means)
+    rows = [[contest.stream == label for contest in scores.contests] for label in scores.streams]
+    ratios = np.exp([means_of_known(scores.logs[ours]) for ours in rows])
     return HeatMap(title, _shorts(scores), list(scores.mechanisms), ratios, DISTANCE, _texts(ratios, shown_briefly))
 
 
@@ -235,7 +235,7 @@ def _sweep_panel(
     return Panel(title, x_title, scores.metric, curves)
 
 
-def _texts(ratios: Floats, write: Writer) -> list[list[str]]:
+def _texts(ratios: Floats, write: Callable[[float], str]) -> list[list[str]]:
     return [["" if np.isnan(ratio) else write(ratio) for ratio in row] for row in ratios]
 
 
@@ -249,3 +249,44 @@ def _table_of(*maps: HeatMap) -> Table:
 
 def _shorts(scores: Scores) -> list[str]:
     return [stream.short for stream in scores.streams.values()]
+
+
+def write_images(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Write each figure as SVG and PNG into a folder, which is made if it is not there."""
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            drawn = draw(figure.title, figure.charts)
+            for kind in IMAGE_KINDS:
+                path = folder / f"{figure.name}.{kind}"
+                drawn.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+                written.append(path)
+    except OSError as problem:
+        raise InputError(f"cannot write to {folder}: {problem.strerror}; choose another --figures") from None
+    return written
+
+
+def results_card(results: Results) -> str:
+    """What was studied, and how mechanisms fare."""
+    about, found = results.about, standings(results)
+    rows = [[shortened(each.mechanism), shown(each.median_delta), f"{each.best} of {each.contests}"] for each in found]
+    table = Table(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
+    facts = {"streams": f"{len(about['streams']):,}", "mechanisms": f"{len(found):,}", "seed": str(about["seed"])}
+    return card(f"Results of {shortened(about['study'])}", facts, table, [NOT_PRIVATE])
+
+
+def draw_results(results: Results, stream: str | None, metric: str | None) -> Any:
+    """How far from the best every mechanism is on every stream; of one stream, its errors over w and over epsilon."""
+    scores = read_scores(results, metric)
+    if stream is None:
+        figure = overview_figure(scores, without=None)
+    else:
+        found = [label for label, known in scores.streams.items() if stream in (label, known.short)]
+        if not found:
+            choices = ", ".join(repr(known.short) for known in scores.streams.values())
+            raise InputError(f"these results hold no stream {stream!r}; choose one of {choices}")
+        figure = curve_figure(scores, found[0], 1, zeros=None)
+    if not figure.charts:
+        raise InputError(f"{stream} was studied under one setting alone; a curve needs several")
+    return draw(figure.title, figure.charts)

@@ -91,13 +91,13 @@ class ShownStreams:
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         """The rows of the metric by stream, setting and mechanism."""
-        rows = (row for row in _rows(self.results) if row["metric"] == self.metric)
+        rows = (row for row in self.results.table.to_pylist() if row["metric"] == self.metric)
         return {(*contest_of(row), row["mechanism"]): row for row in rows}
 
 
 def read_shown(results: Results, metric: str, public: Iterable[str], data: str | Path | None) -> ShownStreams:
     """Read every generated stream again, and those named in `public`, which lie in the folder `data`."""
-    rows = {row["stream"]: row for row in _rows(results)}
+    rows = {row["stream"]: row for row in results.table.to_pylist()}
     public = set(public)
     known = {name for row in rows.values() for name in (row["stream"], row["stream_name"])}
     if unknown := sorted(public - known):
@@ -130,11 +130,6 @@ def _read(stream: StudiedStream, facts: dict[str, Any]) -> Ints:
     if facts.get("digest") not in (None, Facts.of(counts).digest):
         raise InputError("it is no longer the stream that was studied")
     return counts
-
-
-def _rows(results: Results) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = results.table.to_pylist()
-    return rows
 
 
 def _is_too_large(truth: Ints, repetitions: int) -> bool:

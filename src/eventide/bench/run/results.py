@@ -72,7 +72,7 @@ class Results(NamedTuple):
         Of one stream, by its label or short name, the errors over w and over epsilon instead. metric: an error that was
         measured, by default the first.
         """
-        from eventide.bench.report.images import draw_results
+        from eventide.bench.report.figures import draw_results
 
         return draw_results(self, stream, metric)
 
@@ -80,7 +80,7 @@ class Results(NamedTuple):
         return f"Results(study={self.about['study']!r}, rows={len(self.table)})"
 
     def _repr_html_(self) -> str:
-        from eventide.bench.report.images import results_card
+        from eventide.bench.report.figures import results_card
 
         return results_card(self)
 
