@@ -27,7 +27,7 @@ class Lane(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """How one level cuts the ticks after `begin`: for the door, and where on the line its ended slots began."""
+    """How one level cuts the ticks after `begin`: for the meter, and where on the line its ended slots began."""
 
     cut: Cut
     ends: Ints
