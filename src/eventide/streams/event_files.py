@@ -6,6 +6,7 @@ whose it is plays no part, and a row that cannot be read is refused with its num
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,11 @@ def count_events(
     The bins are those that occur and those of `bins`, sorted. `time` and `bin` name the columns.
     """
     length = milliseconds(step) * MILLISECOND
-    times, names = _columns(Path(path), time, bin)
+    path = Path(path)
+    try:
+        times, names = _columns(path, time, bin)
+    except (pa.ArrowException, OSError, EOFError, zlib.error):
+        raise InputError(f"{path.name} cannot be read to its end; it is damaged or cut short") from None
     begin = int(times.min()) // length * length if start is None else parse_time(str(start), UTC)
     end = int(times.max()) + 1 if until is None else parse_time(str(until), UTC)
     if end <= begin:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +97,26 @@ def test_what_is_no_event_is_refused(tmp_path, text, keywords, words):
     (tmp_path / "events.csv").write_text(text)
     with pytest.raises(InputError, match=words):
         count_events(tmp_path / "events.csv", **{"step": "1h"} | keywords)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-20], lambda data: data[:40] + b"?" * 20 + data[60:], bytes.lower]
+)
+def test_a_damaged_file_is_refused(tmp_path, events, damage):
+    whole = gzip.compress(events[0].read_bytes(), mtime=0)
+    (tmp_path / "events.csv.gz").write_bytes(whole)
+    assert count_events(tmp_path / "events.csv.gz", "1h").counts.sum() == 1000
+    (tmp_path / "events.csv.gz").write_bytes(damage(whole))
+    with pytest.raises(InputError, match="damaged or cut short"):
+        count_events(tmp_path / "events.csv.gz", "1h")
+
+
+def test_json_lines_and_offsets_are_read_as_the_publisher_reads_them(tmp_path):
+    rows = [{"timestamp": "2024-01-01T01:30+01:00", "bin": "b"}, {"timestamp": "2024-01-01 01:30", "bin": "a"}]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts, bins = count_events(tmp_path / "events.jsonl", "1h")
+    assert bins == ("a", "b")
+    assert counts.tolist() == [[0, 1], [1, 0]]
 
 
 def test_an_empty_time_of_a_parquet_file_is_refused(tmp_path):
