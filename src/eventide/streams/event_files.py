@@ -71,30 +71,27 @@ def _columns(path: Path, time: str, bin: str) -> tuple[Ints, Any]:
     for block in file.blocks(0):
         rows = file.rows(block.content, [time, bin])
         assert rows.raw is not None
-        if fault := _fault(rows, time, bin):
-            first = rows.raw.first
-            row = bisect_left(range(rows.raw.size()), True, key=lambda number: bool(_fault(first(number), time, bin)))
-            raise InputError(f"{path.name}: row {before + row} {fault}")
-        times.append(parse_times(named(rows.rows, time), UTC)[0])
-        names.append(_names(rows, bin))
-        before += rows.raw.size()
+        size, first = rows.raw.size(), rows.raw.first
+        found = _events(rows, time, bin)
+        if isinstance(found, str):
+            row = bisect_left(range(size), True, key=lambda number: isinstance(_events(first(number), time, bin), str))
+            raise InputError(f"{path.name}: row {before + row} {found}")
+        times.append(found[0])
+        names.append(found[1])
+        before += size
     if not sum(map(len, times)):
         raise InputError(f"{path.name} has no rows; give a file with at least one event")
     return np.concatenate(times), pa.chunked_array(names).combine_chunks().dictionary_encode()
 
 
-def _fault(rows: Rows, time: str, bin: str) -> str | None:
-    """What is wrong with some of the rows, if anything is."""
+def _events(rows: Rows, time: str, bin: str) -> tuple[Ints, Any] | str:
+    """The times and bins of rows, or what is wrong with one of them."""
     if rows.unreadable:
         return "cannot be read; correct that row"
-    if not parse_times(named(rows.rows, time), UTC)[1].all():
+    times, readable = parse_times(named(rows.rows, time), UTC)
+    if not readable.all():
         return f"has no time in column {time!r}; write 2026-01-31 or 2026-01-31 23:59"
     try:
-        _names(rows, bin)
+        return times, text(texts(named(rows.rows, bin)))
     except pa.ArrowInvalid:
         return f"has no text in UTF-8 in column {bin!r}; correct that row"
-    return None
-
-
-def _names(rows: Rows, bin: str) -> Any:
-    return text(texts(named(rows.rows, bin)))

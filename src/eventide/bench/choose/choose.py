@@ -99,10 +99,7 @@ def _choice(
         season=season,
         candidates=tuple(tried),
         over_window=(*as_asked, *trials.run([(c, given._replace(window=w)) for w in windows for c in shortlist])),
-        over_epsilon=(
-            *as_asked,
-            *trials.run([(c, given._replace(epsilon=e)) for e in epsilons for c in shortlist]),
-        ),
+        over_epsilon=(*as_asked, *trials.run([(c, given._replace(epsilon=e)) for e in epsilons for c in shortlist])),
         remedies=() if tried[0].error <= USELESS * level else _remedies(trials, shortlist, given),
         released=trials.released(ranked[0], given),
     )
@@ -215,9 +212,8 @@ def _remedies(trials: Trials, shortlist: list[Candidate], given: Publication) ->
     found = []
     field = [*shortlist, *(each for each in [Candidate("hybrid", {})] if each not in shortlist)]
     for remedy in REMEDIES:
-        changes = (remedy(given, size) for size in REMEDY_SIZES)
         result = None
-        for change in changes:
+        for change in (remedy(given, size) for size in REMEDY_SIZES):
             if change is None:
                 break
             best = least(trials.run([(candidate, change.publication) for candidate in field]))
