@@ -42,7 +42,7 @@ _HOMES = {
     "WindowBaseline": "eventide.mechanisms.window_baselines",
     "Query": "eventide.windows.workload",
     "Publisher": "eventide.live.publisher.publisher",
-    "Questions": "eventide.live.publisher.questions",
+    "Questions": "eventide.live.publisher.window_queries",
 }
 _MODULES = {
     "audit": "eventide.audit",

@@ -17,7 +17,7 @@ from eventide.filters import by_name
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.open_feed import open_feed
-from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.window_queries import Questions
 from eventide.live.stores.base import Store, StoreMissing
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism

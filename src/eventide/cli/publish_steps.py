@@ -17,15 +17,14 @@ from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish_options import Options
 from eventide.cli.publish_source import build, build_questions, longest_window_steps, stored
 from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
-from eventide.live.publisher.fitness import check_fit
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setting import setting_of
+from eventide.live.publisher.setup import check_fit, setting_of
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.whole_file import WholeFile
 from eventide.live.stores.base import Setting
+from eventide.live.stores.epochs import epoch_for
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.setting_changes import epoch_for
 
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:

@@ -23,8 +23,8 @@ from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.webhook import Webhook
-from eventide.live.stores.checked_rows import CheckedRows
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.rows import CheckedRows
 from eventide.live.stores.verification import verify
 from eventide.mechanisms.uniform import Uniform
 from eventide.releases.files import open_releases

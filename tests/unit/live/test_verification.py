@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 import eventide as ev
 from eventide.live.stores.base import Epoch, Setting
-from eventide.live.stores.first_measured import first_measured
+from eventide.live.stores.epochs import first_measured
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry, WindowLedger

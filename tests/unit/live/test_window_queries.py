@@ -15,7 +15,7 @@ from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.live.publisher import answering
 from eventide.live.stores.budget_report import account
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.stored_answers import answered_names, stored_answers
+from eventide.live.stores.stored_releases import answered_names, stored_answers
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from eventide.live.stores.base import Setting
-from eventide.live.stores.setting_changes import epoch_for
+from eventide.live.stores.epochs import epoch_for
 from eventide.privacy.ledger import Entry
 from eventide.service.populations.claims import Claim, Windows, claims_of, timeline_of
 from eventide.service.populations.shares import Limit, Member, Together

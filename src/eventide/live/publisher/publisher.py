@@ -20,13 +20,10 @@ from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import MostRowsRefused
 from eventide.live.feeds.open_feed import open_feed
-from eventide.live.publisher.answering import NOTHING, Answering
 from eventide.live.publisher.delivery import Delivery
-from eventide.live.publisher.fitness import check_fit
-from eventide.live.publisher.questions import Questions
-from eventide.live.publisher.rebuilding import rebuilt
-from eventide.live.publisher.repeating import repeated
-from eventide.live.publisher.setting import guarantee_of, setting_of
+from eventide.live.publisher.replay import rebuilt, repeated
+from eventide.live.publisher.setup import check_fit, guarantee_of, setting_of
+from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource, Position

@@ -12,7 +12,7 @@ before: `measured_from` is the first step at which the mechanism may look again.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
@@ -98,6 +98,11 @@ class Epoch(NamedTuple):
     setting: Setting
     restored: bool = False  # began after a restored backup: the steps just before it count as fully spent
     guarantee: str = ""  # the sentence its publisher gave
+
+
+def with_ends(epochs: Sequence[Epoch], next_step: int) -> Iterator[tuple[Epoch, int]]:
+    """Each epoch with the step before which it ends; the last one ends before `next_step`."""
+    return zip(epochs, [*(epoch.first_step for epoch in epochs), next_step][1:], strict=True)
 
 
 Approve = Callable[[int], None]

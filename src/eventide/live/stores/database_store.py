@@ -15,11 +15,9 @@ from typing import NamedTuple
 from eventide.errors import StateError, StoreError
 from eventide.live import faults
 from eventide.live.stores.base import Approve, Commit, Epoch, Setting, Standing, Store
-from eventide.live.stores.checked_rows import CheckedRows, Head, StoredStep, sealed
 from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
-from eventide.live.stores.first_measured import first_measured_after_loss
-from eventide.live.stores.setting_changes import epoch_for, refuse_noise
-from eventide.live.stores.written_rows import WrittenRows
+from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
+from eventide.live.stores.rows import CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
 
 

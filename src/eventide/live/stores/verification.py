@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Array
-from eventide.live.stores.base import Epoch
+from eventide.live.stores.base import Epoch, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
@@ -45,8 +45,7 @@ class Verification(NamedTuple):
 def verify(entries: Iterable[Entry], epochs: Sequence[Epoch], next_step: int) -> Verification:
     """Add up every window of every epoch of a store whose steps before `next_step` are released."""
     charges = _Charges(list(entries), epochs)
-    ends = [*(epoch.first_step for epoch in epochs), next_step][1:]
-    spending = [_spending(epoch, charges, end) for epoch, end in zip(epochs, ends, strict=True)]
+    spending = [_spending(epoch, charges, end) for epoch, end in with_ends(epochs, next_step)]
     problems = [*charges.strays(next_step), *_over(spending), *_mixed(spending)]
     fullest = [(int(epoch.windows.max()), epoch) for epoch in spending if len(epoch.windows)]
     worst, where = max(fullest, key=lambda pair: pair[0], default=(0, None))

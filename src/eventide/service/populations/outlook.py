@@ -10,10 +10,10 @@ from contextlib import closing
 from eventide.errors import EventideError
 from eventide.events.clock import SystemClock
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.publisher.setting import setting_of
+from eventide.live.publisher.setup import setting_of
 from eventide.live.stores.base import Epoch, Setting, StoreMissing
+from eventide.live.stores.epochs import differences, epoch_for
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.setting_changes import differences, epoch_for
 from eventide.service.config.config import Config, Stream
 from eventide.service.populations.population import Population, waiting
 

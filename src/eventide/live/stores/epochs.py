@@ -1,18 +1,20 @@
-"""A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
+"""Which epoch a writer goes on with: the last one, or a new one where the setting has changed.
 
-A refusal names every difference and a way out.
+A new epoch measures only when no window, old or new, can hold a charge of before and one of after; in doubt that is
+later, never earlier. A setting is kept as text; a refusal of another one names every difference and a way out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.live.stores.base import Epoch, Setting, Store
-from eventide.live.stores.first_measured import first_measured
+from eventide.live.stores.base import Epoch, Setting, Store, with_ends
 from eventide.privacy.amounts import NANO
+from eventide.privacy.ledger import Entry
 from eventide.privacy.noise import PRIVATE_NAMES
 
 LONGEST_SHOWN = 60  # characters of a value in a message
@@ -55,6 +57,45 @@ def epoch_for(store: Store, setting: Setting, *, new_epoch: bool, not_before: in
         refuse_other_setting(last.setting, setting, first)
         refuse_full_windows(first)
     return Epoch(len(epochs), next_step, first, setting)
+
+
+def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, window: int) -> int:
+    """The first step at which an epoch with this window, begun at `next_step`, may charge.
+
+    Behind the last step that any epoch charged, or touched by a span still open at its end, lie as many steps as the
+    longer of its window and the new one.
+    """
+    held = list(entries)
+    first = next_step
+    for epoch, end in with_ends(epochs, next_step):
+        touched = last_touched([entry for entry in held if epoch.first_step <= entry.step < end], end)
+        if epoch.restored:
+            touched = max(touched, epoch.first_step - 1)
+            first = max(first, epoch.measured_from)  # what was lost may belong to an epoch with a longer window
+        if touched >= 0:
+            first = max(first, touched + max(epoch.setting.window, window))
+    return first
+
+
+def first_measured_after_loss(
+    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, window: int
+) -> int:
+    """The same where the steps from `stored` up to `next_step` were lost, so that each may have been charged.
+
+    They may belong to any epoch that was not over before them.
+    """
+    longest = max(epoch.setting.window for epoch, end in with_ends(epochs, next_step) if end >= stored)
+    return max(first_measured(epochs, entries, next_step, window), next_step - 1 + longest)
+
+
+def last_touched(entries: Iterable[Entry], end: int) -> int:
+    """The last step with a charge among the entries of an epoch that ends before `end`; -1 where there is none."""
+    open_spans: Counter[str] = Counter()
+    last = -1
+    for entry in entries:
+        last = max(last, entry.step)
+        open_spans[entry.lane] += {"open": entry.amount, "close": -entry.amount}.get(entry.kind, 0)
+    return end - 1 if any(open_spans.values()) else last
 
 
 def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
