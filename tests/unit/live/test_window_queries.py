@@ -12,7 +12,7 @@ import pytest
 import eventide as ev
 from eventide.errors import InputError, StoreError
 from eventide.live.feeds.memory_feed import MemoryFeed
-from eventide.live.publisher import answering
+from eventide.live.publisher import window_queries
 from eventide.live.stores.budget_report import account
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import answered_names, stored_answers
@@ -28,7 +28,7 @@ WINDOW = 5
 
 @pytest.fixture(autouse=True)
 def snapshots_often(monkeypatch):
-    monkeypatch.setattr(answering, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(window_queries, "SNAPSHOT_EVERY", 8)
 
 
 def publisher(path, *, of="bins", mechanism="ba", noise=None, queries=QUERIES, share=0.4, counts=COUNTS, **options):
