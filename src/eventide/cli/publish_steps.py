@@ -22,7 +22,7 @@ from eventide.live.publisher.setup import check_fit, setting_of
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.whole_file import WholeFile
-from eventide.live.stores.base import Setting
+from eventide.live.stores.base import StoreSetting
 from eventide.live.stores.epochs import epoch_for
 from eventide.live.stores.open_store import open_store
 
@@ -71,7 +71,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
 
 
-def _next_step(options: Options, setting: Setting) -> int:
+def _next_step(options: Options, setting: StoreSetting) -> int:
     """Where the store of a dry run stands; a setting that it would refuse is refused now."""
     with stored(options) as store:
         if store is None:

@@ -20,7 +20,7 @@ from eventide.events.texts import buffers, texts
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 
 KEY = bytes(range(16))
 SIZE = 4
@@ -246,8 +246,8 @@ def counts_of(events, looks, most: int, late: str | None = None) -> list[list[in
     for look in [*looks, 10**15]:
         for arrival in sorted({event["arrival"] for event in events if before <= event["arrival"] < look}):
             rows = [event | {"time": f"{event['time'] / 1e6:.6f}"} for event in events if event["arrival"] == arrival]
-            feed.take(Batch(feed.reader.read(rows, arrival=arrival), None, before))
-        feed.take(Batch(feed.reader.read([], arrival=look), None, look))
+            feed.take(EventBatch(feed.reader.read(rows, arrival=arrival), None, before))
+        feed.take(EventBatch(feed.reader.read([], arrival=look), None, look))
         closed += [step.counts.tolist() for step in feed.closed()]
         before = look
     assert len(closed) == STEPS

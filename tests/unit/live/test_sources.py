@@ -217,9 +217,9 @@ json_line = st.one_of(
 @pytest.mark.parametrize(
     ("lines", "form"),
     [
-        (csv_line, line_formats.CsvLines(b"time,user,bin", "a file")),
-        (csv_line, line_formats.CsvLines(b"user,time,bin", "a file")),
-        (json_line, line_formats.JsonLines()),
+        (csv_line, line_formats.CsvLineReader(b"time,user,bin", "a file")),
+        (csv_line, line_formats.CsvLineReader(b"user,time,bin", "a file")),
+        (json_line, line_formats.JsonLineReader()),
     ],
     ids=["csv", "csv, users first", "json"],
 )

@@ -6,24 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from eventide.events.rows import Rows
+from eventide.events.rows import ParsedRows
 
 
-class Block(NamedTuple):
+class FileBlock(NamedTuple):
     """A piece of a file that is still to be read into rows, and where the next one begins."""
 
     content: Any
     end: int
 
 
-class Blocks(Protocol):
-    """A file as blocks of rows."""
+class EventFile(Protocol):
+    """A complete file of events, as blocks of rows."""
 
     name: str
     path: Path
 
-    def blocks(self, begin: int) -> Iterator[Block]:
+    def blocks(self, begin: int) -> Iterator[FileBlock]:
         """The blocks from where one begins."""
 
-    def rows(self, content: Any, wanted: list[str]) -> Rows:
+    def rows(self, content: Any, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a block; may be called by several threads."""

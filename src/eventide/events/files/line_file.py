@@ -11,9 +11,9 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import Block
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
-from eventide.events.rows import Rows
+from eventide.events.files.blocks import FileBlock
+from eventide.events.files.line_formats import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
+from eventide.events.rows import ParsedRows
 
 BLOCK = 8 << 20  # bytes
 
@@ -24,14 +24,14 @@ class LineFile:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self.path = path
-        self._format: CsvLines | JsonLines = JsonLines()
+        self._format: CsvLineReader | JsonLineReader = JsonLineReader()
         self._body = 0
         if is_csv(path.name):
             with self._opened() as file:
                 header = file.readline(LONGEST_LINE)
-            self._format, self._body = CsvLines(header, self.name), len(header)
+            self._format, self._body = CsvLineReader(header, self.name), len(header)
 
-    def blocks(self, begin: int) -> Iterator[Block]:
+    def blocks(self, begin: int) -> Iterator[FileBlock]:
         """Blocks of whole lines; of one that is too long, and will be refused, only the beginning."""
         with self._opened() as file:
             place = file.seek(max(begin, self._body))
@@ -41,9 +41,9 @@ class LineFile:
                 while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
                     rest = file.readline(LONGEST_LINE + 1)
                     place += len(rest)
-                yield Block(content, place)
+                yield FileBlock(content, place)
 
-    def rows(self, content: bytes, wanted: list[str]) -> Rows:
+    def rows(self, content: bytes, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a block."""
         return self._format.rows(content, wanted)
 

@@ -19,14 +19,14 @@ import pyarrow.csv as pa_csv
 
 from eventide.errors import InputError
 from eventide.events.files.csv_line_kernels import without_torn_lines
-from eventide.events.rows import Rows, raw_lines
+from eventide.events.rows import ParsedRows, unparsed_lines
 
 LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
 
-class CsvLines:
+class CsvLineReader:
     """Comma-separated lines below a header, which names the columns."""
 
     def __init__(self, header: bytes, name: str) -> None:
@@ -39,16 +39,16 @@ class CsvLines:
         self.name = name
         self.columns = [column.strip() for column in names]
 
-    def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
+    def rows(self, lines: bytes, wanted: Sequence[str]) -> ParsedRows:
         """The wanted columns of whole lines, as bytes."""
         self._check(wanted)
-        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
+        raw = unparsed_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         if b'"' in lines:
             kept, torn = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
             lines, refused = kept.tobytes(), refused + torn
         tables, unreadable = self._tables(lines, wanted)
-        return Rows(pa.concat_tables(tables) if tables else [], refused + unreadable, raw)
+        return ParsedRows(pa.concat_tables(tables) if tables else [], refused + unreadable, raw)
 
     def _tables(self, lines: bytes, wanted: Sequence[str]) -> tuple[list[Any], int]:
         """Whole lines as tables, and how many are no rows; where Arrow gives up, the halves by themselves."""
@@ -86,16 +86,16 @@ class CsvLines:
                 )
 
 
-class JsonLines:
+class JsonLineReader:
     """One JSON object a line."""
 
-    def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
+    def rows(self, lines: bytes, wanted: Sequence[str]) -> ParsedRows:
         """The objects of whole lines; one by one, so that none can reach into another."""
-        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
+        raw = unparsed_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         given = [line for line in lines.split(b"\n") if line.strip()]
         objects = [row for line in given if (row := json_object(line)) is not None]
-        return Rows(objects, refused + len(given) - len(objects), raw)
+        return ParsedRows(objects, refused + len(given) - len(objects), raw)
 
 
 def without_long_lines(lines: bytes) -> tuple[bytes, int]:

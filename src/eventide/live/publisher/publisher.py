@@ -27,7 +27,7 @@ from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource, Position
-from eventide.live.stores.base import Commit, Standing, Store
+from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
@@ -104,7 +104,7 @@ class Publisher:
             if isinstance(store, str | Path):
                 self.store = open_store(store)
             setting = setting_of(mechanism, self.feed, people, questions)
-            standing = self.store.begin(
+            state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
                 take_over=take_over,
@@ -113,9 +113,9 @@ class Publisher:
                 approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before, longest_window or 0)
-                _warn_of_longer_windows(standing, longest_window)
-            self._stand(mechanism, questions, standing)
+                state = self.store.after_restore(self._behind_all_sinks(state), not_before, longest_window or 0)
+                _warn_of_longer_windows(state, longest_window)
+            self._stand(mechanism, questions, state)
             self.store.promise(str(self.guarantee))
         except BaseException:
             self.close()
@@ -256,26 +256,26 @@ class Publisher:
             sink.close()
         self._sinks, self._deliveries = [], []
 
-    def _behind_all_sinks(self, standing: Standing) -> int:
+    def _behind_all_sinks(self, state: StoreState) -> int:
         known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
-        return max([standing.next_step, *(last + 1 for last in known)])
+        return max([state.next_step, *(last + 1 for last in known)])
 
-    def _stand(self, mechanism: Mechanism, questions: Questions | None, standing: Standing) -> None:
+    def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
-        self.mechanism, self.questions = rebuilt(mechanism, standing), questions
-        self._answering = None if questions is None else Answering(questions, mechanism, standing)
-        self.next_step, self._origin = standing.next_step, standing.origin
-        self._measured_from = standing.measured_from
-        self._position, self._key = standing.position, standing.key
-        self._last, self._last_bins = standing.last_release, self._bins_before(standing)
-        self._since_snapshot = len(standing.tapes)
+        self.mechanism, self.questions = rebuilt(mechanism, state), questions
+        self._answering = None if questions is None else Answering(questions, mechanism, state)
+        self.next_step, self._origin = state.next_step, state.origin
+        self._measured_from = state.measured_from
+        self._position, self._key = state.position, state.key
+        self._last, self._last_bins = state.last_release, self._bins_before(state)
+        self._since_snapshot = len(state.tapes)
         self._worst_window = self._fullest()
         self._entries: list[Entry] = []
         if self.store.durable:
             self.mechanism.ledger.entries = self._entries
 
-    def _bins_before(self, standing: Standing) -> tuple[str, ...]:
-        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
+    def _bins_before(self, state: StoreState) -> tuple[str, ...]:
+        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < state.next_step]
         return epochs[-1].setting.bins if epochs else ()
 
     def _fullest(self) -> float:
@@ -348,14 +348,14 @@ class Publisher:
         return release
 
 
-def _warn_of_longer_windows(standing: Standing, longest_window: int | None) -> None:
+def _warn_of_longer_windows(state: StoreState, longest_window: int | None) -> None:
     """Say what a restored store was taken to have lost, unless somebody has said it."""
     if longest_window is None:
         log.warning(
             "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
             "more than %d steps, stop now and start again with --after-restore and --longest-window",
-            standing.measured_from,
-            standing.measured_from - standing.next_step + 1,
+            state.measured_from,
+            state.measured_from - state.next_step + 1,
         )
 
 

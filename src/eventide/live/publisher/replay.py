@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eventide.errors import StoreError
-from eventide.live.stores.base import Standing
+from eventide.live.stores.base import StoreState
 from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
@@ -21,16 +21,16 @@ from eventide.privacy.recorded_answers import play
 from eventide.releases.lines import ReleaseLine, read_line
 
 
-def rebuilt(mechanism: Mechanism, standing: Standing) -> Mechanism:
+def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     """`mechanism` itself at its beginning, or one like it that stands where the store does."""
-    if standing.snapshot is not None:
-        mechanism = load(standing.snapshot, type(mechanism), mechanism.filter)
+    if state.snapshot is not None:
+        mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
     nothing = np.zeros(mechanism.size, dtype=np.int64)
-    for tape in standing.tapes:
+    for tape in state.tapes:
         with play(mechanism.meter, tape):
             mechanism.release(nothing)
-    steps = max(0, standing.next_step - standing.origin)
-    if standing.next_step >= standing.measured_from and mechanism.step != steps:
+    steps = max(0, state.next_step - state.origin)
+    if state.next_step >= state.measured_from and mechanism.step != steps:
         raise StoreError("the store's record of the mechanism does not reach its last step; restore a backup")
     return mechanism
 

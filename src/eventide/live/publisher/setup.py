@@ -10,7 +10,7 @@ import dataclasses
 from eventide.errors import InputError
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.window_queries import Questions
-from eventide.live.stores.base import Setting
+from eventide.live.stores.base import StoreSetting
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
@@ -48,11 +48,11 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         )
 
 
-def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questions | None = None) -> Setting:
+def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questions | None = None) -> StoreSetting:
     """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together."""
     document = unpack(mechanism.save())
     given = {name: value for name, value in document["parameters"].items() if name not in _SAID_ELSEWHERE}
-    return Setting(
+    return StoreSetting(
         people=people,
         mechanism={"name": document["mechanism"], "parameters": given},
         epsilon=_budget(mechanism, questions),

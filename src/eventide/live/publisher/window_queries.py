@@ -16,7 +16,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.errors import InputError, StoreError
 from eventide.live import faults
-from eventide.live.stores.base import PlanStep, Standing
+from eventide.live.stores.base import PlanStep, StoreState
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.ledger import Entry, WindowLedger
@@ -103,10 +103,10 @@ NOTHING = StepAnswers([], [], None)
 class Answering:
     """Answers the questions of a publisher from where its store stands."""
 
-    def __init__(self, questions: Questions, mechanism: Mechanism, standing: Standing) -> None:
+    def __init__(self, questions: Questions, mechanism: Mechanism, state: StoreState) -> None:
         self._questions = questions
-        self._recorder = _taken_up(questions, mechanism, standing)
-        self._since_snapshot = SNAPSHOT_EVERY if standing.plan is None else len(standing.plan.released)
+        self._recorder = _taken_up(questions, mechanism, state)
+        self._since_snapshot = SNAPSHOT_EVERY if state.plan is None else len(state.plan.released)
         self._entries: list[Entry] = []
         self.ledger.entries = self._entries
 
@@ -138,13 +138,13 @@ class Answering:
         return PlanStep(snapshot, self._recorder.open_slots(), whole=True)
 
 
-def _taken_up(questions: Questions, mechanism: Mechanism, standing: Standing) -> Recorder:
+def _taken_up(questions: Questions, mechanism: Mechanism, state: StoreState) -> Recorder:
     """The plan at its beginning, or as it stood when the last step was committed."""
-    record = standing.plan
+    record = state.plan
     if record is None:
-        recorder = Recorder(questions.start(mechanism, standing.measured_from))
+        recorder = Recorder(questions.start(mechanism, state.measured_from))
     else:
         recorder = Recorder.from_record(record.snapshot, record.released, record.open_slots)
-    if recorder.answers.tick != max(standing.next_step, standing.measured_from):
+    if recorder.answers.tick != max(state.next_step, state.measured_from):
         raise StoreError("the store's record of the window queries does not reach its last step; restore a backup")
     return recorder

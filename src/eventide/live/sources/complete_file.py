@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import Block, Blocks
+from eventide.events.files.blocks import EventFile, FileBlock
 from eventide.events.reader import EventReader, Events
-from eventide.live.sources.base import FOREVER, Batch, Position
+from eventide.live.sources.base import FOREVER, EventBatch, Position
 from eventide.live.sources.file_marks import mark_of_file
 
 THREADS = 2
@@ -30,8 +30,8 @@ class CompleteFile:
 
     complete, replays, records_arrival = True, True, True
 
-    def __init__(self, blocks: Blocks) -> None:
-        self._blocks = blocks
+    def __init__(self, file: EventFile) -> None:
+        self._file = file
         self._pool = ThreadPoolExecutor(THREADS)
         self._ahead: Iterator[tuple[Events, int]] = iter(())
         self._seen_until: dict[int, int] = {}
@@ -40,15 +40,15 @@ class CompleteFile:
         """The time of the earliest event, where a time line may begin; takes a pass over the file."""
         earliest = min((first for first, _ in self._first_times(reader, 0)), default=FOREVER)
         if earliest == FOREVER:
-            raise InputError(f"{self._blocks.name} holds no time that can be read; check the column of times")
+            raise InputError(f"{self._file.name} holds no time that can be read; check the column of times")
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:
         """Look through the times of what comes after a position, then begin to read it."""
-        self._mark = mark_of_file(self._blocks.path, reader.key)
+        self._mark = mark_of_file(self._file.path, reader.key)
         if position is not None and position["file"] != self._mark:
             raise InputError(
-                f"{self._blocks.name} has changed or is another file since a part of it was published; give the same "
+                f"{self._file.name} has changed or is another file since a part of it was published; give the same "
                 "file, or publish another one to a store of its own"
             )
         begin = 0 if position is None else position["at"]
@@ -60,41 +60,41 @@ class CompleteFile:
         nothing = iter([(Events.none(), begin)])  # also when nothing is left to read, everything was seen
         self._ahead = self._events(reader, begin) if len(firsts) > 1 else nothing
 
-    def poll(self, timeout: float) -> Batch | None:
+    def poll(self, timeout: float) -> EventBatch | None:
         """The next block."""
         following = next(self._ahead, None)
         if following is None:
             return None
         events, end = following
-        return Batch(events, {"at": end, "file": self._mark}, self._seen_until[end])
+        return EventBatch(events, {"at": end, "file": self._mark}, self._seen_until[end])
 
     def close(self) -> None:
         """Stop reading."""
         self._pool.shutdown(cancel_futures=True)
 
     def _first_times(self, reader: EventReader, begin: int) -> Iterator[tuple[int, int]]:
-        def first(block: Block) -> tuple[int, int]:
-            times = reader.times(self._blocks.rows(block.content, [reader.columns.time]).rows)
+        def first(block: FileBlock) -> tuple[int, int]:
+            times = reader.times(self._file.rows(block.content, [reader.columns.time]).rows)
             return int(np.min(times, initial=FOREVER)), block.end
 
         return self._map(first, begin)
 
     def _events(self, reader: EventReader, begin: int) -> Iterator[tuple[Events, int]]:
-        def read(block: Block) -> tuple[Events, int]:
-            found = self._blocks.rows(block.content, reader.wanted)
+        def read(block: FileBlock) -> tuple[Events, int]:
+            found = self._file.rows(block.content, reader.wanted)
             return reader.read(found.rows, found.unreadable, raw=found.raw), block.end
 
         return self._map(read, begin)
 
-    def _map(self, make: Callable[[Block], _Made], begin: int) -> Iterator[_Made]:
+    def _map(self, make: Callable[[FileBlock], _Made], begin: int) -> Iterator[_Made]:
         """What is made of each block, in order, by threads that are a few blocks ahead."""
         waiting: deque[Future[_Made]] = deque()
         try:
-            for block in self._blocks.blocks(begin):
+            for block in self._file.blocks(begin):
                 waiting.append(self._pool.submit(make, block))
                 if len(waiting) > THREADS:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         except (pa.ArrowException, OSError, EOFError):
-            raise InputError(f"{self._blocks.name} cannot be read to its end; it is damaged or cut short") from None
+            raise InputError(f"{self._file.name} cannot be read to its end; it is damaged or cut short") from None

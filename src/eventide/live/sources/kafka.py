@@ -16,7 +16,7 @@ from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
-from eventide.live.sources.base import Batch, Position
+from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
 from eventide.live.sources.messages import read_messages
 
@@ -62,7 +62,7 @@ class Kafka:
         }
         self._consumer.subscribe([self._address.topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
 
-    def poll(self, timeout: float) -> Batch:
+    def poll(self, timeout: float) -> EventBatch:
         """What the brokers have, at once; or after a while nothing, and the time up to which there was nothing."""
         values, arrivals = [], []
         messages = self._consumer.consume(AT_A_TIME, timeout)
@@ -77,7 +77,7 @@ class Kafka:
             self._catch_up()
         events = read_messages(self._reader, values, np.array(arrivals)) if values else Events.none()
         position = {"offsets": {str(partition): offset for partition, offset in self._offsets.items()}}
-        return Batch(events, position, self._seen_until())
+        return EventBatch(events, position, self._seen_until())
 
     def close(self) -> None:
         """Leave the group."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.live.stores.base import Epoch, Setting, Store, with_ends
+from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 from eventide.privacy.noise import PRIVATE_NAMES
@@ -20,18 +20,18 @@ from eventide.privacy.noise import PRIVATE_NAMES
 LONGEST_SHOWN = 60  # characters of a value in a message
 
 
-def setting_text(setting: Setting) -> str:
+def setting_text(setting: StoreSetting) -> str:
     """A setting as JSON."""
     return json.dumps(setting._asdict(), sort_keys=True, default=str)
 
 
-def read_setting(text: str) -> Setting:
+def read_setting(text: str) -> StoreSetting:
     """The setting that `setting_text` wrote; its bins are a tuple again."""
     fields = json.loads(text)
-    return Setting(**fields | {"bins": tuple(fields["bins"])})
+    return StoreSetting(**fields | {"bins": tuple(fields["bins"])})
 
 
-def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
+def refuse_noise(setting: StoreSetting, *, for_tests: bool) -> None:
     """Refuse noise that is not private, unless the store was made for tests."""
     if setting.noise not in PRIVATE_NAMES and not for_tests:
         raise InputError(
@@ -40,7 +40,7 @@ def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
         )
 
 
-def epoch_for(store: Store, setting: Setting, *, new_epoch: bool, not_before: int = 0) -> Epoch:
+def epoch_for(store: Store, setting: StoreSetting, *, new_epoch: bool, not_before: int = 0) -> Epoch:
     """The epoch to go on with: the last one, or one to be begun where the store is empty or a new one is wanted.
 
     It measures no step before `not_before`; the last one goes on only if it would not either.
@@ -98,7 +98,7 @@ def last_touched(entries: Iterable[Entry], end: int) -> int:
     return end - 1 if any(open_spans.values()) else last
 
 
-def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
+def refuse_other_steps(stored: StoreSetting, wanted: StoreSetting) -> None:
     """Refuse steps that are cut or bounded in another way: they would not be the same steps any more."""
     if different := differences(stored, wanted, ["steps"]):
         raise InputError(
@@ -107,9 +107,9 @@ def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
         )
 
 
-def refuse_other_setting(stored: Setting, wanted: Setting, measured_from: int) -> None:
+def refuse_other_setting(stored: StoreSetting, wanted: StoreSetting, measured_from: int) -> None:
     """Refuse another setting, name every difference, and say what a new epoch would do."""
-    if different := differences(stored, wanted, Setting._fields):
+    if different := differences(stored, wanted, StoreSetting._fields):
         raise InputError(
             f"this store was made with another setting: {'; '.join(different)}. Give what it was made with, or go on "
             f"with --new-epoch: then every step before step {measured_from} repeats the last release, and from there "
@@ -126,7 +126,7 @@ def refuse_full_windows(measured_from: int) -> None:
     )
 
 
-def differences(stored: Setting, wanted: Setting, names: Iterable[str]) -> list[str]:
+def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]) -> list[str]:
     """Every field of these names that differs, in words."""
     before, now = (json.loads(setting_text(setting)) for setting in (stored, wanted))
     return [text for name in names for text in _different(name, before[name], now[name])]

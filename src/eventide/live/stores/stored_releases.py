@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.live.stores.base import Epoch, Setting, Store, with_ends
+from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -76,7 +76,7 @@ def _epochs(store: Store) -> Iterator[tuple[Epoch, int]]:
     return with_ends(store.epochs(), next_step)
 
 
-def _names(setting: Setting) -> tuple[str, ...]:
+def _names(setting: StoreSetting) -> tuple[str, ...]:
     """What the values of an answer are about under a setting; nothing where no query was asked."""
     if setting.queries is None:
         return ()

@@ -19,7 +19,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
 
-class Spending(NamedTuple):
+class EpochSpending(NamedTuple):
     """The charges of one epoch, step by step from its first; all in nano-epsilon."""
 
     epoch: Epoch
@@ -34,7 +34,7 @@ class Verification(NamedTuple):
     problems: list[str]
     worst: int  # nano-epsilon in the fullest window of all epochs
     worst_end: int  # the step at which that window ends, -1 where nothing was charged
-    spending: list[Spending]
+    spending: list[EpochSpending]
 
     @property
     def holds(self) -> bool:
@@ -90,7 +90,7 @@ class _Charges:
         return found
 
 
-def _spending(epoch: Epoch, charges: _Charges, end: int) -> Spending:
+def _spending(epoch: Epoch, charges: _Charges, end: int) -> EpochSpending:
     """Add up one epoch; a span that was still open at its end touched all of its last steps."""
     begin, window = epoch.first_step, epoch.setting.window
     points, opened, closed = (charges.of_steps(kind, begin, end) for kind in ("point", "open", "close"))
@@ -100,10 +100,10 @@ def _spending(epoch: Epoch, charges: _Charges, end: int) -> Spending:
     windows[len(windows) - len(before) :] -= before
     open_or_closing = np.cumsum(opened) - np.cumsum(closed) + closed
     touched = begin + np.flatnonzero((points > 0) | (open_or_closing > 0))
-    return Spending(epoch, points + opened, windows, touched)
+    return EpochSpending(epoch, points + opened, windows, touched)
 
 
-def _over(spending: list[Spending]) -> list[str]:
+def _over(spending: list[EpochSpending]) -> list[str]:
     """Windows over their epoch's epsilon: the first of each epoch, and how many."""
     found = []
     for epoch in spending:
@@ -117,7 +117,7 @@ def _over(spending: list[Spending]) -> list[str]:
     return found
 
 
-def _mixed(spending: list[Spending]) -> list[str]:
+def _mixed(spending: list[EpochSpending]) -> list[str]:
     """Epochs that charge too early: where they may not measure yet, or within a window of an earlier epoch's charge."""
     found = []
     for number, later in enumerate(spending):
@@ -137,7 +137,7 @@ def _mixed(spending: list[Spending]) -> list[str]:
     return found
 
 
-def _last(earlier: Spending, *, same: bool) -> int | None:
+def _last(earlier: EpochSpending, *, same: bool) -> int | None:
     """The last step that an epoch charged; before a restored one lies a step that may have been, and is lost."""
     lost = [earlier.epoch.first_step - 1] if earlier.epoch.restored else []
     steps = lost if same else [*lost, *earlier.touched[-1:].tolist()]

@@ -11,7 +11,7 @@ from eventide.errors import EventideError
 from eventide.events.clock import SystemClock
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.setup import setting_of
-from eventide.live.stores.base import Epoch, Setting, StoreMissing
+from eventide.live.stores.base import Epoch, StoreMissing, StoreSetting
 from eventide.live.stores.epochs import differences, epoch_for
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.config import Config, Stream
@@ -44,7 +44,7 @@ def _stream(stream: Stream, not_before: int) -> list[str]:
     return said + ([waiting(stream, epoch.measured_from)] if epoch.measured_from > next_step else [])
 
 
-def _changed(stream: Stream, before: Setting, now: Setting) -> str:
-    changed = "; ".join(differences(before, now, Setting._fields))
+def _changed(stream: Stream, before: StoreSetting, now: StoreSetting) -> str:
+    changed = "; ".join(differences(before, now, StoreSetting._fields))
     why = changed or "other streams of the same people leave it no room at first"
     return f"stream {stream.name} begins a new epoch, which `serve` does only with --new-epoch: {why}"
