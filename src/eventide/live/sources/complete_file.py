@@ -2,13 +2,13 @@
 
 Each event arrives when it happens. A first pass over the times finds the earliest one of everything still to come at
 each block; a step closes when that lies behind its end. So the rows may be in any order, and memory stays bounded where
-they are more or less sorted. Two threads read ahead.
+they are more or less sorted. A second pass reads the events. Two threads read ahead.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -35,10 +35,16 @@ class CompleteFile:
         self._pool = ThreadPoolExecutor(THREADS)
         self._ahead: Iterator[tuple[Events, int]] = iter(())
         self._seen_until: dict[int, int] = {}
+        self._looked_through = (
+            "",
+            list[tuple[int, int]](),
+        )  # a mark of the file, and the first time in each of its blocks
 
     def first_time(self, reader: EventReader) -> int:
-        """The time of the earliest event, where a time line may begin; takes a pass over the file."""
-        earliest = min((first for first, _ in self._first_times(reader, 0)), default=FOREVER)
+        """The time of the earliest event, where a time line may begin; `open` needs no other pass over the times."""
+        mark, firsts = mark_of_file(self._file.path, None), list(self._first_times(reader, 0))
+        self._looked_through = mark, firsts
+        earliest = min((first for first, _ in firsts), default=FOREVER)
         if earliest == FOREVER:
             raise InputError(f"{self._file.name} holds no time that can be read; check the column of times")
         return earliest
@@ -52,7 +58,7 @@ class CompleteFile:
                 "file, or publish another one to a store of its own"
             )
         begin = 0 if position is None else position["at"]
-        firsts = [(FOREVER, begin), *self._first_times(reader, begin)]
+        firsts = [(FOREVER, begin), *self._known_first_times(reader, begin)]
         earliest = FOREVER
         for first, end in reversed(firsts):
             self._seen_until[end] = earliest
@@ -72,7 +78,17 @@ class CompleteFile:
         """Stop reading."""
         self._pool.shutdown(cancel_futures=True)
 
+    def _known_first_times(self, reader: EventReader, begin: int) -> Iterable[tuple[int, int]]:
+        """The same as `_first_times`, from what was found before, if it was found in this file and such blocks."""
+        mark, firsts = self._looked_through
+        is_border = begin in (0, *(end for _, end in firsts))
+        if is_border and mark == mark_of_file(self._file.path, None):
+            return [(first, end) for first, end in firsts if end > begin]
+        return self._first_times(reader, begin)
+
     def _first_times(self, reader: EventReader, begin: int) -> Iterator[tuple[int, int]]:
+        """The earliest time in each block from where one begins, and where it ends."""
+
         def first(block: FileBlock) -> tuple[int, int]:
             times = reader.times(self._file.rows(block.content, [reader.columns.time]).rows)
             return int(np.min(times, initial=FOREVER)), block.end
