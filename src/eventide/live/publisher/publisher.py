@@ -19,13 +19,11 @@ from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import MostRowsRefused
-from eventide.live.feeds.open_feed import open_feed
-from eventide.live.publisher.delivery import Delivery
+from eventide.live.publisher import setup
+from eventide.live.publisher.delivery import Deliveries
 from eventide.live.publisher.replay import rebuilt, repeated
-from eventide.live.publisher.setup import check_fit, guarantee_of, setting_of
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
-from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource, Position
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
@@ -91,35 +89,67 @@ class Publisher:
         allow_refused: bool = False,
         **feed_options: Any,
     ) -> None:
-        self.feed = _feed(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, feed_options)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
-        self._sinks: list[Sink] = []
-        self._deliveries: list[Delivery] = []
-        places = list(sinks)
+        self._deliveries = Deliveries(self.store)
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
-            check_fit(mechanism, self.feed.promise())
+            setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
                 self.store = open_store(store)
-            setting = setting_of(mechanism, self.feed, people, questions)
+            self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
+            setting = setup.setting_of(mechanism, self.feed, people, questions)
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
                 not_before=not_before,
-                approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
+                approve=lambda next_step: self._deliveries.open(next_step, may_be_ahead=after_restore),
             )
             if after_restore:
-                state = self.store.after_restore(self._behind_all_sinks(state), not_before, longest_window or 0)
-                _warn_of_longer_windows(state, longest_window)
+                behind = self._deliveries.behind_all(state.next_step)
+                state = self.store.after_restore(behind, not_before, longest_window or 0)
+                if longest_window is None:
+                    setup.warn_of_longer_windows(state)
             self._stand(mechanism, questions, state)
             self.store.promise(str(self.guarantee))
         except BaseException:
             self.close()
             raise
+
+    @staticmethod
+    def check(
+        source: Feed | EventSource | str | Path,
+        mechanism: Mechanism,
+        store: Store | str | Path | None = None,
+        sinks: Iterable[Sink | str | Path] = (),
+        *,
+        questions: Questions | None = None,
+        people: str = "everybody",
+        new_epoch: bool = False,
+        after_restore: bool = False,
+        not_before: int = 0,
+        **feed_options: Any,
+    ) -> setup.Outlook:
+        """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
+
+        The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
+        charged. A feed that is given stays open.
+        """
+        feed = setup.feed_of(source, mechanism, feed_options)
+        try:
+            with setup.reading(store) as stored:
+                opened = setup.sinks_of(sinks, mechanism, feed, stored)
+                return setup.outlook(
+                    feed, mechanism, stored, opened, questions, people,
+                    new_epoch=new_epoch, after_restore=after_restore, not_before=not_before,
+                )  # fmt: skip
+        finally:
+            if feed is not source:
+                feed.close()
 
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
@@ -148,17 +178,15 @@ class Publisher:
 
     def deliver(self) -> None:
         """Bring to the sinks what they lack, as far as they take it now."""
-        for delivery in self._deliveries:
-            delivery.advance()
+        self._deliveries.advance()
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
-        for delivery in self._deliveries:
-            delivery.finish()
+        self._deliveries.finish()
 
     def close(self) -> None:
         """Give up the store and let go of everything."""
-        self._close_sinks()
+        self._deliveries.close()
         self.feed.close()
         self.store.close()
 
@@ -203,7 +231,7 @@ class Publisher:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
-        return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
 
     def _closed_steps(self) -> Iterator[ClosedStep | None]:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
@@ -213,7 +241,7 @@ class Publisher:
             yield from self.feed.steps(resume)
         except MostRowsRefused:
             self.store.withdraw()
-            self._close_sinks()
+            self._deliveries.close()
             raise
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
@@ -237,28 +265,6 @@ class Publisher:
         self.fresh_looks += drawn.fields.get("fresh", False)
         self._worst_window = self._fullest()
         self._tell(drawn)
-
-    def _open_sinks(
-        self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
-    ) -> None:
-        """Open all sinks, once more where the store asks again, and refuse those that do not follow it."""
-        self._close_sinks()
-        starts = self.feed.start_of(0) is not None
-        for sink in sinks:
-            if not isinstance(sink, Sink):
-                sink = open_sink(sink, mechanism.bins, growing=self.store.durable, starts=starts)
-            sink.open()
-            self._sinks.append(sink)
-            self._deliveries.append(Delivery(self.store, sink, next_step, may_be_ahead=may_be_ahead))
-
-    def _close_sinks(self) -> None:
-        for sink in self._sinks:
-            sink.close()
-        self._sinks, self._deliveries = [], []
-
-    def _behind_all_sinks(self, state: StoreState) -> int:
-        known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
-        return max([state.next_step, *(last + 1 for last in known)])
 
     def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
@@ -346,22 +352,3 @@ class Publisher:
         if release is None:
             raise StateError(f"the release of step {step} is no longer kept; give a store to look it up later")
         return release
-
-
-def _warn_of_longer_windows(state: StoreState, longest_window: int | None) -> None:
-    """Say what a restored store was taken to have lost, unless somebody has said it."""
-    if longest_window is None:
-        log.warning(
-            "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
-            "more than %d steps, stop now and start again with --after-restore and --longest-window",
-            state.measured_from,
-            state.measured_from - state.next_step + 1,
-        )
-
-
-def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    if isinstance(source, str | Path | EventSource):
-        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
-    if options:
-        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
-    return source

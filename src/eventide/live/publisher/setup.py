@@ -1,4 +1,4 @@
-"""How a publisher begins: which mechanisms it takes, what its store is made for, and what is promised.
+"""How a publisher begins: what it takes, what its store is made for, what is promised, and where it would go on.
 
 A mechanism whose promise would not hold when steps are made durable one by one is refused before anything is charged.
 """
@@ -6,18 +6,109 @@ A mechanism whose promise would not hold when steps are made durable one by one 
 from __future__ import annotations
 
 import dataclasses
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from eventide.errors import InputError
 from eventide.live.feeds.base import Feed, Promise
+from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher.delivery import Delivery
 from eventide.live.publisher.window_queries import Questions
-from eventide.live.stores.base import StoreSetting
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sources.base import EventSource
+from eventide.live.stores.base import Epoch, Store, StoreMissing, StoreSetting, StoreState
+from eventide.live.stores.epochs import epoch_for, refuse_noise
+from eventide.live.stores.memory_store import MemoryStore
+from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import recorded_name
 
+log = logging.getLogger("eventide.live")
+
 _SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}  # in a setting, beside the parameters
+
+
+class Outlook(NamedTuple):
+    """What a publisher would do if it began now."""
+
+    next_step: int
+    epoch: Epoch  # the one to go on with, or to begin
+    before: StoreSetting | None  # of the last epoch, where another one would begin
+    guarantee: Guarantee
+
+
+def outlook(
+    feed: Feed,
+    mechanism: Mechanism,
+    store: Store,
+    sinks: list[Sink],
+    questions: Questions | None,
+    people: str,
+    *,
+    new_epoch: bool,
+    after_restore: bool,
+    not_before: int,
+) -> Outlook:
+    """Look at everything that a publisher would refuse, and read from its store where it would go on."""
+    check_fit(mechanism, feed.promise())
+    setting = setting_of(mechanism, feed, people, questions)
+    if questions is not None:
+        questions.start(mechanism)
+    for sink in sinks:  # before the store, which a writer at work would bring behind them
+        sink.check()
+    next_step, epochs = store.next_step(), store.epochs()
+    if store.durable:
+        refuse_noise(setting, for_tests=store.for_tests)
+    epoch = epoch_for(store, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
+    for sink in sinks:
+        Delivery(store, sink, next_step, may_be_ahead=after_restore)
+    before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
+    return Outlook(next_step, epoch, before, guarantee_of(mechanism, feed, questions, kept=store.durable))
+
+
+class _StoreToBe(MemoryStore):
+    """The store that would be made."""
+
+    durable = True
+
+
+@contextmanager
+def reading(store: Store | str | Path | None) -> Iterator[Store]:
+    """A store as a reader sees it, also where it is still to be made."""
+    if store is None or isinstance(store, Store):
+        yield store or MemoryStore()
+        return
+    try:
+        opened = open_store(store, read_only=True)
+    except StoreMissing:
+        opened = _StoreToBe()
+    with closing(opened):
+        yield opened
+
+
+def feed_of(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    """The feed that a publisher was given, or that of a source or path with the options of `open_feed`."""
+    if isinstance(source, str | Path | EventSource):
+        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+    if options:
+        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
+    return source
+
+
+def sinks_of(places: Iterable[Sink | str | Path], mechanism: Mechanism, feed: Feed, store: Store) -> list[Sink]:
+    """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
+    starts = feed.start_of(0) is not None
+    return [
+        place if isinstance(place, Sink) else open_sink(place, mechanism.bins, growing=store.durable, starts=starts)
+        for place in places
+    ]
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:
@@ -81,3 +172,13 @@ def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, 
 
 def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
     return mechanism.total + (questions.budget if questions else 0)
+
+
+def warn_of_longer_windows(state: StoreState) -> None:
+    """Say what a restored store was taken to have lost, where nobody has said it."""
+    log.warning(
+        "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
+        "more than %d steps, stop now and start again with --after-restore and --longest-window",
+        state.measured_from,
+        state.measured_from - state.next_step + 1,
+    )

@@ -28,12 +28,18 @@ _ADDRESSES: dict[str, Callable[[str], Sink]] = {
 
 
 def open_sink(
-    place: str | Path, bins: Sequence[str], *, layout: str | None = None, growing: bool = True, starts: bool = False
+    place: str | Path,
+    bins: Sequence[str],
+    *,
+    layout: str | None = None,
+    growing: bool = True,
+    starts: bool = False,
+    source: str | None = None,
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
-    keeps what it had. starts: tables tell when each step begins.
+    keeps what it had. starts: tables tell when each step begins. source: what is being read, which is never replaced.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -47,6 +53,8 @@ def open_sink(
         return StandardOutput()
     if os.path.isdir(text):  # noqa: PTH112 - False also where it cannot be looked at
         raise InputError(f"--out {text} is a folder; give the name of a file")
+    if source and all(map(os.path.exists, (text, source))) and os.path.samefile(text, source):  # noqa: PTH121
+        raise InputError(f"--out {text} is the file that is read; choose another name")
     if not growing or ending == ".parquet":
         return WholeFile(text, bins, layout, starts=starts, keeps=growing)
     return AppendingFile(text) if ending == ".jsonl" else AppendingTable(text, bins, layout, starts=starts)

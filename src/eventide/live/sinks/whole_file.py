@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eventide.live.sinks.base import Sink, name_of_file
+from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.live.sinks.older_parquet import OlderParquet
 from eventide.releases.files import open_releases
 from eventide.releases.formats import formats
@@ -21,7 +21,7 @@ from eventide.releases.lines import read_line
 
 
 class WholeFile(Sink):
-    """A .jsonl, .csv or .parquet file of all releases; `source`, the file being read, is never replaced.
+    """A .jsonl, .csv or .parquet file of all releases.
 
     With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it.
     """
@@ -35,23 +35,26 @@ class WholeFile(Sink):
         bins: Sequence[str],
         layout: str | None = None,
         *,
-        source: Path | None = None,
         starts: bool = False,
         keeps: bool = False,
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
-        self._layout, self._source, self._starts, self._keeps = layout, source, starts, keeps
+        self._layout, self._starts, self._keeps = layout, starts, keeps
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
 
+    def check(self) -> None:
+        """Look at the older file."""
+        refuse_unwritable(self.path, in_place=False)
+        self._look()
+
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
-        if self._keeps:
-            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
-        how = self.bins, self._layout, self._source, formats(starts=self._starts)
+        self._look()
+        how = self.bins, self._layout, None, formats(starts=self._starts)
         self._file = self._held.enter_context(open_releases(str(self.path), *how))
 
     def last_step(self) -> int:
@@ -80,6 +83,10 @@ class WholeFile(Sink):
     def close(self) -> None:
         """Remove what was not finished."""
         self._held.close()
+
+    def _look(self) -> None:
+        if self._keeps:
+            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
 
     def _keep_before(self, step: int) -> None:
         """Take over what was not sent and would be missed."""
