@@ -12,7 +12,7 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
@@ -48,7 +48,7 @@ PUBLISHER = """
 import sys
 import eventide as ev
 from eventide.errors import StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from test_live_writers import COUNTS
 
 mechanism = ev.Uniform(epsilon=1, window=2, bins=2)

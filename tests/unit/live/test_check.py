@@ -9,7 +9,7 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.sinks.open_sink import open_sink
 
 BINS = ["north", "south"]

@@ -19,9 +19,9 @@ from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.rows import ParsedRows, unparsed_lines
 from eventide.events.timeline import Timeline
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ENOUGH, MostRowsRefused
-from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.live.sources import standard_input
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput

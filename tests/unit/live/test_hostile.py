@@ -16,8 +16,8 @@ from eventide.events.files.line_formats import CsvLineReader
 from eventide.events.reader import Columns, Counters, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink

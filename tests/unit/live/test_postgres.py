@@ -13,7 +13,7 @@ from postgres_server import PostgresServer
 
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
 from eventide.live.stores import postgres_database

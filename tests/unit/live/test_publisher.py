@@ -14,7 +14,7 @@ import pytest
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.base import ClosedStep, Promise
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import delivery
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.open_store import open_store

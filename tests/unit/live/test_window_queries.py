@@ -11,7 +11,7 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import window_queries
 from eventide.live.stores.budget_report import budget_report
 from eventide.live.stores.open_store import open_store

@@ -63,7 +63,7 @@ class Publisher:
     error before the first release of a store, and the store is as it was.
 
     >>> import eventide as ev
-    >>> from eventide.live.feeds.memory_feed import MemoryFeed
+    >>> from eventide.live.feeds.count_feed import MemoryFeed
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
     >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
     ...     publisher.run()
@@ -120,36 +120,7 @@ class Publisher:
             self.close()
             raise
 
-    @staticmethod
-    def check(
-        source: Feed | EventSource | str | Path,
-        mechanism: Mechanism,
-        store: Store | str | Path | None = None,
-        sinks: Iterable[Sink | str | Path] = (),
-        *,
-        questions: Questions | None = None,
-        people: str = "everybody",
-        new_epoch: bool = False,
-        after_restore: bool = False,
-        not_before: int = 0,
-        **feed_options: Any,
-    ) -> setup.Outlook:
-        """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
-
-        The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
-        charged. A feed that is given stays open.
-        """
-        feed = setup.feed_of(source, mechanism, feed_options)
-        try:
-            with setup.reading(store) as stored:
-                opened = setup.sinks_of(sinks, mechanism, feed, stored)
-                return setup.outlook(
-                    feed, mechanism, stored, opened, questions, people,
-                    new_epoch=new_epoch, after_restore=after_restore, not_before=not_before,
-                )  # fmt: skip
-        finally:
-            if feed is not source:
-                feed.close()
+    check = staticmethod(setup.check)
 
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,33 +44,41 @@ class Outlook(NamedTuple):
     guarantee: Guarantee
 
 
-def outlook(
-    feed: Feed,
+def check(
+    source: Feed | EventSource | str | Path,
     mechanism: Mechanism,
-    store: Store,
-    sinks: list[Sink],
-    questions: Questions | None,
-    people: str,
+    store: Store | str | Path | None = None,
+    sinks: Iterable[Sink | str | Path] = (),
     *,
-    new_epoch: bool,
-    after_restore: bool,
-    not_before: int,
+    questions: Questions | None = None,
+    people: str = "everybody",
+    new_epoch: bool = False,
+    after_restore: bool = False,
+    not_before: int = 0,
+    **feed_options: Any,
 ) -> Outlook:
-    """Look at everything that a publisher would refuse, and read from its store where it would go on."""
-    check_fit(mechanism, feed.promise())
-    setting = setting_of(mechanism, feed, people, questions)
-    if questions is not None:
-        questions.start(mechanism)
-    for sink in sinks:  # before the store, which a writer at work would bring behind them
-        sink.check()
-    next_step, epochs = store.next_step(), store.epochs()
-    if store.durable:
-        refuse_noise(setting, for_tests=store.for_tests)
-    epoch = epoch_for(store, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
-    for sink in sinks:
-        Delivery(store, sink, next_step, may_be_ahead=after_restore)
-    before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
-    return Outlook(next_step, epoch, before, guarantee_of(mechanism, feed, questions, kept=store.durable))
+    """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
+
+    The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
+    charged. The parameters are those of `Publisher`; a feed that is given stays open.
+    """
+    feed = feed_of(source, mechanism, feed_options)
+    with nullcontext() if feed is source else closing(feed), reading(store) as stored:
+        check_fit(mechanism, feed.promise())
+        setting = setting_of(mechanism, feed, people, questions)
+        if questions is not None:
+            questions.start(mechanism)
+        opened = sinks_of(sinks, mechanism, feed, stored)
+        for sink in opened:  # before the store, which a writer at work would bring behind them
+            sink.check()
+        next_step, epochs = stored.next_step(), stored.epochs()
+        if stored.durable:
+            refuse_noise(setting, for_tests=stored.for_tests)
+        epoch = epoch_for(stored, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
+        for sink in opened:
+            Delivery(stored, sink, next_step, may_be_ahead=after_restore)
+        before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
+        return Outlook(next_step, epoch, before, guarantee_of(mechanism, feed, questions, kept=stored.durable))
 
 
 class _StoreToBe(MemoryStore):
