@@ -38,7 +38,7 @@ def _groups() -> None:
 
 
 def _events() -> None:
-    from eventide.events.files.line_formats import CsvLineReader
+    from eventide.events.files.lines import CsvLineReader
     from eventide.events.reader import EventReader
     from eventide.events.tally import UserTally
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from eventide.engines.spark_tallies import LINE
 from eventide.errors import InputError
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv, is_lines
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv, is_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Array
-from eventide.events.files.line_formats import CsvLineReader, JsonLineReader
+from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Columns, EventReader, Events
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.texts import buffers, texts

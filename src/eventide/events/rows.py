@@ -9,6 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
+class FileBlock(NamedTuple):
+    """A piece of a file that is still to be read into rows, and where the next one begins."""
+
+    content: Any
+    end: int
+
+
 class UnparsedRows(NamedTuple):
     """Lines, messages or rows of a table in the order in which they came: how many, and the first few read again."""
 

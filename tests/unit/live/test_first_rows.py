@@ -171,7 +171,7 @@ def test_lines_are_counted_and_read_again_from_the_first_on(text, size):
 
 @pytest.mark.parametrize("bad_first", [True, False])
 def test_the_first_thousand_rows_decide(publish, monkeypatch, bad_first):
-    monkeypatch.setattr("eventide.events.files.line_file.BLOCK", 4_000)  # bytes: a hundred rows or so
+    monkeypatch.setattr("eventide.events.files.lines.BLOCK", 4_000)  # bytes: a hundred rows or so
     bad = range(ENOUGH) if bad_first else range(ENOUGH + 200, 4 * ENOUGH)
     write("events.csv", rows(4 * ENOUGH, bin=lambda number: "hom" if number in bad else "home"))
     code, _, err = publish("events.csv", *STORED)

@@ -12,7 +12,7 @@ from live_stores import SETTING, a_commit, filled
 
 from eventide.cli import main
 from eventide.errors import InputError, StoreError
-from eventide.events.files.line_formats import CsvLineReader
+from eventide.events.files.lines import CsvLineReader
 from eventide.events.reader import Columns, Counters, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume

@@ -19,7 +19,7 @@ from eventide.live.sinks.base import Sink
 from eventide.live.stores import postgres_database
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.postgres_statistics import RAW
+from eventide.live.stores.tables import RAW
 from eventide.live.stores.verification import verify
 
 pytestmark = pytest.mark.database

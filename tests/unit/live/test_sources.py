@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from eventide.errors import InputError
 from eventide.events.clock import ManualClock
-from eventide.events.files import line_file, line_formats
+from eventide.events.files import lines as event_lines
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
@@ -43,9 +43,9 @@ ENDINGS = [".csv", ".csv.gz", ".jsonl", ".ndjson", ".jsonl.gz", ".parquet"]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Many blocks, so that what happens between them is seen."""
-    monkeypatch.setattr(line_file, "BLOCK", 200)
+    monkeypatch.setattr(event_lines, "BLOCK", 200)
     monkeypatch.setattr(growing_file, "BLOCK", 200)
-    for module in (line_file, line_formats, growing_file, standard_input):
+    for module in (event_lines, growing_file, standard_input):
         monkeypatch.setattr(module, "LONGEST_LINE", 150)
 
 
@@ -125,13 +125,13 @@ def test_reading_goes_on_from_any_position(tmp_path, expected, ending):
 def passes(monkeypatch) -> list[int]:
     """Where each pass over a file of lines began."""
     begun: list[int] = []
-    plain = line_file.LineFile.blocks
+    plain = event_lines.LineFile.blocks
 
     def counted(self, begin: int):
         begun.append(begin)
         return plain(self, begin)
 
-    monkeypatch.setattr(line_file.LineFile, "blocks", counted)
+    monkeypatch.setattr(event_lines.LineFile, "blocks", counted)
     return begun
 
 
@@ -165,7 +165,7 @@ def test_times_are_looked_through_again_where_they_were_found_in_something_else(
     path = write(tmp_path / "events.csv")
     position = steps_of(open_source(path))[30].position
     feed = opened(path)
-    monkeypatch.setattr(line_file, "BLOCK", 333)  # an earlier version may have read other blocks
+    monkeypatch.setattr(event_lines, "BLOCK", 333)  # an earlier version may have read other blocks
     elsewhere = opened(path)
     passes.clear()
     assert counts_of(pulled(elsewhere, Resume(31, position, KEY, []))) == expected[31:]
@@ -241,7 +241,7 @@ def test_a_line_may_be_as_long_as_is_said_and_not_longer():
         for before, after in ((b"", b""), (b"a\n", b""), (b"", b"\n"), (b"b\n" * 99, b"\nc\n" + b"d\n" * 99)):
             lines = before + b"x" * length + after
             kept = lines if not refused else before + after.removeprefix(b"\n")
-            assert line_formats.without_long_lines(lines) == (kept, refused)
+            assert event_lines.without_long_lines(lines) == (kept, refused)
 
 
 def test_lines_that_are_no_rows_are_counted_and_left_out(tmp_path):
@@ -274,9 +274,9 @@ json_line = st.one_of(
 @pytest.mark.parametrize(
     ("lines", "form"),
     [
-        (csv_line, line_formats.CsvLineReader(b"time,user,bin", "a file")),
-        (csv_line, line_formats.CsvLineReader(b"user,time,bin", "a file")),
-        (json_line, line_formats.JsonLineReader()),
+        (csv_line, event_lines.CsvLineReader(b"time,user,bin", "a file")),
+        (csv_line, event_lines.CsvLineReader(b"user,time,bin", "a file")),
+        (json_line, event_lines.JsonLineReader()),
     ],
     ids=["csv", "csv, users first", "json"],
 )

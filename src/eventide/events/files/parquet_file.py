@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import FileBlock
-from eventide.events.rows import ParsedRows, UnparsedRows
+from eventide.events.rows import FileBlock, ParsedRows, UnparsedRows
 
 
 class ParquetFile:

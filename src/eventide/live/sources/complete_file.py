@@ -16,8 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import EventFile, FileBlock
+from eventide.events.files.lines import LineFile
+from eventide.events.files.parquet_file import ParquetFile
 from eventide.events.reader import EventReader, Events
+from eventide.events.rows import FileBlock
 from eventide.live.sources.base import FOREVER, EventBatch, Position
 from eventide.live.sources.file_marks import mark_of_file
 
@@ -30,7 +32,7 @@ class CompleteFile:
 
     complete, replays, records_arrival = True, True, True
 
-    def __init__(self, file: EventFile) -> None:
+    def __init__(self, file: LineFile | ParquetFile) -> None:
         self._file = file
         self._pool = ThreadPoolExecutor(THREADS)
         self._ahead: Iterator[tuple[Events, int]] = iter(())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
 from eventide.events.reader import EventReader, Events
 from eventide.events.rows import ParsedRows
 from eventide.events.zones import EARLIEST

@@ -18,8 +18,16 @@ from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
-from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
-from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
+from eventide.live.sources.nats_streams import (
+    PATIENCE,
+    Consumer,
+    Look,
+    Message,
+    NatsConnection,
+    check_place,
+    look,
+    parse_address,
+)
 
 log = logging.getLogger("eventide.live")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.events.files.line_formats import json_object
+from eventide.events.files.lines import json_object
 from eventide.events.reader import EventReader, Events
 from eventide.events.rows import ParsedRows, unparsed_list
 

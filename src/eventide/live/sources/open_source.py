@@ -10,8 +10,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock
-from eventide.events.files.line_file import LineFile
-from eventide.events.files.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, LineFile, is_lines
 from eventide.events.files.parquet_file import ParquetFile
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_file import CompleteFile

@@ -11,7 +11,7 @@ import select
 import sys
 
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLineReader, JsonLineReader
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader
 from eventide.events.reader import EventReader, Events
 from eventide.live.sources.base import EventBatch, Position
 

@@ -131,8 +131,8 @@ class DatabaseStore(Store):
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""
-        for row in self._rows.charges(first):
-            yield from (Entry(row.step, kind, lane, amount) for kind, lane, amount in json.loads(row.entries))
+        for step, entries in self._rows.charges(first):
+            yield from (Entry(step, kind, lane, amount) for kind, lane, amount in json.loads(entries))
 
     def epochs(self) -> list[Epoch]:
         """All epochs in order."""

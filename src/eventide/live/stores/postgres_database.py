@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from eventide.errors import InputError, StoreError
 from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
-from eventide.live.stores.postgres_statistics import RAW
+from eventide.live.stores.tables import RAW
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25

@@ -29,15 +29,6 @@ class Head(NamedTuple):
     chain: bytes
 
 
-class StoredCharges(NamedTuple):
-    """What a step was charged; the chain ties it to all steps before."""
-
-    step: int
-    epoch: int
-    entries: str
-    chain: bytes
-
-
 class StoredStep(NamedTuple):
     """A row of the table of steps, column by column."""
 
@@ -119,16 +110,16 @@ class CheckedRows:
         row = self.one("SELECT chain FROM step WHERE step < ? ORDER BY step DESC LIMIT 1", step)
         return NO_CHAIN if row is None else row[0]
 
-    def charges(self, first: int) -> Iterator[StoredCharges]:
-        """What the steps from `first` on were charged."""
+    def charges(self, first: int) -> Iterator[tuple[int, str]]:
+        """The steps from `first` on and what each was charged; the chain ties it to all steps before."""
         before, step = self.chain_before(first), first
         query = "SELECT step, epoch, entries, chain FROM step WHERE step >= ? ORDER BY step LIMIT ?"
         while rows := self.all(query, step, 64 * ROWS_AT_A_TIME):
-            for row in map(StoredCharges._make, rows):
-                if row.chain != digest(before, row.step, row.epoch, row.entries):
-                    raise self.damaged(f"the charges of step {row.step}")
-                before, step = row.chain, row.step + 1
-                yield row
+            for charged, epoch, entries, chain in rows:
+                if chain != digest(before, charged, epoch, entries):
+                    raise self.damaged(f"the charges of step {charged}")
+                before, step = chain, charged + 1
+                yield charged, entries
 
     def steps(self, first: int, last: int | None = None) -> Iterator[StoredStep]:
         """The rows of the steps from `first` up to and including `last`."""
