@@ -71,10 +71,8 @@ class CheckedRows:
 
     def identity(self) -> tuple[str, bytes, bool]:
         """The store's name, its secret key, and whether it is for tests."""
-        row = self.one("SELECT name, key, for_tests, digest FROM store")
-        if row is None or row[3] != digest(*row[:3]):
-            raise self.damaged("its name and key")
-        return row[0], row[1], bool(row[2])
+        name, key, for_tests = self._intact("SELECT name, key, for_tests, digest FROM store", "its name and key")[0]
+        return name, key, bool(for_tests)
 
     def head(self) -> Head:
         """Where the store stands; its step is -1 before the first."""
@@ -85,10 +83,8 @@ class CheckedRows:
 
     def position(self) -> str:
         """Where the source stands, as JSON."""
-        row = self.one("SELECT chain, position, seal FROM head")
-        if row is None or row[2] != digest(*row[:2]):
-            raise self.damaged("the position of its source")
-        return str(row[1])
+        _, position = self._intact("SELECT chain, position, seal FROM head", "the position of its source")[0]
+        return str(position)
 
     def check_before_writing(self) -> None:
         """Refuse what a writer would go on with and not look at row by row."""
@@ -137,12 +133,10 @@ class CheckedRows:
     def epochs(self) -> list[Epoch]:
         """All epochs in order."""
         columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
-        rows = self.all(f"SELECT {columns} FROM epoch ORDER BY number")
-        if any(row[6] != digest(*row[:6]) for row in rows):
-            raise self.damaged("an epoch")
+        rows = self._intact(f"SELECT {columns} FROM epoch ORDER BY number", "an epoch", at_least=0)
         return [
             Epoch(number, first, measured_from, read_setting(setting), bool(restored), guarantee)
-            for number, first, measured_from, restored, setting, guarantee, _ in rows
+            for number, first, measured_from, restored, setting, guarantee in rows
         ]
 
     def last_kept(self) -> int:
@@ -152,27 +146,20 @@ class CheckedRows:
 
     def kept(self) -> list[tuple[int, bytes]]:
         """The events of open steps."""
-        rows = self.all("SELECT step, tally, digest FROM kept ORDER BY step, id")
-        if any(row[2] != digest(*row[:2]) for row in rows):
-            raise self.damaged("the events of an open step")
-        return [(step, tally) for step, tally, _ in rows]
+        query = "SELECT step, tally, digest FROM kept ORDER BY step, id"
+        return [(step, tally) for step, tally in self._intact(query, "the events of an open step", at_least=0)]
 
     def snapshot(self) -> tuple[int, bytes | None]:
         """The last state saved, and the step after which it was; -1 and None where there is none."""
-        row = self.one("SELECT step, state, digest FROM snapshot")
-        if row is None:
-            return -1, None
-        if row[2] != digest(*row[:2]):
-            raise self.damaged("the saved state")
-        return int(row[0]), row[1]
+        rows = self._intact("SELECT step, state, digest FROM snapshot", "the saved state", at_least=0)
+        return (rows[0][0], rows[0][1]) if rows else (-1, None)
 
     def plan(self) -> PlanRecord | None:
         """What rebuilds the plan of window queries, None where there is none."""
-        rows = self.all("SELECT step, part, state, digest FROM plan ORDER BY step")
+        query = "SELECT step, part, state, digest FROM plan ORDER BY step"
+        rows = self._intact(query, "what step {} left of its window queries", at_least=0)
         states: dict[str, list[bytes]] = {"snapshot": [], "released": [], "open": []}
-        for step, part, state, stored in rows:
-            if stored != digest(step, part, state):
-                raise self.damaged(f"what step {step} left of its window queries")
+        for _, part, state in rows:
             states[part].append(state)
         if not rows:
             return None
@@ -182,17 +169,21 @@ class CheckedRows:
 
     def deliveries(self) -> dict[str, int]:
         """The last step that each sink has confirmed."""
-        return self._named("SELECT sink, step, digest FROM delivery", "what a sink has")
+        return dict(self._intact("SELECT sink, step, digest FROM delivery", "what a sink has", at_least=0))
 
     def batches(self) -> dict[str, int]:
         """The last step of each batch that may come again."""
-        return self._named("SELECT name, step, digest FROM batch", "the name of a batch")
+        return dict(self._intact("SELECT name, step, digest FROM batch", "the name of a batch", at_least=0))
 
-    def _named(self, query: str, what: str) -> dict[str, int]:
+    def _intact(self, query: str, what: str, at_least: int = 1) -> list[Any]:
+        """Rows without their last column, which must be the digest of the others; `what` they are, by the first one."""
         rows = self.all(query)
-        if any(row[2] != digest(*row[:2]) for row in rows):
+        for *row, stored in rows:
+            if stored != digest(*row):
+                raise self.damaged(what.format(*row))
+        if len(rows) < at_least:
             raise self.damaged(what)
-        return {name: step for name, step, _ in rows}
+        return [row[:-1] for row in rows]
 
     def verify(self) -> None:
         """Read everything."""
