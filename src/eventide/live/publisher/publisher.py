@@ -62,6 +62,8 @@ class Publisher:
     before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
     error before the first release of a store, and the store is as it was.
 
+    `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
+
     >>> import eventide as ev
     >>> from eventide.live.feeds.count_feed import MemoryFeed
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
