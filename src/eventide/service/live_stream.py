@@ -19,8 +19,8 @@ from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import Epoch, Setting
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.config import Stream
+from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_feed import PushedFeed
-from eventide.service.spending import Spending
 from eventide.service.step_notices import Board
 
 LOG = logging.getLogger("eventide.live.service")
@@ -84,9 +84,9 @@ class LiveStream:
         self.board.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
         self._find_epoch()
-        self._spending = Spending(settings.window)
-        self._count(self._spending, self._epoch.first_step, self.board.last)
-        self._spending_lock = threading.Lock()
+        self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
+        with self.windows():
+            pass  # counted now, so that nobody who asks later waits for it
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
 
     @property
@@ -131,13 +131,12 @@ class LiveStream:
         return self.board.last if last is None else min(last, self.board.last)
 
     @contextmanager
-    def spending(self) -> Iterator[Spending]:
+    def windows(self) -> Iterator[LatestWindows]:
         """What the windows hold, up to the last release; it stays so inside the block."""
-        with self._spending_lock:
-            seen = self._spending.latest[-1].step if self._spending.latest else self._epoch.first_step - 1
-            if seen < self.board.last:
-                self._count(self._spending, seen + 1, self.board.last)
-            yield self._spending
+        with self._windows_lock:
+            if self._windows.last < (last := self.board.last):
+                self._windows.add(self._stored.entries(self._windows.last + 1), last)
+            yield self._windows
 
     def _publish(self) -> None:
         try:
@@ -158,12 +157,6 @@ class LiveStream:
         self._epoch = epochs[-1]
         self._first_step = _first_like_the_last(epochs, lambda setting: setting.bins)
         self.answered_from = _first_like_the_last(epochs, lambda setting: (setting.bins, setting.queries))
-
-    def _count(self, spending: Spending, first: int, last: int) -> None:
-        entries = itertools.groupby(self._stored.entries(first), lambda entry: entry.step)
-        charged = {step: list(group) for step, group in entries}
-        for step in range(first, last + 1):
-            spending.add(step, charged.get(step, ()))
 
 
 def _first_like_the_last(epochs: list[Epoch], what: Callable[[Setting], object]) -> int:

@@ -136,23 +136,24 @@ class Service:
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
         """The budget of a stream's windows."""
         epsilon, start_of = stream.settings.epsilon, stream.feed.start_of
-        with stream.spending() as spending:
-            returning = spending.next_return()
+        with stream.windows() as windows:
+            history = [
+                models.WindowAnswer(step=step, start=start_of(step), in_window=amount / NANO)
+                for step, amount in windows.held.items()
+            ]
+            next_return = None
+            if returning := windows.next_return():
+                step, amount = returning
+                next_return = models.ReturnAnswer(step=step, start=start_of(step), amount=amount / NANO)
             return models.LedgerAnswer(
                 epsilon=float(epsilon),
-                window=spending.window,
-                spent=spending.now / NANO,
-                left=float(epsilon - Fraction(spending.now, NANO)),
-                worst=spending.worst / NANO,
-                verified=spending.worst <= epsilon * NANO,
-                next_return=returning
-                and models.ReturnAnswer(
-                    step=returning.step, start=start_of(returning.step), amount=returning.amount / NANO
-                ),
-                history=[
-                    models.WindowAnswer(step=step, start=start_of(step), in_window=amount / NANO)
-                    for step, amount in spending.latest
-                ],
+                window=stream.settings.window,
+                spent=windows.now / NANO,
+                left=float(epsilon - Fraction(windows.now, NANO)),
+                worst=windows.worst / NANO,
+                verified=windows.worst <= epsilon * NANO,
+                next_return=next_return,
+                history=history,
             )
 
     def promised(self, stream: LiveStream) -> Guarantee:

@@ -299,11 +299,11 @@ def test_by_default_only_this_machine_can_come_in():
 
 def test_an_unexpected_fault_says_nothing(city, caplog):
     stream = city.service.streams["city"]
-    before, stream.spending = stream.spending, lambda: {}["anna was in the harbour"]
+    before, stream.windows = stream.windows, lambda: {}["anna was in the harbour"]
     try:
         answer = city.client("read").get("/v1/streams/city/ledger")
     finally:
-        stream.spending = before
+        stream.windows = before
     assert problem(answer) == (500, "unexpected")
     assert "anna" not in answer.text
     wait_until(lambda: "KeyError" in caplog.text)

@@ -64,5 +64,5 @@ class _Figures(Collector):
 
 
 def _spent(stream: LiveStream) -> float:
-    with stream.spending() as spending:
-        return float(spending.now / (stream.settings.epsilon * NANO))
+    with stream.windows() as windows:
+        return float(windows.now / (stream.settings.epsilon * NANO))
