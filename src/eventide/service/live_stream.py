@@ -18,10 +18,10 @@ from eventide.events.durations import steps_of_window
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import Epoch, Setting
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.config import Stream
+from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_feed import PushedFeed
-from eventide.service.step_notices import Board
+from eventide.service.step_notices import StepNotices
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
@@ -52,7 +52,7 @@ class LiveStream:
 
     def __init__(
         self,
-        settings: Stream,
+        settings: StreamConfig,
         clock: Clock,
         *,
         most_waiting: int = 64,
@@ -61,7 +61,7 @@ class LiveStream:
         not_before: int = 0,
     ) -> None:
         self.settings = settings
-        self.board = Board()
+        self.notices = StepNotices()
         self.closing = False
         self.followed = True  # until those who follow are sent away
         self.failed = False
@@ -70,7 +70,7 @@ class LiveStream:
             settings.timeline(),
             self.reader,
             clock,
-            self.board,
+            self.notices,
             max_per_step=settings.max_per_step,
             late=settings.late,
             most_waiting=most_waiting,
@@ -81,7 +81,7 @@ class LiveStream:
         self.publisher = Publisher(
             self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
         )
-        self.board.last = self.publisher.next_step - 1
+        self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
         self._find_epoch()
         self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
@@ -102,7 +102,7 @@ class LiveStream:
     def dismiss(self) -> None:
         """Send those away who follow the stream."""
         self.followed = False
-        self.board.pin(self.board.last)
+        self.notices.announce(self.notices.last)
 
     def stop(self) -> None:
         """Finish the step in hand, however long it takes (the first of Tide may have to be compiled), and let go."""
@@ -128,13 +128,13 @@ class LiveStream:
 
     def last_until(self, last: int | None) -> int:
         """The last step that is released, and no later than `last`."""
-        return self.board.last if last is None else min(last, self.board.last)
+        return self.notices.last if last is None else min(last, self.notices.last)
 
     @contextmanager
     def windows(self) -> Iterator[LatestWindows]:
         """What the windows hold, up to the last release; it stays so inside the block."""
         with self._windows_lock:
-            if self._windows.last < (last := self.board.last):
+            if self._windows.last < (last := self.notices.last):
                 self._windows.add(self._stored.entries(self._windows.last + 1), last)
             yield self._windows
 

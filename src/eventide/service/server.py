@@ -14,7 +14,7 @@ from collections.abc import Callable
 import uvicorn
 
 from eventide.errors import InputError
-from eventide.service.config.config import Config
+from eventide.service.config.settings import Config
 from eventide.service.http.app import build_app
 from eventide.service.http.connections import PatientProtocol
 from eventide.service.service import Service

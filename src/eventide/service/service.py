@@ -17,7 +17,7 @@ from eventide.live.publisher.questions import Questions
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
-from eventide.service.config.config import Config
+from eventide.service.config.settings import Config
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper
 from eventide.service.http.limits import RequestRate
@@ -77,7 +77,7 @@ class Service:
                 circumstances=circumstances,
                 not_before=first_steps[settings.name],
             )
-        begun = {name: max(one.measured_from, one.board.last + 1) for name, one in self.streams.items()}
+        begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:
             people.settle(begun)
             if people.is_unknown:
@@ -87,7 +87,7 @@ class Service:
                     people.name,
                 )
         for one in self.streams.values():
-            if one.measured_from > one.board.last + 1:
+            if one.measured_from > one.notices.last + 1:
                 LOG.warning("%s", waiting(one.settings, one.measured_from))
 
     def start(self) -> None:
@@ -115,7 +115,7 @@ class Service:
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
         """What is public about a stream."""
-        settings, following = stream.settings, stream.board.last + 1
+        settings, following = stream.settings, stream.notices.last + 1
         return models.StreamAnswer(
             name=settings.name,
             population=settings.population,

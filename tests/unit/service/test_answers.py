@@ -14,7 +14,7 @@ from running_service import configuration, event, running, stream
 
 from eventide.errors import InputError
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.reader import mistakes_in, read_config
+from eventide.service.config.config_file import mistakes_in, read_config
 from eventide.windows.workload import Query
 
 QUERIES = (Query(2, 1, "two"), Query(4, 2, "four"), Query(6, 6))

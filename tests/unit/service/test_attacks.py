@@ -13,7 +13,7 @@ import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
 from eventide.service import service
-from eventide.service.config.config import Limits, Server
+from eventide.service.config.settings import Limits, Server
 from eventide.service.http import connections
 from eventide.service.http.limits import RequestRate
 

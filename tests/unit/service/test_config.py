@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from eventide.cli import main
 from eventide.errors import InputError
-from eventide.service.config.reader import mistakes_in, read_config
+from eventide.service.config.config_file import mistakes_in, read_config
 
 STREAM = """
 [[streams]]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from starlette.requests import ClientDisconnect, Request
 
-from eventide.service.config.config import Limits
+from eventide.service.config.settings import Limits
 from eventide.service.http.problems import Problem
 
 MEGABYTE = 1 << 20

@@ -36,7 +36,7 @@ class Claim(NamedTuple):
         return timeline_of(self.start, self.length, self.zone)
 
 
-class Windows(NamedTuple):
+class StreamWindows(NamedTuple):
     """The windows of a stream: so many of its steps."""
 
     timeline: Timeline

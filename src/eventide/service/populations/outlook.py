@@ -14,7 +14,7 @@ from eventide.live.publisher.setting import setting_of
 from eventide.live.stores.base import Epoch, Setting, StoreMissing
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.setting_changes import differences, epoch_for
-from eventide.service.config.config import Config, Stream
+from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.population import Population, waiting
 
 
@@ -31,7 +31,7 @@ def outlook(config: Config) -> list[str]:
     return said
 
 
-def _stream(stream: Stream, not_before: int) -> list[str]:
+def _stream(stream: StreamConfig, not_before: int) -> list[str]:
     feed = EventFeed(None, stream.timeline(), stream.reader(), max_per_step=stream.max_per_step, late=stream.late)
     setting = setting_of(stream.build(), feed, stream.population, stream.questions())
     try:
@@ -44,7 +44,7 @@ def _stream(stream: Stream, not_before: int) -> list[str]:
     return said + ([waiting(stream, epoch.measured_from)] if epoch.measured_from > next_step else [])
 
 
-def _changed(stream: Stream, before: Setting, now: Setting) -> str:
+def _changed(stream: StreamConfig, before: Setting, now: Setting) -> str:
     changed = "; ".join(differences(before, now, Setting._fields))
     why = changed or "other streams of the same people leave it no room at first"
     return f"stream {stream.name} begins a new epoch, which `serve` does only with --new-epoch: {why}"

@@ -15,16 +15,16 @@ from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.beside_stores import address_of, place_of
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
-from eventide.service.config.config import Config, Stream
-from eventide.service.populations.claims import Claim, Windows, claims_of
-from eventide.service.populations.record import Known, Record, read_record, write_record
-from eventide.service.populations.shares import Limit, Member, Together
+from eventide.service.config.settings import Config, StreamConfig
+from eventide.service.populations.claims import Claim, StreamWindows, claims_of
+from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
+from eventide.service.populations.shares import Limit, Member, SharedBudget
 
 
 class Served(NamedTuple):
     """A stream, the name of its store (none before it is made) and whose events that was charged for last."""
 
-    stream: Stream
+    stream: StreamConfig
     member: Member
     store: str
     people: set[str]
@@ -46,7 +46,7 @@ class Population:
         called_before = {people for one in served for people in one.people} - config.populations.keys()
         record = read_record(self._places, {name} | called_before)
         self.is_unknown = record is None and any(one.member.next_step for one in served)
-        self._record = record or Record([], {})
+        self._record = record or PopulationRecord([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
         self._gone = {
             store: self._read_gone(store, known, members, now, after_restore) if known.goes_on else known.claims
@@ -74,16 +74,16 @@ class Population:
             if self._gone.get(store)
         }
         for one in served:
-            stores[one.store] = Known(one.stream.name, address_of(one.stream.store), list(one.member.claims))
+            stores[one.store] = KnownStore(one.stream.name, address_of(one.stream.store), list(one.member.claims))
         epsilons: list[tuple[int, int | None]] = [(limit.epsilon, limit.until) for limit in self._limits]
-        write_record(self._places, self.name, Record([*epsilons, (self._epsilon, None)], stores))
+        write_record(self._places, self.name, PopulationRecord([*epsilons, (self._epsilon, None)], stores))
 
     def _first_steps(self, members: Sequence[Member]) -> dict[str, int]:
-        together = Together(self._epsilon, self._limits, members, self._gone)
+        together = SharedBudget(self._epsilon, self._limits, members, self._gone)
         return {member.name: together.first_free(member) for member in members}
 
     def _read_gone(
-        self, store: str, known: Known, members: Sequence[Member], now: int, after_restore: bool
+        self, store: str, known: KnownStore, members: Sequence[Member], now: int, after_restore: bool
     ) -> list[Claim]:
         """The claims of a store that no stream has any more; all of them have ended."""
         try:
@@ -101,7 +101,9 @@ class Population:
             )
         until = max([now, *(member.windows.timeline.begin(member.next_step) for member in members)])
         return [
-            claim._replace(last=Windows(claim.timeline, claim.window).step_of(until)) if claim.last is None else claim
+            claim._replace(last=StreamWindows(claim.timeline, claim.window).step_of(until))
+            if claim.last is None
+            else claim
             for claim in known.claims
         ]
 
@@ -130,8 +132,8 @@ class Population:
         ]
 
 
-def _served(stream: Stream) -> Served:
-    windows = Windows(stream.timeline(), stream.window)
+def _served(stream: StreamConfig) -> Served:
+    windows = StreamWindows(stream.timeline(), stream.window)
     try:
         with closing(open_store(stream.store, read_only=True)) as store:
             claims = claims_of(store, (stream.budget, stream.window))
@@ -141,7 +143,7 @@ def _served(stream: Stream) -> Served:
         return Served(stream, Member(stream.name, stream.budget, windows, 0, ()), "", set())
 
 
-def waiting(stream: Stream, measured_from: int) -> str:
+def waiting(stream: StreamConfig, measured_from: int) -> str:
     """A sentence that says from when on a stream measures."""
     begins = stream.timeline().iso(measured_from)
     return (

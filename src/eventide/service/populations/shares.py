@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from eventide.service.populations.claims import Claim, Windows
+from eventide.service.populations.claims import Claim, StreamWindows
 
 
 class Member(NamedTuple):
@@ -20,7 +20,7 @@ class Member(NamedTuple):
 
     name: str
     epsilon: int  # nano; its share
-    windows: Windows
+    windows: StreamWindows
     next_step: int
     claims: Sequence[Claim]
 
@@ -37,7 +37,7 @@ class Limit(NamedTuple):
     until: int
 
 
-class Together(NamedTuple):
+class SharedBudget(NamedTuple):
     """Everything that is or was published about the same people."""
 
     epsilon: int  # nano, of all streams together
@@ -56,7 +56,7 @@ class Together(NamedTuple):
         kept = [member for member in self.members if member.keeps_its_share]
         return max(self._first_free(one.windows, kept), one.claims[-1].first)
 
-    def _first_free(self, windows: Windows, charging: Sequence[Member]) -> int:
+    def _first_free(self, windows: StreamWindows, charging: Sequence[Member]) -> int:
         """The step behind the last window in which `charging` and whatever has ended hold too much.
 
         A window that begins later than some reach holds what has a longer one, and more of what begins at last: so the
@@ -85,12 +85,12 @@ class Together(NamedTuple):
 
         return max([0, *(begin + windows.window for begin in reaches if holds_too_much(begin))])
 
-    def _most(self, windows: Windows, claim: Claim) -> int:
+    def _most(self, windows: StreamWindows, claim: Claim) -> int:
         """What a window may hold of a claim; where theirs are other windows, nothing fits beside it."""
         return claim.epsilon if windows.match(claim) else self.epsilon + 1
 
 
-def _first(windows: Windows, member: Member) -> int:
+def _first(windows: StreamWindows, member: Member) -> int:
     """The first step that a member may charge, in the steps of these windows."""
     if not member.keeps_its_share:
         return 0

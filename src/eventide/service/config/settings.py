@@ -1,6 +1,6 @@
 """What a service is told: where to listen, whom to answer, and its streams.
 
-These are records, which check nothing: `config_reader` does. Defaults are the careful ones: it listens on this machine
+These are records, which check nothing: `config_file` does. Defaults are the careful ones: it listens on this machine
 only, and nobody reads without a token.
 """
 
@@ -52,7 +52,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamConfig:
     """One stream: how its steps are cut, its events bounded, its counts published, and where all that is kept.
 
     Of `epsilon`, the budget of every window, `queries_epsilon` is for answers to `queries`.
@@ -122,10 +122,10 @@ class Config:
     access: Access
     limits: Limits
     populations: dict[str, Fraction]
-    streams: tuple[Stream, ...]
+    streams: tuple[StreamConfig, ...]
 
 
-def defaults(cls: type[Server | Access | Limits | Stream]) -> dict[str, Any]:
+def defaults(cls: type[Server | Access | Limits | StreamConfig]) -> dict[str, Any]:
     """What holds where a setting is left out."""
     plain = {each.name: each.default for each in fields(cls) if each.default is not MISSING}
     made = {each.name: each.default_factory() for each in fields(cls) if each.default_factory is not MISSING}

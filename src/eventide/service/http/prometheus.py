@@ -39,7 +39,7 @@ class _Figures(Collector):
         yield self._gauge("window_spent_ratio", "part of the current window's budget that is spent", _spent)
         releases = CounterMetricFamily("eventide_releases", "releases in the store", labels=["stream"])
         for stream in self.streams:
-            releases.add_metric([stream.settings.name], stream.board.last + 1)
+            releases.add_metric([stream.settings.name], stream.notices.last + 1)
         yield releases
         if self.with_raw:
             yield from self._raw()
