@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eventide.bench import choose, describe
-from eventide.cli.choose_page import write_choice
+from eventide.cli.choose_result import write_choice
 
 pytestmark = pytest.mark.browser
 

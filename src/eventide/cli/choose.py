@@ -76,7 +76,7 @@ def command(
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
     """
     from eventide.bench import choose
-    from eventide.cli.page import keep_apart
+    from eventide.cli.html_files import keep_apart
 
     if out is not None:
         keep_apart(out, history)
@@ -100,13 +100,13 @@ def command(
         )
     repeat = _repeat(ctx, REPEATED * choice.repetitions)
     if out is not None:
-        from eventide.cli.choose_page import write_choice
+        from eventide.cli.choose_result import write_choice
 
         write_choice(out, choice, repeat)
     if as_json:
         click.echo(json.dumps(_document(choice, repeat, out)))
     else:
-        from eventide.cli.choose_tables import print_choice
+        from eventide.cli.choose_result import print_choice
 
         print_choice(choice, repeat)
         if out is not None:

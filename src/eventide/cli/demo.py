@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from eventide.cli.demo_run import Published
+    from eventide.cli.demo_page import Published
 
 EPSILON = 1.0
 WINDOW = 144  # a day of ten-minute steps
@@ -41,9 +41,8 @@ def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) 
     if serve:
         _serve(port, no_browser)
         return
-    from eventide.cli.demo_page import build_page
-    from eventide.cli.demo_run import IDEAS, publish_city
-    from eventide.cli.page import write_page
+    from eventide.cli.demo_page import IDEAS, build_page, publish_city
+    from eventide.cli.html_files import write_page
     from eventide.cli.progress import naming
     from eventide.streams.city import build_city
 

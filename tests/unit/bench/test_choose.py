@@ -17,7 +17,7 @@ from eventide.bench.choose.choose import candidates
 from eventide.bench.choose.history import MOST_BINS, MOST_STEPS, given_history, read_history
 from eventide.bench.choose.remedies import coarser, fewer_bins, longer_steps, more_epsilon, smaller_window
 from eventide.bench.choose.trials import Plan
-from eventide.cli.choose_page import build_page
+from eventide.cli.choose_result import build_page
 from eventide.errors import InputError
 from eventide.mechanisms import registry
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
-from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import build, build_questions, longest_window_steps, stored
-from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
+from eventide.cli.publish import Options
+from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, stored
+from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
 from eventide.live.publisher.fitness import check_fit
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.setting import setting_of
