@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EPSILON = 1.0
 WINDOW = 144  # a day of ten-minute steps
+FIGURES = ("error_per_place", "error_of_total", "looks", "worst_window")
 
 
 @click.command("demo")
@@ -81,14 +82,7 @@ def _document(out: Path, published: list[Published]) -> dict[str, object]:
         "window": WINDOW,
         "page": str(out),
         "mechanisms": [
-            {
-                "mechanism": one.name,
-                "error_per_place": one.error_per_place,
-                "error_of_total": one.error_of_total,
-                "looks": one.looks,
-                "worst_window": one.worst_window,
-            }
-            for one in published
+            {"mechanism": one.name} | {figure: getattr(one, figure) for figure in FIGURES} for one in published
         ],
     }
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eventide.cli.progress import counting
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
 
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:
-    from eventide.cli.progress import counting
     from eventide.live.stores.stored_answers import answered_names, stored_answers
     from eventide.releases.answer_formats import ANSWER_FORMATS, rows_of
     from eventide.releases.files import open_releases
@@ -77,7 +77,6 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
-    from eventide.cli.progress import counting
     from eventide.live.stores.stored_releases import all_bins, stored_releases
     from eventide.releases.bin_groups import read_groups
     from eventide.releases.files import open_releases

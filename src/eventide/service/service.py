@@ -19,8 +19,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.service.config.settings import Config
 from eventide.service.http import models
-from eventide.service.http.access import Doorkeeper
-from eventide.service.http.limits import RequestRate
+from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream

@@ -16,7 +16,7 @@ from eventide.bench.study.metrics import METRICS, PLAN_METRICS
 from eventide.cli import EXIT_CODES, main
 from eventide.live.stores.tables import table_statements
 from eventide.service.config.config_file import read_config
-from eventide.service.config.keys import TABLES
+from eventide.service.config.settings import TABLES
 from eventide.service.http.prometheus import exposition
 
 API = generator("generate_api")

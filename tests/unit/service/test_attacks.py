@@ -15,7 +15,7 @@ from running_service import PATIENCE, configuration, event, running, stream, wai
 from eventide.service import service
 from eventide.service.config.settings import Limits, Server
 from eventide.service.http import connections
-from eventide.service.http.limits import RequestRate
+from eventide.service.http.access import RequestRate
 
 EVENTS = "/v1/streams/city/events"
 OF_A_STREAM = ("", "/bins", "/guarantee", "/ledger", "/releases", "/stream")

@@ -1,6 +1,6 @@
 """Reads the configuration of a service: a TOML file, checked as a whole before anything starts.
 
-`read_config` gives the configuration or one error; `mistakes_in` names every mistake with its line and a way out.
+`read_config` gives the configuration or one error; `examine` names every mistake with its line and a way out.
 Streams that name the same population are about the same people: their steps and windows are the same, and their
 epsilons add up to at most the population's.
 """
@@ -22,8 +22,8 @@ from eventide.events.zones import Zone
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import NANO
-from eventide.service.config.keys import DEFAULTS, TABLES, text, whole_number
-from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
+from eventide.service.config.keys import text, whole_number
+from eventide.service.config.settings import DEFAULTS, TABLES, Access, Config, Limits, Server, StreamConfig
 from eventide.toml_lines import TOP, Document, TomlTable
 from eventide.windows.query_files import read_queries
 
@@ -42,13 +42,8 @@ def read_config(path: str | Path) -> Config:
     return config
 
 
-def mistakes_in(path: str | Path) -> list[str]:
-    """Every mistake in a file, in the order of its lines, each with a way out."""
-    return examine(path)[1]
-
-
 def examine(path: str | Path) -> tuple[Config | None, list[str]]:
-    """The configuration in a file, None where it has mistakes; and these, in the order of lines."""
+    """The configuration in a file, None where it has mistakes; and these, by their lines, each with a way out."""
     path = Path(path)
     try:
         document = Document(path.read_text(encoding="utf-8"), path.name)

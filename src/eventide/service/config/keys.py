@@ -1,7 +1,4 @@
-"""The keys of a configuration: for each table how its values are read, and what holds where they are left out.
-
-A reader turns what was written into what is meant, or says why not. A key that stands in no table here is not known.
-"""
+"""What the value of a key may be: each reader turns what was written into what is meant, or says why not."""
 
 from __future__ import annotations
 
@@ -12,9 +9,6 @@ from typing import Any, NamedTuple
 
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
-from eventide.live.publisher.questions import OF
-from eventide.privacy.amounts import nano
-from eventide.service.config.settings import Access, Limits, Server, StreamConfig, defaults
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
@@ -24,6 +18,16 @@ class Key(NamedTuple):
 
     read: Callable[[Any], Any]
     example: str = ""
+
+
+def key(read: Callable[[Any], Any], example: str = "") -> dict[str, Key]:
+    """The metadata of a field that stands for a key."""
+    return {"key": Key(read, example)}
+
+
+def as_written(value: Any) -> Any:
+    """Anything: it is read later, together with other keys."""
+    return value
 
 
 def text(value: Any) -> str:
@@ -90,54 +94,3 @@ def table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{value!r} is no table; write one such as {{ k = 3 }}")
     return value
-
-
-SERVER = {
-    "host": Key(text),
-    "port": Key(whole_number(1, 65_535)),
-    "certificate": Key(text),
-    "key": Key(text),
-}
-ACCESS = {
-    "tokens": Key(text),
-    "open_reading": Key(yes_or_no),
-}
-LIMITS = {
-    "body_megabytes": Key(whole_number(1, 1_000)),
-    "body_seconds": Key(whole_number(1, 3_600)),
-    "requests_per_second": Key(whole_number(1, 1_000_000)),
-    "connections": Key(whole_number(1, 100_000)),
-    "waiting_batches": Key(whole_number(1, 100_000)),
-}
-POPULATION = {"name": Key(name, '"residents"'), "epsilon": Key(nano, "1.0")}
-STREAM = {
-    "name": Key(name, '"city"'),
-    "population": Key(name),
-    "epsilon": Key(nano, "1.0"),
-    "window": Key(lambda window: window, '"24h"'),  # read together with the step
-    "step": Key(duration, '"10min"'),
-    "start": Key(moment, "2026-01-01T00:00:00Z"),
-    "zone": Key(text),
-    "late": Key(duration),
-    "bins": Key(lambda bins: bins, '["north", "south"]'),  # read together with the folder
-    "other": Key(text),
-    "time": Key(text),
-    "bin": Key(text),
-    "user": Key(text),
-    "max_per_step": Key(whole_number(1, 1_000_000)),
-    "mechanism": Key(text),
-    "parameters": Key(table),
-    "filter": Key(text),
-    "queries": Key(text),  # read together with the folder and the step
-    "queries_epsilon": Key(nano),
-    "queries_of": Key(one_of(OF)),
-    "store": Key(text, '"city.store"'),
-}
-TABLES = {"server": SERVER, "access": ACCESS, "limits": LIMITS, "populations": POPULATION, "streams": STREAM}
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "server": defaults(Server),
-    "access": defaults(Access) | {"tokens": "eventide.tokens"},
-    "limits": defaults(Limits),
-    "populations": {},
-    "streams": defaults(StreamConfig) | {"population": None, "queries_epsilon": 0},
-}

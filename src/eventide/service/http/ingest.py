@@ -2,7 +2,7 @@
 
 A batch arrives when its body is complete, and is stamped then, before it is read; sent again with its key, it counts
 once. Well-formed batches are read as columns. Only where something is wrong are events looked at one by one, and what
-cannot be read is refused event by event, with a reason and no data.
+cannot be read is refused event by event, with a reason and no data. A body has a largest size and a longest time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Header, Request
+from starlette.requests import ClientDisconnect
 
 from eventide.errors import StateError
 from eventide.events.reader import EventReader, Events
+from eventide.service.config.settings import Limits
 from eventide.service.http import models
-from eventide.service.http.limits import read_body
 from eventide.service.http.problems import Problem, refusals
 from eventide.service.http.reading_routes import Name
 from eventide.service.http.tokens import Token
@@ -30,6 +31,7 @@ from eventide.service.pushed_feed import Busy
 from eventide.service.service import Service
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
+MEGABYTE = 1 << 20
 LONGEST_FIELD = 1_000  # characters
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
@@ -91,6 +93,37 @@ def add_ingest(router: APIRouter, service: Service) -> None:
             refused=dict(counters.refused) | ({"late": counters.late} if counters.late else {}),
             events=[models.RefusedEvent(event=place, reason=reason) for place, reason in read.told],
         )
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """The body of a request, unless it is too large, too slow or compressed."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Problem(415, "compressed", "compressed bodies are not read; send it as it is", Connection="close")
+    largest = limits.body_megabytes * MEGABYTE
+    if _length(request) > largest:
+        raise _too_large(limits)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > largest:
+                    raise _too_large(limits)
+    except TimeoutError:
+        raise Problem(408, "too-slow", "the body took too long to arrive", Connection="close") from None
+    except ClientDisconnect:
+        raise Problem(400, "broken-off", "the body ended early", Connection="close") from None
+    return bytes(body)
+
+
+def _length(request: Request) -> int:
+    written = request.headers.get("content-length", "0")
+    return int(written) if written.isdecimal() else 0
+
+
+def _too_large(limits: Limits) -> Problem:
+    title = f"the body is larger than {limits.body_megabytes} MB; send smaller batches"
+    return Problem(413, "too-large", title, Connection="close")
 
 
 class Read(NamedTuple):

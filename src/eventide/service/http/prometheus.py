@@ -15,6 +15,7 @@ from eventide.privacy.amounts import NANO
 from eventide.service.live_stream import LiveStream
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
+Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
 
 
 def exposition(streams: Iterable[LiveStream], with_raw: bool) -> bytes:
@@ -33,34 +34,28 @@ class _Figures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All figures."""
-        yield self._gauge("up", "1 while the stream publishes", lambda stream: float(not stream.failed))
+        gauge, counter = GaugeMetricFamily, CounterMetricFamily
+        yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(not stream.failed))
         overdue = "how long the next release is overdue, in whole steps"
-        yield self._gauge("lag_seconds", overdue, lambda stream: stream.feed.lag())
-        yield self._gauge("window_spent_ratio", "part of the current window's budget that is spent", _spent)
-        releases = CounterMetricFamily("eventide_releases", "releases in the store", labels=["stream"])
-        for stream in self.streams:
-            releases.add_metric([stream.settings.name], stream.notices.last + 1)
-        yield releases
+        yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
+        part = "part of the current window's budget that is spent"
+        yield self._of_streams(gauge, "window_spent_ratio", part, _spent)
+        yield self._of_streams(counter, "releases", "releases in the store", lambda stream: stream.notices.last + 1)
         if self.with_raw:
-            yield from self._raw()
+            accepted, late = "events that count", "events after their step's deadline"
+            yield self._of_streams(counter, "raw_accepted_events", accepted, lambda each: each.feed.totals.accepted)
+            yield self._of_streams(counter, "raw_late_events", late, lambda each: each.feed.totals.late)
+            refused = counter("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
+            for stream in self.streams:
+                for reason, count in stream.feed.totals.refused.items():
+                    refused.add_metric([stream.settings.name, reason], count)
+            yield refused
 
-    def _gauge(self, name: str, text: str, value: Callable[[LiveStream], float]) -> Metric:
-        gauge = GaugeMetricFamily(f"eventide_{name}", text, labels=["stream"])
+    def _of_streams(self, kind: Family, name: str, text: str, value: Callable[[LiveStream], float]) -> Metric:
+        figure = kind(f"eventide_{name}", text, labels=["stream"])
         for stream in self.streams:
-            gauge.add_metric([stream.settings.name], value(stream))
-        return gauge
-
-    def _raw(self) -> Iterator[Metric]:
-        accepted = CounterMetricFamily("eventide_raw_accepted_events", "events that count", labels=["stream"])
-        late = CounterMetricFamily("eventide_raw_late_events", "events after their step's deadline", labels=["stream"])
-        refused = CounterMetricFamily("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
-        for stream in self.streams:
-            name, totals = stream.settings.name, stream.feed.totals
-            accepted.add_metric([name], totals.accepted)
-            late.add_metric([name], totals.late)
-            for reason, count in totals.refused.items():
-                refused.add_metric([name, reason], count)
-        yield from (accepted, late, refused)
+            figure.add_metric([stream.settings.name], value(stream))
+        return figure
 
 
 def _spent(stream: LiveStream) -> float:
