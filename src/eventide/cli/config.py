@@ -34,7 +34,7 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
     Example: eventide config check eventide.toml
     """
     from eventide.service.config.config_file import examine
-    from eventide.service.populations.outlook import outlook
+    from eventide.service.populations.population import outlook
 
     config, mistakes = examine(file)
     said = [] if config is None else outlook(config)

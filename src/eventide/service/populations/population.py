@@ -1,7 +1,8 @@
 """A population at the start of a service: its stores are read, its streams are told when they may measure, and all is
 written down for the next start.
 
-A store that is written down and neither served nor readable is refused, never forgotten.
+A store that is written down and neither served nor readable is refused, never forgotten. What a start would do now is
+told by `outlook`, which reads the stores and changes nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from contextlib import closing
 from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
-from eventide.live.stores.base import StoreMissing
+from eventide.events.clock import SystemClock
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.setting import setting_of
+from eventide.live.stores.base import Epoch, Setting, StoreMissing
 from eventide.live.stores.beside_stores import address_of, place_of
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.setting_changes import differences, epoch_for
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
-from eventide.service.populations.claims import Claim, StreamWindows, claims_of
+from eventide.service.populations.claims import Claim, Limit, Member, SharedBudget, StreamWindows, claims_of
 from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
-from eventide.service.populations.shares import Limit, Member, SharedBudget
 
 
 class Served(NamedTuple):
@@ -150,3 +154,35 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
         f"stream {stream.name} measures nothing before step {measured_from} ({begins}): until then every step repeats "
         "the last release, so that no window holds more than epsilon"
     )
+
+
+def outlook(config: Config) -> list[str]:
+    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
+    said = []
+    for name in config.populations:
+        try:
+            population = Population(name, config, SystemClock().now())
+            for stream in population.streams:
+                said += _prospects(stream, population.first_steps[stream.name])
+        except EventideError as problem:
+            said.append(str(problem))
+    return said
+
+
+def _prospects(stream: StreamConfig, not_before: int) -> list[str]:
+    feed = EventFeed(None, stream.timeline(), stream.reader(), max_per_step=stream.max_per_step, late=stream.late)
+    setting = setting_of(stream.build(), feed, stream.population, stream.questions())
+    try:
+        with closing(open_store(stream.store, read_only=True)) as store:
+            epochs, next_step = store.epochs(), store.next_step()
+            epoch = epoch_for(store, setting, new_epoch=True, not_before=not_before)
+    except StoreMissing:
+        epochs, next_step, epoch = [], 0, Epoch(0, 0, not_before, setting)
+    said = [_changed(stream, epochs[-1].setting, setting)] if epochs and epoch.number == len(epochs) else []
+    return said + ([waiting(stream, epoch.measured_from)] if epoch.measured_from > next_step else [])
+
+
+def _changed(stream: StreamConfig, before: Setting, now: Setting) -> str:
+    changed = "; ".join(differences(before, now, Setting._fields))
+    why = changed or "other streams of the same people leave it no room at first"
+    return f"stream {stream.name} begins a new epoch, which `serve` does only with --new-epoch: {why}"

@@ -15,8 +15,15 @@ import pytest
 from eventide.live.stores.base import Setting
 from eventide.live.stores.setting_changes import epoch_for
 from eventide.privacy.ledger import Entry
-from eventide.service.populations.claims import Claim, StreamWindows, claims_of, timeline_of
-from eventide.service.populations.shares import Limit, Member, SharedBudget
+from eventide.service.populations.claims import (
+    Claim,
+    Limit,
+    Member,
+    SharedBudget,
+    StreamWindows,
+    claims_of,
+    timeline_of,
+)
 
 MINUTE = 60_000_000
 HISTORIES = 1_500
