@@ -79,7 +79,7 @@ def command(
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
     """
     from eventide.bench import choose
-    from eventide.cli.html_files import keep_apart
+    from eventide.cli.html_files import keep_apart, write_page
 
     if out is not None:
         keep_apart(out, history)
@@ -103,9 +103,9 @@ def command(
         )
     repeat = _repeat(ctx, REPEATED * choice.repetitions)
     if out is not None:
-        from eventide.cli.choose_result import write_choice
+        from eventide.cli.choose_result import build_page
 
-        write_choice(out, choice, repeat)
+        write_page(out, build_page(choice, repeat))
     if as_json:
         click.echo(json.dumps(_document(choice, repeat, out)))
     else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,9 +17,8 @@ from rich.table import Table
 
 from eventide.bench import Choice
 from eventide.bench.choose.choice import UNPAID, Trial
-from eventide.cli.html_files import write_page
 from eventide.display.drawings import percent, shown
-from eventide.display.pages import embedded, filled
+from eventide.display.pages import embedded, filled, paragraphs
 
 HEADINGS = ("mechanism", "error", "nine of ten runs", "of the level", "looks per w")
 CONFIDENTIAL = "This page shows true counts and figures made from them: it is as confidential as the history."
@@ -98,19 +96,14 @@ def _text_table(title: str, headings: Sequence[str], lines: Sequence[Sequence[st
     return table
 
 
-def write_choice(path: Path, choice: Choice, repeat: str) -> None:
-    """Write the page; `repeat` is the command that gives more exact figures."""
-    write_page(path, build_page(choice, repeat))
-
-
 def build_page(choice: Choice, repeat: str) -> str:
-    """Fill the template; every text is escaped."""
+    """The page; `repeat` is the command that gives more exact figures."""
     steps, bins = choice.history.counts.shape
     notes = "".join(f" {note[0].upper()}{note[1:]}." for note in choice.history.notes)
     parts = {
         "usefulness": "useful" if choice.useful else "useless",
         "verdict": html.escape(choice.verdict),
-        "reading": _paragraphs(choice.reading),
+        "reading": paragraphs(choice.reading),
         "about": html.escape(
             f"Tried on {choice.history.source}: {steps:,} steps, {bins:,} {'bin' if bins == 1 else 'bins'}, epsilon "
             f"{choice.epsilon:g}, window {choice.window}, {choice.repetitions} runs of each candidate.{notes}"
@@ -121,7 +114,7 @@ def build_page(choice: Choice, repeat: str) -> str:
         "table": _html_table(HEADINGS, rows(choice), choice.recommended.label),
         "window_table": _html_table(*cost_rows("window", choice.over_window)),
         "epsilon_table": _html_table(*cost_rows("epsilon", choice.over_epsilon)),
-        "window_advice": _paragraphs(choice.window_advice),
+        "window_advice": paragraphs(choice.window_advice),
         "following": "".join(
             f"<p>{html.escape(words)}</p><code>{html.escape(code)}</code>" for words, code in following(choice, repeat)
         ),
@@ -185,10 +178,6 @@ def _remedies(choice: Choice) -> str:
     heading, *remedies = choice.remedy_advice
     items = "".join(f"<li>{html.escape(remedy)}</li>" for remedy in remedies)
     return f'<section id="remedies"><p>{html.escape(heading)}</p><ul>{items}</ul></section>'
-
-
-def _paragraphs(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
 
 
 def _html_table(headings: Sequence[str], lines: Iterable[Sequence[str]], recommended: str = "") -> str:

@@ -13,6 +13,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -114,7 +115,7 @@ class OpenSteps:
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
         width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
         together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
-        bounding = together.select("step", "shard", "tally").mapInArrow(_bounding(counting), COUNT_COLUMNS)
+        bounding = together.select("step", "shard", "tally").mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
         for row in bounding.toArrow().to_pylist():
             step, bins, counts = unpacked(row)
             closed[step][bins] += counts
@@ -150,13 +151,6 @@ def _tallying(counting: Counting, mark: Path) -> Any:
         return Tallying(counting, context.partitionId()).rows(batches)
 
     return tally
-
-
-def _bounding(counting: Counting) -> Any:
-    def bound(batches: Iterable[Any]) -> Iterator[Any]:
-        return bounded(counting, batches)
-
-    return bound
 
 
 def _summary(part: Path) -> Summary:

@@ -171,14 +171,9 @@ class Service:
         promised = self.promised(stream)
         return models.GuaranteeAnswer(
             sentence=str(promised),
-            notion=promised.notion,
-            epsilon=promised.epsilon,
             own=float(stream.settings.epsilon),
-            window=promised.window,
-            unit=promised.unit,
-            sensitivity=promised.sensitivity,
-            assumptions=list(promised.assumptions),
             private=promised.not_private is None,
+            **dataclasses.asdict(promised),
         )
 
     def operations(self, stream: LiveStream) -> models.OperationsAnswer:

@@ -8,7 +8,6 @@ that help is quick.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,101 +73,87 @@ class Options:
         return 1 if self.sensitivity is None else self.sensitivity
 
 
-_OPTIONS = [
-    click.argument("source"),
-    click.option("--epsilon", type=float, required=True, help="Privacy budget of every window of steps."),
-    click.option(
-        "--window",
-        metavar="STEPS",
-        help="How many consecutive steps are protected together, or a duration such as 24h.  [1 with --queries]",
-    ),
-    click.option("--step", metavar="DURATION", help="How long a step is, such as 10min, 1h or 1d."),
-    click.option("--start", metavar="ISO", help="When the first step begins.  [default: from the data; live: today]"),
-    click.option("--until", metavar="ISO", help="When the last step ends.  [default: from the data; live: never]"),
-    click.option("--zone", default="UTC", show_default=True, metavar="NAME", help="Time zone of days and plain times."),
-    click.option(
-        "--bins", metavar="FILE_OR_N", help="All bins: a file with one name a line, a number, or a range such as 1..24."
-    ),
-    click.option("--other", metavar="NAME", help="Count events of unknown bins here; refused without it."),
-    click.option("--time", metavar="COL", help="The column of an event's time.  [default: timestamp]"),
-    click.option("--user", metavar="COL", help="The column of an event's user; without it every event is its own."),
-    click.option("--bin", metavar="COL", help="The column of an event's bin.  [default: bin]"),
-    click.option(
-        "--max-per-step", type=int, default=1, show_default=True, help="How many events of one user count in a step."
-    ),
-    click.option("--late", metavar="DURATION", help="How long after a step's end its events may arrive.  [default: 0]"),
-    click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f."),
-    click.option(
-        "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
-    ),
-    click.option(
-        "--sensitivity",
-        type=int,
-        help="Of counts: the most one person adds to a step over all bins together.  [default: 1]",
-    ),
-    click.option(
-        "--mechanism", default="tide", show_default=True, metavar="NAME", help="When to look, and with how much."
-    ),
-    click.option(
-        "--filter",
-        "filter_name",
-        default="truncate",
-        show_default=True,
-        metavar="NAME",
-        help="What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat "
-        "(as measured), or none (the mechanism's own).",
-    ),
-    click.option("--people", default="everybody", show_default=True, metavar="NAME", help="Whose events these are."),
-    click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there."),
-    click.option("--new-epoch", is_flag=True, help="Accept another setting; nothing is measured for a window."),
-    click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds."),
-    click.option("--after-restore", is_flag=True, help="The store is a backup: count the last window as spent."),
-    click.option(
-        "--longest-window",
-        metavar="STEPS",
-        help="With --after-restore: the longest window since the backup, if it was longer than the store knows.",
-    ),
-    click.option("--allow-refused", is_flag=True, help="Publish although most of the first rows are refused."),
-    click.option(
-        "--out",
-        metavar="PATH",
-        help="A .jsonl, .csv or .parquet file, - for standard output, nats://host:port/STREAM?subject=NAME or "
-        "kafka://host:port/topic.  [default: -]",
-    ),
-    click.option(
-        "--layout",
-        type=click.Choice(["wide", "long"]),
-        help="Of a .csv or .parquet file.  [default: wide up to 1,000 bins]",
-    ),
-    click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated."),
-    click.option("--queries", metavar="FILE", help="Answer the window queries of this TOML file, not every step."),
-    click.option(
-        "--queries-epsilon",
-        type=float,
-        help="Release every step and answer the queries besides, with this share of epsilon, such as 0.3.",
-    ),
-    click.option(
-        "--queries-of",
-        type=click.Choice(["bins", "total"]),
-        default="bins",
-        show_default=True,
-        help="Answer queries for every bin, or for all bins together.",
-    ),
-    click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing."),
-    click.option("--log", type=click.Choice(["json"]), help="Tell of every step on standard error, a line each."),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; needs --out."),
-]
-
-
-def _with_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
 @click.command("publish")
-@_with_options
+@click.argument("source")
+@click.option("--epsilon", type=float, required=True, help="Privacy budget of every window of steps.")
+@click.option(
+    "--window",
+    metavar="STEPS",
+    help="How many consecutive steps are protected together, or a duration such as 24h.  [1 with --queries]",
+)
+@click.option("--step", metavar="DURATION", help="How long a step is, such as 10min, 1h or 1d.")
+@click.option("--start", metavar="ISO", help="When the first step begins.  [default: from the data; live: today]")
+@click.option("--until", metavar="ISO", help="When the last step ends.  [default: from the data; live: never]")
+@click.option("--zone", default="UTC", show_default=True, metavar="NAME", help="Time zone of days and plain times.")
+@click.option(
+    "--bins", metavar="FILE_OR_N", help="All bins: a file with one name a line, a number, or a range such as 1..24."
+)
+@click.option("--other", metavar="NAME", help="Count events of unknown bins here; refused without it.")
+@click.option("--time", metavar="COL", help="The column of an event's time.  [default: timestamp]")
+@click.option("--user", metavar="COL", help="The column of an event's user; without it every event is its own.")
+@click.option("--bin", metavar="COL", help="The column of an event's bin.  [default: bin]")
+@click.option(
+    "--max-per-step", type=int, default=1, show_default=True, help="How many events of one user count in a step."
+)
+@click.option("--late", metavar="DURATION", help="How long after a step's end its events may arrive.  [default: 0]")
+@click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f.")
+@click.option(
+    "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
+)
+@click.option(
+    "--sensitivity",
+    type=int,
+    help="Of counts: the most one person adds to a step over all bins together.  [default: 1]",
+)
+@click.option("--mechanism", default="tide", show_default=True, metavar="NAME", help="When to look, and with how much.")
+@click.option(
+    "--filter",
+    "filter_name",
+    default="truncate",
+    show_default=True,
+    metavar="NAME",
+    help="What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat "
+    "(as measured), or none (the mechanism's own).",
+)
+@click.option("--people", default="everybody", show_default=True, metavar="NAME", help="Whose events these are.")
+@click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
+@click.option("--new-epoch", is_flag=True, help="Accept another setting; nothing is measured for a window.")
+@click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds.")
+@click.option("--after-restore", is_flag=True, help="The store is a backup: count the last window as spent.")
+@click.option(
+    "--longest-window",
+    metavar="STEPS",
+    help="With --after-restore: the longest window since the backup, if it was longer than the store knows.",
+)
+@click.option("--allow-refused", is_flag=True, help="Publish although most of the first rows are refused.")
+@click.option(
+    "--out",
+    metavar="PATH",
+    help="A .jsonl, .csv or .parquet file, - for standard output, nats://host:port/STREAM?subject=NAME or "
+    "kafka://host:port/topic.  [default: -]",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["wide", "long"]),
+    help="Of a .csv or .parquet file.  [default: wide up to 1,000 bins]",
+)
+@click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated.")
+@click.option("--queries", metavar="FILE", help="Answer the window queries of this TOML file, not every step.")
+@click.option(
+    "--queries-epsilon",
+    type=float,
+    help="Release every step and answer the queries besides, with this share of epsilon, such as 0.3.",
+)
+@click.option(
+    "--queries-of",
+    type=click.Choice(["bins", "total"]),
+    default="bins",
+    show_default=True,
+    help="Answer queries for every bin, or for all bins together.",
+)
+@click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing.")
+@click.option("--log", type=click.Choice(["json"]), help="Tell of every step on standard error, a line each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; needs --out.")
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Publish events or counts privately: one release for each step, or with --queries the answers to window queries.
