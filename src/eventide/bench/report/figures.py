@@ -25,7 +25,7 @@ from eventide.display.drawings import (
     HeatMap,
     Panel,
     Style,
-    Table,
+    TextTable,
     shown,
     shown_briefly,
     style_of,
@@ -63,7 +63,7 @@ def ranking_figure(field: Field, ranks: Sequence[Rank]) -> Figure:
         "A mechanism's error divided by the best error of the cell, as a geometric mean over all cells: 1 is best "
         "everywhere.",
         (Panel("", "", "times the best error", curves),),
-        Table(headings, rows),
+        TextTable(headings, rows),
     )
 
 
@@ -113,7 +113,7 @@ def cells_figure(field: Field) -> Figure:
         f"A map for each mechanism: streams from top to bottom, privacy settings from left to right. {BEST} marks the "
         "cells in which it is best.",
         tuple(maps),
-        Table(["cell", *field.mechanisms], rows),
+        TextTable(["cell", *field.mechanisms], rows),
     )
 
 
@@ -147,7 +147,7 @@ def curve_figure(field: Field, label: str, number: int, zeros: float | None) -> 
         f"The {METRIC_NAMES.get(field.metric, field.metric)} on this stream: lower is better, circles are baselines."
         + ("" if zeros is None else f" Releasing zeros for ever would give {shown(zeros)} (dotted)."),
         tuple(panels),
-        Table(["setting", *field.mechanisms], rows),
+        TextTable(["setting", *field.mechanisms], rows),
     )
 
 
@@ -170,7 +170,7 @@ def stream_figure(field: Field, contest: Contest, number: int, cells: Sequence[S
         f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
         + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
-        Table(["mechanism", f"{field.metric} of this release"], rows),
+        TextTable(["mechanism", f"{field.metric} of this release"], rows),
     )
 
 
@@ -242,12 +242,12 @@ def _texts(ratios: Floats, write: Writer) -> list[list[str]]:
     return [["" if np.isnan(ratio) else write(ratio) for ratio in row] for row in ratios]
 
 
-def _table_of(*maps: HeatMap) -> Table:
+def _table_of(*maps: HeatMap) -> TextTable:
     """The ratios of heat maps of the same streams, side by side."""
     columns = [f"{column}, {heat.title}" if heat.title else column for heat in maps for column in heat.columns]
     ratios = np.hstack([heat.ratios for heat in maps])
     rows = [[label, *map(shown, each)] for label, each in zip(maps[0].rows, ratios, strict=True)]
-    return Table(["stream", *columns], rows)
+    return TextTable(["stream", *columns], rows)
 
 
 def _shorts(field: Field) -> list[str]:

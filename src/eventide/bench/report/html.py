@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventide.bench.report.plotly_figures import paint
-from eventide.display.drawings import Figure, HeatMap, Panel, Scale, Table
+from eventide.display.drawings import Figure, HeatMap, Panel, Scale, TextTable
 
 MARKS = {
     "circle-open": "○",
@@ -69,7 +69,7 @@ def sentences(texts: Iterable[str]) -> str:
     return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
 
 
-def table(values: Table, folded: str | None = None, words: bool = False) -> str:
+def table(values: TextTable, folded: str | None = None, words: bool = False) -> str:
     """A table that scrolls by itself where it is too wide; if `folded`, below a line that opens it.
 
     words: it holds sentences, not numbers.

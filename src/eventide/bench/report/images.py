@@ -13,7 +13,7 @@ from eventide.bench.report.field import read_field
 from eventide.bench.report.figures import curve_figure, overview_figure
 from eventide.bench.run.results import NOT_PRIVATE, Results, standings
 from eventide.display.cards import MOST_ROWS, card
-from eventide.display.drawings import Figure, Table, shortened, shown
+from eventide.display.drawings import Figure, TextTable, shortened, shown
 from eventide.display.images import draw
 from eventide.errors import InputError
 
@@ -40,7 +40,7 @@ def results_card(results: Results) -> str:
     """What was studied, and how mechanisms fare."""
     about, found = results.about, standings(results)
     rows = [[shortened(each.mechanism), shown(each.median_delta), f"{each.best} of {each.contests}"] for each in found]
-    table = Table(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
+    table = TextTable(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
     facts = {"streams": f"{len(about['streams']):,}", "mechanisms": f"{len(found):,}", "seed": str(about["seed"])}
     return card(f"Results of {shortened(about['study'])}", facts, table, [NOT_PRIVATE])
 
