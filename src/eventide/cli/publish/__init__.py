@@ -187,7 +187,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
         report, sentences = publish_steps(options)
     else:
-        from eventide.cli.publish.answers import publish_answers
+        from eventide.cli.publish.query_answers import publish_answers
 
         chosen = ctx.get_parameter_source("mechanism") is click.core.ParameterSource.COMMANDLINE
         report, sentences = publish_answers(options, chosen)
