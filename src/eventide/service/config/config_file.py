@@ -10,7 +10,6 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +27,7 @@ from eventide.toml_lines import TOP, Document, TomlTable
 from eventide.windows.query_files import read_queries
 
 Value = TypeVar("Value")
-WrittenTable = tuple[TomlTable, dict[str, Any]]
-WrittenTables = list[WrittenTable]
+WrittenTables = list[tuple[TomlTable, dict[str, Any]]]
 
 SHARED = ("step", "start", "zone", "window")  # what streams of one population have in common
 
@@ -189,9 +187,8 @@ class _Reader:
                     seen.add(same)
 
     def _check_populations(self, streams: WrittenTables, totals: dict[str, int | None]) -> None:
-        members = [(entry, values) for entry, values in streams if values.get("population")]
-        for name, group in groupby(sorted(members, key=lambda each: each[1]["population"]), _population):
-            together = list(group)
+        for name in sorted({str(values["population"]) for _, values in streams if values.get("population")}):
+            together = [(entry, values) for entry, values in streams if values.get("population") == name]
             if name not in totals:
                 self._unknown("population", name, list(totals), together[0][0])
             else:
@@ -255,10 +252,6 @@ class _Reader:
     def _note(self, problem: InputError, entry: TomlTable, key: str | None) -> None:
         self.mistakes.append((self.document.line(entry, key), problem))
         self.faulty.add(entry)
-
-
-def _population(member: WrittenTable) -> str:
-    return str(member[1]["population"])
 
 
 def _steps(window: Any, step: str) -> int:
