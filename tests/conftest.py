@@ -7,6 +7,7 @@ nothing may go untested unnoticed.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -58,6 +59,10 @@ def pytest_collection_modifyitems(config, items):
     marked = {item for item in items if any(item.get_closest_marker(shelf) for shelf in SHELVES)}
     config.hook.pytest_deselected(items=list(marked))
     items[:] = [item for item in items if item not in marked]
+
+
+def pytest_collection_finish():
+    gc.freeze()  # thousands of tests and all libraries stay to the end: nobody looks through them again for what to free
 
 
 def pytest_runtest_setup(item):
