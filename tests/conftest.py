@@ -53,16 +53,22 @@ def pytest_configure(config):
         config.pluginmanager.register(SkipsFail())
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests and all libraries stay to the end: nobody need look among them for what to free."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
+
+
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
     marked = {item for item in items if any(item.get_closest_marker(shelf) for shelf in SHELVES)}
     config.hook.pytest_deselected(items=list(marked))
     items[:] = [item for item in items if item not in marked]
-
-
-def pytest_collection_finish():
-    gc.freeze()  # thousands of tests and all libraries stay to the end: nobody looks through them again for what to free
 
 
 def pytest_runtest_setup(item):
