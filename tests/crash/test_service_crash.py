@@ -162,12 +162,12 @@ def check(folder, expected):
     assert kept == []
 
 
-LONG = ("inside-keep:1", "after-keep:10", "before-draw:2", "after-draw:1", "before-commit:3", "after-commit:1")
+LONG = ("inside-keep:1", "after-keep:1", "after-keep:10", "before-draw:2", "after-draw:1", "before-commit:3", "after-commit:1")
 
 
 @pytest.mark.parametrize(
     "fault",
-    ["inside-keep:9", "after-keep:1", "inside-transaction:2"]
+    ["inside-keep:9", "inside-transaction:2"]
     + [pytest.param(one, marks=pytest.mark.slow) for one in LONG],
 )
 def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_path, fault):
