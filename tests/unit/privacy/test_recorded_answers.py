@@ -11,7 +11,7 @@ from eventide.privacy.noise import Source
 from eventide.privacy.partition import Partition
 from eventide.privacy.recorded_answers import Tape, play
 
-STEPS, BINS = 200, 6
+STEPS, BINS = 120, 6
 VARIANTS = [(name, {}) for name in ev.mechanism_names()]
 VARIANTS += [(name, {"groups": 2}) for name in ("bd", "ba")]
 VARIANTS += [(name, {"shift_budget": True}) for name in ("bd", "ba")]
