@@ -10,13 +10,14 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 
 import uvicorn
 
 from eventide.errors import InputError
 from eventide.service.config.config import Config
 from eventide.service.http.app import build_app
-from eventide.service.http.connections import PatientProtocol
+from eventide.service.http.connections import HEADER_SECONDS, PatientProtocol
 from eventide.service.service import Service
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -56,12 +57,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def build_server(service: Service) -> uvicorn.Server:
+def build_server(service: Service, *, header_seconds: float = HEADER_SECONDS) -> uvicorn.Server:
     """The server; requests are not logged, since even how many there are says something about people."""
     config, limits = service.config.server, service.config.limits
     settings = uvicorn.Config(
         build_app(service),
-        http=PatientProtocol,
+        http=partial(PatientProtocol, header_seconds=header_seconds),  # type: ignore[arg-type]  # is only called
         ws="none",
         access_log=False,
         log_config=None,

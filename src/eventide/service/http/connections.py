@@ -6,6 +6,7 @@ The server's own limit is on silence between two requests; this one is on header
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -20,10 +21,14 @@ class PatientProtocol(H11Protocol):
     _answered = False
     _dawdled = False  # the last time somebody looked
 
+    def __init__(self, *arguments: Any, header_seconds: float = HEADER_SECONDS, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._header_seconds = header_seconds
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Look at the connection from now on."""
         super().connection_made(transport)
-        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
+        self._look = self.loop.call_later(self._header_seconds, self._look_again)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more."""
@@ -43,4 +48,4 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
             return
         self._dawdled = dawdles
-        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
+        self._look = self.loop.call_later(self._header_seconds, self._look_again)
