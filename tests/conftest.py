@@ -63,6 +63,11 @@ def pytest_collection():
     return collected
 
 
+def pytest_ignore_collect(collection_path, config):
+    """A folder named like a mark holds marked tests only; where no mark is named, they are not even imported."""
+    return True if collection_path.name in PROGRAMS and not config.option.markexpr else None
+
+
 def pytest_collection_modifyitems(config, items):
     if config.option.markexpr:
         return
