@@ -84,10 +84,9 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
     mechanism
         What releases the steps.
     matrix
-        Counts `(T, d)` for all replicas alike, or `(R, T, d)` for each its own. A data frame (pandas, polars, Arrow),
-        a dict of columns, or a list of them (one for each replica): columns are matched with the bins by name, and
-        names that are missing or unknown are an error. Where the mechanism was given a number of bins and no names,
-        the columns of a frame are taken in their order.
+        Counts `(T, d)` for all replicas alike, or `(R, T, d)` for each its own. A frame (pandas, polars, Arrow,
+        DuckDB), a dict of columns, a Series named after the only bin, or a list of frames (one for each replica):
+        columns are matched with the bins by name, and names that are missing or unknown are an error.
 
     >>> import eventide as ev
     >>> ev.run(ev.Uniform(epsilon=1, window=3, bins=1, noise=ev.noise.Zero()), [[4], [5]]).values.tolist()
@@ -96,8 +95,6 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
     >>> ev.run(mechanism, {"south": [7, 8], "north": [4, 5]}).values.tolist()
     [[4.0, 7.0], [5.0, 8.0]]
     """
-    if getattr(matrix, "ndim", 2) == 1:
-        raise InputError(NO_MATRIX)
     counts = whole_counts(mechanism.in_order(matrix))
     each_its_own = counts.ndim == 3 and mechanism.replicas > 1
     if not (each_its_own or counts.ndim == 2):

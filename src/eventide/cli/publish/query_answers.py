@@ -10,6 +10,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str,
     asked = read_queries(str(options.queries), options.step)
     questions = Questions(tuple(asked), options.epsilon, options.queries_of)
     names = questions.names(counts.bins)
-    with open_releases(options.out, names, options.layout, counts.table.path, ANSWER_FORMATS) as file:
+    with open_releases(options.out, names, options.layout, Path(options.source), ANSWER_FORMATS) as file:
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))

@@ -130,7 +130,7 @@ class Publisher:
         `position` says where the source is to be read again from once this step is durable. Counts that come with
         names are matched with the bins.
         """
-        self._publish(step, self.mechanism.in_order(counts), position)
+        self._publish(step, self.mechanism.in_order(counts, one_step=True), position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
