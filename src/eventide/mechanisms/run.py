@@ -10,19 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from eventide.arrays import Array, Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
+from eventide.releases.long_table import LongFrames, long_table
 
 NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(LongFrames):
     """The releases of T steps: `values` `(T, d)`, `fresh` `(T,)`, `spent` `(T,)`; a leading axis R with replicas.
 
-    `low` and `high` `(T, d)` are the ends of an interval around the values, where the filter knows one. `bins` are the
+    `scale` `(T, d)` are the noise scales of the measurements behind the values, infinite before the first. `low` and `high` `(T, d)` are the ends of an interval around the values, where the filter knows one. `bins` are the
     names of the bins, `begin` is the step of the first release.
     """
 
@@ -33,6 +35,7 @@ class Run:
     begin: int = 0
     low: Floats | None = None
     high: Floats | None = None
+    scale: Floats | None = None
 
     @property
     def steps(self) -> int:
@@ -50,8 +53,16 @@ class Run:
             raise InputError(f"there is no replica {number}; this run has {self.replicas}, counted from 0")
         if self.values.ndim == 2:
             return self
-        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high")}
+        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high", "scale")}
         return replace(self, **{name: array[number] for name, array in arrays.items() if array is not None})
+
+    def to_arrow(self) -> pa.Table:
+        """The releases as an Arrow table, a row for each step and bin; of replicas, choose one with `replica`."""
+        if self.values.ndim > 2:
+            raise InputError(f"this run has {self.replicas} replicas; choose one, such as run.replica(0)")
+        scale = np.full_like(self.values, np.nan) if self.scale is None else self.scale
+        steps = self.begin + np.arange(self.steps)
+        return long_table(self.bins, steps, self.values, self.fresh, scale, low=self.low, high=self.high)
 
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
         """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
@@ -107,6 +118,7 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
         "values": np.empty((*shape, mechanism.size)),
         "fresh": np.empty(shape, dtype=np.bool_),
         "spent": np.empty(shape),
+        "scale": np.empty((*shape, mechanism.size)),
     }
     for t in range(steps):
         release = mechanism.release(counts[:, t] if each_its_own else counts[t])

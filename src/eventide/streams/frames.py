@@ -26,16 +26,20 @@ class Frame(ABC):
 
     name: ClassVar[str] = "the frame"
     columns: tuple[str, ...]
+    levels: Mapping[str, Any] = {}  # columns that pandas keeps in an index: read where they are asked for by name
     again: ClassVar[bool] = True  # whether it can be read more than once
     held: ClassVar[bool] = False  # whether it is in memory, so that its rows come in the same order each time
 
-    def read(self, columns: Sequence[str]) -> Iterator[Any]:
-        """These columns, batch after batch, as something that has `schema` and `column(name)`."""
-        if missing := [name for name in columns if name not in self.columns]:
+    def read(self, columns: Sequence[str], rows: int | None = None) -> Iterator[Any]:
+        """These columns, batch after batch, as something that has `schema`, `column(name)` and `slice`.
+
+        rows: of a batch at the most, if it is for us to say; of a frame in memory exactly so many.
+        """
+        if missing := [name for name in columns if name not in self.columns and name not in self.levels]:
             raise InputError(
                 f"{self.name} has no column {', '.join(map(repr, missing))}; its columns are {', '.join(self.columns)}"
             )
-        return self._read(list(columns))
+        return self._read(list(columns), rows or max(1, CELLS // max(len(columns), 1)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
         """The same as a list of arrays, each time with the number of the first row, as files of counts are read."""
@@ -50,7 +54,7 @@ class Frame(ABC):
         return None
 
     @abstractmethod
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         """The same as `read`, of columns that are there."""
 
 
@@ -67,25 +71,19 @@ class HeldFrame(Frame):
         self._names = {str(name): name for name in frame.columns}
         if len(self._names) < len(frame.columns):
             raise InputError(SAME_NAME)
-        self._levels = {str(name): index.get_level_values(name) for name in named if str(name) not in self._names}
+        self.levels = {str(name): index.get_level_values(name) for name in named if str(name) not in self._names}
         self._frame = frame
         self.columns = tuple(self._names)
 
-    def read(self, columns: Sequence[str]) -> Iterator[Any]:
-        """These columns; one that is none of the frame is looked for in its index."""
-        if all(name in self._names or name in self._levels for name in columns):
-            return self._read(list(columns))
-        return super().read(columns)
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
-        rows = _rows(columns)
+    def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         for begin in range(0, len(self._frame), rows):
             piece = slice(begin, begin + rows)
             yield pa.table({name: self._column(name, piece) for name in columns})
 
     def _column(self, name: str, piece: slice) -> Any:
-        if name in self._levels:
-            return _column(self._levels[name][piece])
+        if name in self.levels:
+            return _column(self.levels[name][piece])
         series = self._frame.get_column(self._names[name])[piece]
         try:
             return series.to_arrow()
@@ -106,14 +104,14 @@ class LazyFrame(Frame):
         is_time = column in self._schema and self._schema[column].is_temporal()
         return LazyFrame(self._frame.sort(column)) if is_time else None
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         query = self._frame.select(columns)
         native = query.to_native()
         if hasattr(native, "__arrow_c_stream__"):  # DuckDB
             yield from pa.RecordBatchReader.from_stream(native)
         elif hasattr(native, "collect_batches"):  # polars
             yield from (
-                part.to_arrow() for part in native.collect_batches(chunk_size=_rows(columns), maintain_order=True)
+                part.to_arrow() for part in native.collect_batches(chunk_size=rows, maintain_order=True)
             )
         else:
             yield query.collect(backend="pyarrow").to_native()
@@ -129,13 +127,13 @@ class FrameStream(Frame):
         self._reader: Any = pa.RecordBatchReader.from_stream(stream)
         self.columns = tuple(self._reader.schema.names)
 
-    def _read(self, columns: list[str]) -> Iterator[Any]:
+    def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         reader, self._reader = self._reader, None
         if reader is None:
             raise InputError("the stream was read before and is empty now; make it anew")
         for batch in reader:
-            for begin in range(0, batch.num_rows, _rows(columns)):
-                yield batch.select(columns).slice(begin, _rows(columns))
+            for begin in range(0, batch.num_rows, rows):
+                yield batch.select(columns).slice(begin, rows)
 
 
 def open_frame(frame: Any) -> Frame:
@@ -199,10 +197,6 @@ def _column(values: Any) -> Any:
         return pa.array(values)
     except (pa.ArrowException, TypeError):
         return texts(list(values))
-
-
-def _rows(columns: Sequence[str]) -> int:
-    return max(1, CELLS // max(len(columns), 1))
 
 
 def _one_chunk(column: Any) -> Any:

@@ -169,7 +169,9 @@ class EventFeed:
             self._next += 1
             self._warn_if_ahead()
             self._before.pop(step, None)
-            counts = self._open.pop(step, self._tally()).counts(step)
+            tally = self._open.pop(step, self._tally())
+            counts = tally.counts(step)
+            self.counters.left_out += tally.left_out(counts)
             yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
 
     @property

@@ -54,7 +54,7 @@ class CompleteFile:
     def open(self, position: Position, reader: EventReader) -> None:
         """Look through the times of what comes after a position, then begin to read it."""
         self._mark = mark_of_file(self._file.path, reader.key)
-        if position is not None and position["file"] != self._mark:
+        if position is not None and position.get("file") != self._mark:
             raise InputError(
                 f"{self._file.name} has changed or is another file since a part of it was published; give the same "
                 "file, or publish another one to a store of its own"
