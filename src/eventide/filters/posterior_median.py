@@ -35,9 +35,12 @@ class PosteriorMedian(Filter):
     where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
     sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
 
-    coverage: of the interval from `low` to `high`, as far as the models are right.
-
     Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 6 kB a bin.
+
+    Parameters
+    ----------
+    coverage
+        Of the interval from `low` to `high`, as far as the models are right.
 
     >>> import eventide as ev
     >>> uniform = ev.Uniform(epsilon=1, window=50, bins=1, seed=1, filter="posterior-median")

@@ -22,7 +22,15 @@ def names() -> list[str]:
 
 
 def by_name(name: str, **parameters: Any) -> Filter:
-    """A new filter; its parameters are those of its class."""
+    """A new filter.
+
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    parameters
+        Those of its class.
+    """
     if name not in _HOMES:
         raise InputError(f"there is no filter {name!r}; choose one of {', '.join(names())}")
     module, cls = _HOMES[name]

@@ -15,7 +15,12 @@ from eventide.privacy.measured import Measured
 
 
 class Truncate(Filter):
-    """Round to whole numbers and raise negative ones to 0, after the mechanism's own filter or after `inner`.
+    """Round to whole numbers and raise negative ones to 0.
+
+    Parameters
+    ----------
+    inner
+        The filter whose values are truncated; the mechanism's own by default.
 
     >>> import eventide as ev
     >>> sample = ev.Sample(epsilon=0.3, window=2, bins=1, noise=ev.noise.Unit(), filter=ev.filters.Truncate())

@@ -53,10 +53,24 @@ class CommonParameters(TypedDict, total=False):
 class Mechanism(Stateful, abc.ABC):
     """Publishes one vector of counts per step under w-event privacy.
 
-    epsilon: budget of every `window` consecutive steps. bins: how many, or their names. sensitivity: the most one
-    person adds to a step over all bins together. replicas: independent copies side by side. filter: what turns
-    measurements into releases, instead of the mechanism's own, or its name. noise: "secure", "opendp", or a test
-    source of `eventide.noise`; `seed=7` is short for a seeded one.
+    Parameters
+    ----------
+    epsilon
+        Budget of every `window` consecutive steps, from 0.000001 to 1000000.
+    window
+        How many consecutive steps are protected together.
+    bins
+        How many, or their names.
+    sensitivity
+        The most that one person adds to a step over all bins together.
+    replicas
+        How many independent copies run side by side.
+    filter
+        What turns measurements into releases, instead of the mechanism's own; or its name.
+    noise
+        "secure", "opendp", or a source of `eventide.noise` for tests.
+    seed
+        `seed=7` is short for `noise=Seeded(7)`, for studies and tests.
     """
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")

@@ -35,7 +35,12 @@ Make = Callable[..., Mechanism]
 def check_mechanism(cls: type[Mechanism], **parameters: Any) -> list[str]:
     """Raise AssertionError if `cls` breaks the contract; the names of the checks it passed otherwise.
 
-    `parameters` go to the constructor, besides epsilon, window and bins.
+    Parameters
+    ----------
+    cls
+        The class to check. It is built many times and runs on small streams.
+    parameters
+        Further parameters of the constructor, besides epsilon, window and bins.
 
     >>> import eventide as ev
     >>> len(ev.check_mechanism(ev.Uniform))

@@ -38,7 +38,17 @@ def save(mechanism: Mechanism) -> bytes:
 
 
 def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter | None = None) -> Mechanism:
-    """The mechanism that `save` put away. A class or filter that is not eventide's own must be given."""
+    """The mechanism that `save` put away.
+
+    Parameters
+    ----------
+    data
+        What `save` gave.
+    mechanism
+        Its class, where it is not one of eventide's own.
+    filter
+        Its filter, where that is not one of eventide's own.
+    """
     document = unpack(data)
     try:
         if document["format"] != FORMAT or document["version"] != VERSION:

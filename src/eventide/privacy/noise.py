@@ -67,8 +67,12 @@ class Source(abc.ABC):
 class Secure(Source):
     """Exact noise from a cryptographic generator, by default OpenSSL's, which is safe across forks.
 
-    `entropy(n)` returns n fresh uniform bytes. Nothing of them is kept between calls. Private with `ssl.RAND_bytes` and
-    `os.urandom`; with anything else, which is for tests, the guarantee begins with NOT PRIVATE.
+    Parameters
+    ----------
+    entropy
+        `entropy(n)` returns n fresh uniform bytes, of which nothing is kept between calls. Private with
+        `ssl.RAND_bytes` and `os.urandom`; with anything else, which is for tests, the guarantee begins with NOT
+        PRIVATE.
     """
 
     name = "secure"
@@ -125,7 +129,13 @@ class OpenDP(Source):
 
 
 class Seeded(Source):
-    """Repeatable noise for studies, from numpy's generator. NOT PRIVATE: whoever knows the seed knows the noise."""
+    """Repeatable noise for studies, from numpy's generator. NOT PRIVATE: whoever knows the seed knows the noise.
+
+    Parameters
+    ----------
+    seed
+        At least 0. The same seed gives the same noise.
+    """
 
     name = "seeded"
 
