@@ -79,10 +79,9 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
     from eventide.cli.progress import counting
     from eventide.live.stores.stored_releases import all_bins, stored_releases
-    from eventide.releases.bin_groups import read_groups
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
-    from eventide.releases.total_formats import places_of, total_formats, totals
+    from eventide.releases.totals import places_of, read_groups, total_formats, totals
 
     bins = all_bins(store)
     first = next(stored_releases(store, bins), None)

@@ -24,7 +24,7 @@ from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
 from eventide.live.publisher.questions import Questions
 from eventide.privacy.guarantees import Guarantee
-from eventide.releases.answer_formats import ANSWER_FORMATS, Rows
+from eventide.releases.answer_formats import ANSWER_FORMATS, AnswerRows
 from eventide.releases.files import ReleaseFile, open_releases
 from eventide.windows.answering.answers import Answers
 from eventide.windows.query_files import read_queries
@@ -105,7 +105,7 @@ def _published(answers: Answers, steps: Iterable[Ints], filter_name: str, out: R
         due = answers.push_many(counts)
         values = np.maximum(np.rint(due.value), 0) if filter_name == "truncate" else due.value
         if len(due):
-            out.write(Rows([names[query] for query in due.query], due.begin, due.end, values, due.variance))
+            out.write(AnswerRows([names[query] for query in due.query], due.begin, due.end, values, due.variance))
         written += len(due)
     out.commit()
     return {

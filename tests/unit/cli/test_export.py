@@ -14,7 +14,7 @@ from eventide.cli import main
 from eventide.live.stores.base import Commit, Setting
 from eventide.live.stores.open_store import open_store
 from eventide.releases.lines import ReleaseLine
-from eventide.releases.total_formats import totals
+from eventide.releases.totals import totals
 
 BINS = ("north", "south", "west")
 SETTING = Setting("riders", {"name": "ba"}, 10**9, 4, 1, BINS, {"step": "10min"}, "secure")

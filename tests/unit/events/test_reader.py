@@ -136,6 +136,13 @@ def test_columns_of_texts_with_and_without_zone_may_be_mixed():
     assert times[1] - times[0] == 2 * 3_600_000_000
 
 
+def test_an_empty_timestamp_without_a_zone_does_not_stop_the_others():
+    column = pa.chunked_array([pa.array([datetime(2024, 7, 1), None], pa.timestamp("us"))])
+    times, readable = parse_times(column, Zone("Europe/Berlin"))
+    assert readable.tolist() == [True, False]
+    assert times[0] == datetime(2024, 6, 30, 22, tzinfo=UTC).timestamp() * 1_000_000
+
+
 def test_rows_become_events():
     rows = pa.table({"bin": ["south", "north"], "more": [1, 2], "user": [17, 4], "time": ["1970-01-01", "1"]})
     events = reader_of().read(rows, arrival=9)

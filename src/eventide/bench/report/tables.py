@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eventide.bench.report.compare import Change, Shift
-from eventide.bench.report.field import Field
-from eventide.bench.report.influence import Influence
-from eventide.bench.reproduction.findings import Finding, Observed
-from eventide.bench.reproduction.reference import WHY, Difference
+from eventide.bench.report.comparisons import Change, Influence, Shift
+from eventide.bench.report.scores import Scores
 from eventide.bench.run.results import Results
 from eventide.display.drawings import Table, percent, shown
 
@@ -19,10 +16,10 @@ COVERAGE = "coverage"
 MOST_CHANGES = 20
 
 
-def streams_table(field: Field, results: Results) -> Table:
+def streams_table(scores: Scores, results: Results) -> Table:
     """What each stream looks like; of one that is not public its shape alone."""
     rows = []
-    for label, stream in field.streams.items():
+    for label, stream in scores.streams.items():
         facts = results.about["streams"].get(label, {})
         numbers = [shown(facts.get(key, np.nan)) for key in ("least", "largest", "quantile_90")]
         zeros = percent(facts["zeros"]) if "zeros" in facts else "–"
@@ -65,39 +62,6 @@ def influence_table(found: Sequence[Influence]) -> Table:
     return Table(["parameter", "", "factor", "same winner", "pairs of cells"], rows)
 
 
-def findings_table(found: Sequence[Finding]) -> Table:
-    """The benchmark's findings next to ours."""
-    with_reference = any(finding.reference for finding in found)
-    rows = []
-    for finding in found:
-        reference = [_observed(finding.reference)] if with_reference else []
-        rows.append([finding.published, *reference, _observed(finding.here), finding.why])
-    return Table(["published", *(["its public code"] * with_reference), "here", "why we differ"], rows)
-
-
-def differences_table(found: Sequence[Difference]) -> Table:
-    """Our errors over those of the public code."""
-    amplitudes = sorted({amplitude for each in found for amplitude in each.by_amplitude})
-    rows = [
-        [
-            each.mechanism,
-            shown(each.ratio),
-            *(shown(each.by_amplitude.get(amplitude, np.nan)) for amplitude in amplitudes),
-            f"{each.off} of {each.cells}",
-            each.why,
-        ]
-        for each in found
-    ]
-    by_amplitude = [f"amplitude {amplitude:,g}" for amplitude in amplitudes]
-    return Table(["mechanism", "ours / theirs", *by_amplitude, "cells off by more than 10 %", "why"], rows)
-
-
-def reasons_table(field: Field) -> Table:
-    """Why mechanisms differ from the benchmark's public code."""
-    rows = [[name, WHY[name]] for name in dict.fromkeys(field.names) if name in WHY]
-    return Table(["mechanism", "against the benchmark's public code"], rows)
-
-
 def shifts_table(shifts: Sequence[Shift]) -> Table:
     """What changed, by mechanism."""
     headings = ["mechanism", "cells", "times the other error", "the same", "better", "worse", "unclear"]
@@ -105,14 +69,14 @@ def shifts_table(shifts: Sequence[Shift]) -> Table:
     return Table(headings, rows)
 
 
-def changes_table(field: Field, changes: Sequence[Change]) -> Table:
+def changes_table(scores: Scores, changes: Sequence[Change]) -> Table:
     """The cells that changed most, of those that did."""
     changed = [change for change in changes if change.kind in ("better", "worse")]
     changed.sort(key=lambda change: min(change.ratio, 1 / change.ratio) if change.ratio else 0.0)
     rows = [
         [
             each.mechanism,
-            field.place(each.contest),
+            scores.place(each.contest),
             each.kind,
             shown(each.ratio),
             f"{shown(each.low)} to {shown(each.high)}",
@@ -150,7 +114,3 @@ def _by_mechanism(results: Results) -> dict[tuple[str, str], list[float]]:
     for mechanism, metric, mean in zip(*columns, strict=True):
         found.setdefault((mechanism, metric), []).extend([] if mean is None else [mean])
     return found
-
-
-def _observed(seen: Observed | None) -> str:
-    return "–" if seen is None else f"{'yes' if seen.holds else 'no'}: {seen.words}"

@@ -30,8 +30,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from eventide.bench.study.custom_mechanisms import find_mechanism, is_custom, why_refused
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions
-from eventide.bench.study.own_classes import find_mechanism, is_third_party, why_refused
 from eventide.bench.study.study import (
     SOURCES,
     Facts,
@@ -50,7 +50,7 @@ from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
-from eventide.streams.event_counts import count_events
+from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
 from eventide.toml_lines import TOP, Document, Entry
@@ -187,7 +187,7 @@ class StudyFile(StudyTables):
                 yield entry, self._planner(entry, values, experiments)
                 continue
             name = str(values.pop("name", ""))
-            if not is_third_party(name) and name not in mechanism_names():
+            if not is_custom(name) and name not in mechanism_names():
                 raise self.document.unknown("mechanism", name, mechanism_names(), entry, "name")
             part_of = self.experiments(entry, values, experiments)
             label = labelled(name, values)
@@ -197,7 +197,7 @@ class StudyFile(StudyTables):
             if fixed := [key for key in SET_BY_THE_STUDY if key in values]:
                 raise self.document.complaint(f"{fixed[0]} is set by the study; remove it here", entry, fixed[0])
             cls = self.asked(entry, "name", find_mechanism, name)
-            if is_third_party(name) and (reason := why_refused(cls, values)):
+            if is_custom(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
             yield entry, StudiedMechanism(label, name, values, chosen, part_of)
 

@@ -16,8 +16,8 @@ from eventide.live.publisher.questions import Questions
 from eventide.live.stores.base import PlanRecord, PlanStep, Standing
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.ledger import Entry, WindowLedger
-from eventide.releases.answer_formats import Rows, objects
-from eventide.windows.answering.recording import Recorder
+from eventide.releases.answer_formats import AnswerRows, objects
+from eventide.windows.answering.recording import TickRecorder
 from eventide.windows.answering.schedule import Due
 
 SNAPSHOT_EVERY = 512  # steps; in between only what they released is kept
@@ -59,7 +59,7 @@ class Answering:
     def _objects(self, due: Due) -> list[dict[str, Any]]:
         values = np.maximum(np.rint(due.value), 0) if self._questions.truncate else due.value
         names = [str(due.queries[query]) for query in due.query]
-        return objects(Rows(names, due.begin, due.end, values, due.variance))
+        return objects(AnswerRows(names, due.begin, due.end, values, due.variance))
 
     def _kept(self, released: bytes) -> PlanStep:
         self._since_snapshot += 1
@@ -72,13 +72,13 @@ class Answering:
         return PlanStep(snapshot, self._recorder.open_slots(), whole=True)
 
 
-def _taken_up(questions: Questions, mechanism: Mechanism, standing: Standing) -> Recorder:
+def _taken_up(questions: Questions, mechanism: Mechanism, standing: Standing) -> TickRecorder:
     """The plan at its beginning, or as it stood when the last step was committed."""
     record: PlanRecord | None = standing.plan
     if record is None:
-        recorder = Recorder(questions.start(mechanism, standing.measured_from))
+        recorder = TickRecorder(questions.start(mechanism, standing.measured_from))
     else:
-        recorder = Recorder.from_record(record.snapshot, record.released, record.open_slots)
+        recorder = TickRecorder.from_record(record.snapshot, record.released, record.open_slots)
     if recorder.answers.tick != max(standing.next_step, standing.measured_from):
         raise StoreError("the store's record of the window queries does not reach its last step; restore a backup")
     return recorder

@@ -16,7 +16,7 @@ from eventide.mechanisms.contract import check_mechanism
 from eventide.mechanisms.registry import find_class
 
 
-def is_third_party(name: str) -> bool:
+def is_custom(name: str) -> bool:
     """Whether a name means somebody's class, not one of the registry."""
     return ":" in name
 
@@ -40,7 +40,7 @@ def why_refused(cls: type[Mechanism], parameters: dict[str, Any]) -> str | None:
 
 def source_digest(name: str) -> str | None:
     """What tells one version of somebody's code from another; None for ours, whose version says it."""
-    if not is_third_party(name):
+    if not is_custom(name):
         return None
     module = importlib.import_module(name.partition(":")[0])
     return hashlib.sha256(inspect.getsource(module).encode()).hexdigest()

@@ -1,7 +1,7 @@
 """One plan from one tick on: which slots end when, and the answers made of what was released of them.
 
 A window may begin before the epoch. What earlier epochs released then gives the first part of its answer, if one of
-their slots began where the window does. Everything in here is private: true counts never get past the door in `stream`.
+their slots began where the window does. Everything in here is private: true counts never get past the meter.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
 from eventide.privacy.state import Stateful
-from eventide.windows.answering.estimates import Chained, Estimates, Fused
-from eventide.windows.answering.schedule import Answered, Due, Schedule
+from eventide.windows.answering.estimates import Fused, estimates_for, serving_level
+from eventide.windows.answering.schedule import Due, DueWindows, Schedule
 from eventide.windows.answering.timetable import Closing, Timetable
 from eventide.windows.plans import Plan
-from eventide.windows.schemes.cover import Layers
-from eventide.windows.schemes.nested import Nested
 
 
 class Past(Stateful):
@@ -62,7 +60,7 @@ class _Located(NamedTuple):
         return _Located(*(column[which] for column in self))
 
 
-class Epoch(Stateful):
+class PlanEpoch(Stateful):
     """A plan that is answered from tick `begin` on, in values of `shape`, with one of `parts` parts of its budgets."""
 
     state = ("tick", "past", "_estimates", "_waiting")
@@ -78,10 +76,8 @@ class Epoch(Stateful):
         self.timetable = Timetable(scheme, max(scheme.length, plan.workload.length))
         self._start = self.timetable.last_node(begin - self.origin)
         given = self.timetable, sensitivity, math.prod(shape), int(plan.workload.window.max()), self._start
-        self._estimates: Estimates = Fused(*given, refine) if isinstance(scheme, Nested) else Chained(*given)
-        steps = plan.workload.step.tolist()
-        levels = [scheme.steps.index(scheme.serves[step]) if isinstance(scheme, Layers) else -1 for step in steps]
-        self._level = np.array(levels)
+        self._estimates = estimates_for(scheme, *given, refine=refine)
+        self._level = np.array([serving_level(scheme, step) for step in plan.workload.step.tolist()])
         self._refine = refine
         self._waiting: Ints = np.empty((3, 0), dtype=np.int64)  # kind, begin and end of what is yet to be refined
 
@@ -138,14 +134,14 @@ class Epoch(Stateful):
     def nothing(self) -> Due:
         """No answer is due."""
         none, values = np.empty(0, dtype=np.int64), np.empty((0, math.prod(self.shape)))
-        return self.schedule.due([Answered(none, none, none, none, none > 0, values, np.empty(0))], self.shape)
+        return self.schedule.due([DueWindows(none, none, none, none, none > 0, values, np.empty(0))], self.shape)
 
     def _block_end(self) -> int | None:
         if not self.timetable.periodic:
             return None
         return self.origin + self._estimates.full // self.timetable.count * self.timetable.length
 
-    def _answered(self, until: int) -> list[Answered]:
+    def _answered(self, until: int) -> list[DueWindows]:
         """What is due after the present tick and until another, on time and refined."""
         windows = self._located(*self.schedule.ending(self.tick, until))
         values, variance = self._estimates.answer(windows.begin_node, windows.end_node, self._level[windows.kind])
@@ -155,7 +151,7 @@ class Epoch(Stateful):
             answered.append(self._refined(until))
         return answered
 
-    def _refined(self, until: int) -> Answered:
+    def _refined(self, until: int) -> DueWindows:
         """The refined answers that became due by a tick."""
         assert isinstance(self._estimates, Fused)
         windows = self._located(*self._waiting)
@@ -174,10 +170,10 @@ class Epoch(Stateful):
         earlier = np.where(inside, -1, earlier)
         return _Located(kind, begin, end, begin_node, end_node, earlier).part(known)
 
-    def _with_past(self, windows: _Located, due: Ints, refined: bool, values: Floats, variance: Floats) -> Answered:
+    def _with_past(self, windows: _Located, due: Ints, refined: bool, values: Floats, variance: Floats) -> DueWindows:
         longer = np.flatnonzero(windows.earlier >= 0)
         if len(longer):
             values[longer] += self.past.values[windows.earlier[longer]]
             variance[longer] += self.past.variance[windows.earlier[longer]]
         flags = np.full(len(windows.kind), refined)
-        return Answered(windows.kind, windows.begin, windows.end, due, flags, values, variance)
+        return DueWindows(windows.kind, windows.begin, windows.end, due, flags, values, variance)

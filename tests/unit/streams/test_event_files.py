@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import gzip
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.errors import InputError
-from eventide.streams import tables
-from eventide.streams.event_counts import count_events
+from eventide.events.files import line_file
+from eventide.streams.event_files import count_events
 
 START = datetime.datetime(2024, 2, 28, 22, 30)
 
@@ -29,7 +31,7 @@ def events(tmp_path):
 
 @pytest.mark.parametrize(("step", "seconds"), [("1h", 3600), ("7min", 420), ("1d", 86_400)])
 def test_every_event_counts_in_its_step_and_bin(events, monkeypatch, step, seconds):
-    monkeypatch.setattr(tables, "CSV_BLOCK", 2000)  # so that the file comes in several batches
+    monkeypatch.setattr(line_file, "BLOCK", 2000)  # so that the file comes in several batches
     path, pairs = events
     counts, bins = count_events(path, step, start="2024-02-28", until="2024-03-03", bins=["west"])
     assert bins == ("85123A", "north", "south", "west")
@@ -79,10 +81,13 @@ def test_a_parquet_file_may_hold_timestamps_and_other_names(tmp_path, events):
 @pytest.mark.parametrize(
     ("text", "keywords", "words"),
     [
-        ("timestamp,bin\n2024-01-01,a\nyesterday,a\n2024-01-02,a\n", {}, "column 'timestamp' in row 2 is no time"),
-        ("timestamp,bin\n2024-01-01,a\n,a\n", {}, "column 'timestamp' in row 2 is no time"),
-        ("time,bin\n2024-01-01,a\n", {}, "no column 'timestamp'; its columns are time, bin"),
-        ("timestamp,bin\n2024-01-01,a\n", {"start": "soon"}, "start is 'soon'"),
+        ("timestamp,bin\n2024-01-01,a\nyesterday,a\n2024-01-02,a\n", {}, "row 2 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n,a\n", {}, "row 2 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n\nnever,a\n", {}, "row 3 has no time in column 'timestamp'"),
+        ("timestamp,bin\n2024-01-01,a\n2024-01-01,a,b\n2024-01-01,a\n", {}, "row 2 cannot be read"),
+        ("timestamp,bin\n", {}, "has no rows"),
+        ("time,bin\n2024-01-01,a\n", {}, "no column 'timestamp', or several"),
+        ("timestamp,bin\n2024-01-01,a\n", {"start": "soon"}, "'soon' is no time"),
         ("timestamp,bin\n2024-01-01,a\n", {"until": "2023-01-01"}, "until 2023-01-01 does not lie after the start"),
         ("timestamp,bin\n2024-01-01,a\n2024-01-02,a\n", {"step": "0h"}, "no duration"),
         ("timestamp,bin\n1024-01-01,a\n2024-01-02,a\n", {"step": "1ms"}, "are too many; use a longer step"),
@@ -94,7 +99,27 @@ def test_what_is_no_event_is_refused(tmp_path, text, keywords, words):
         count_events(tmp_path / "events.csv", **{"step": "1h"} | keywords)
 
 
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-20], lambda data: data[:40] + b"?" * 20 + data[60:], bytes.lower]
+)
+def test_a_damaged_file_is_refused(tmp_path, events, damage):
+    whole = gzip.compress(events[0].read_bytes(), mtime=0)
+    (tmp_path / "events.csv.gz").write_bytes(whole)
+    assert count_events(tmp_path / "events.csv.gz", "1h").counts.sum() == 1000
+    (tmp_path / "events.csv.gz").write_bytes(damage(whole))
+    with pytest.raises(InputError, match="damaged or cut short"):
+        count_events(tmp_path / "events.csv.gz", "1h")
+
+
+def test_json_lines_and_offsets_are_read_as_the_publisher_reads_them(tmp_path):
+    rows = [{"timestamp": "2024-01-01T01:30+01:00", "bin": "b"}, {"timestamp": "2024-01-01 01:30", "bin": "a"}]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    counts, bins = count_events(tmp_path / "events.jsonl", "1h")
+    assert bins == ("a", "b")
+    assert counts.tolist() == [[0, 1], [1, 0]]
+
+
 def test_an_empty_time_of_a_parquet_file_is_refused(tmp_path):
     pq.write_table(pa.table({"timestamp": [START, None], "bin": ["a", "a"]}), tmp_path / "events.parquet")
-    with pytest.raises(InputError, match="in row 2 is empty"):
+    with pytest.raises(InputError, match="row 2 has no time"):
         count_events(tmp_path / "events.parquet", "1h")

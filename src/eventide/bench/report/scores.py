@@ -1,4 +1,4 @@
-"""The field of a report: the mean error of every mechanism in every cell, as one array; plain numbers, no drawing.
+"""The scores of a report: the mean error of every mechanism in every cell, as one array; plain numbers, no drawing.
 
 A cell is a stream under a privacy setting, which mechanisms compete for; a mechanism that takes no part in it has NaN.
 """
@@ -6,7 +6,7 @@ A cell is a stream under a privacy setting, which mechanisms compete for; a mech
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,15 +14,8 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.bench.run.results import Results
+from eventide.bench.study.study import Setting
 from eventide.errors import InputError
-
-
-class Setting(NamedTuple):
-    """A privacy setting of an experiment."""
-
-    experiment: str
-    epsilon: float
-    window: int
 
 
 class Contest(NamedTuple):
@@ -33,25 +26,23 @@ class Contest(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class ReportedStream:
     """A stream as the results describe it; `short` is the least that tells it from the study's others."""
 
-    label: str
-    source: str
     name: str
     parameters: dict[str, Any]
     short: str = ""
 
 
 @dataclass(frozen=True)
-class Field:
+class Scores:
     """Means and their standard errors, a row for each contest and a column for each mechanism."""
 
     metric: str
     repetitions: int
     mechanisms: tuple[str, ...]
     names: tuple[str, ...]  # in the registry; a label adds the parameters
-    streams: dict[str, Stream]
+    streams: dict[str, ReportedStream]
     contests: tuple[Contest, ...]
     means: Floats
     errors: Floats
@@ -91,8 +82,8 @@ class Field:
         """The columns of the mechanisms with these registry names."""
         return [column for column, name in enumerate(self.names) if name in names]
 
-    def only(self, *names: str) -> Field:
-        """The field in which the mechanisms with these registry names compete, with whatever parameters."""
+    def only(self, *names: str) -> Scores:
+        """The scores in which the mechanisms with these registry names compete, with whatever parameters."""
         kept = self.columns(*names)
         rows = np.flatnonzero(~np.isnan(self.means[:, kept]).all(axis=1))
         return replace(
@@ -104,8 +95,8 @@ class Field:
             errors=self.errors[rows][:, kept],
         )
 
-    def without(self, name: str) -> Field:
-        """The field in which one mechanism takes no part."""
+    def without(self, name: str) -> Scores:
+        """The scores in which one mechanism takes no part."""
         return self.only(*(each for each in self.names if each != name))
 
     def place(self, contest: Contest) -> str:
@@ -115,7 +106,7 @@ class Field:
     def described(self, contest: Contest) -> dict[str, Any]:
         """All that makes a contest what it is, as one flat set of parameters."""
         stream = self.streams[contest.stream]
-        return {"stream": stream.name, **stream.parameters, **contest.setting._asdict()}
+        return {"stream": stream.name, **stream.parameters, **asdict(contest.setting)}
 
     def by_stream(self, values: Floats) -> Floats:
         """One value for each contest, as an array of streams by settings; NaN where there is no such contest."""
@@ -126,8 +117,8 @@ class Field:
         return arranged
 
 
-def read_field(results: Results, metric: str | None = None) -> Field:
-    """The field by an error metric; by default the first that the study measures."""
+def read_scores(results: Results, metric: str | None = None) -> Scores:
+    """The scores by an error metric; by default the first that the study measures."""
     rows = results.table.to_pylist()
     measured = list(dict.fromkeys(row["metric"] for row in rows if row["delta"] is not None))
     if not measured:
@@ -138,16 +129,16 @@ def read_field(results: Results, metric: str | None = None) -> Field:
     rows = [row for row in rows if row["metric"] == chosen]
     labels = dict.fromkeys(row["mechanism"] for row in rows)
     names = {row["mechanism"]: row["mechanism_name"] for row in rows}
-    contests = list(dict.fromkeys(_contest(row) for row in rows))
+    contests = list(dict.fromkeys(contest_of(row) for row in rows))
     places = {contest: place for place, contest in enumerate(contests)}
     columns = {label: column for column, label in enumerate(labels)}
     means, errors = np.full((2, len(contests), len(columns)), np.nan)
     for row in rows:
-        place = places[_contest(row)], columns[row["mechanism"]]
+        place = places[contest_of(row)], columns[row["mechanism"]]
         means[place] = row["mean"]
         if row["standard_deviation"] is not None:
             errors[place] = row["standard_deviation"] / np.sqrt(row["repetitions"])
-    return Field(
+    return Scores(
         metric=chosen,
         repetitions=rows[0]["repetitions"],
         mechanisms=tuple(labels),
@@ -159,18 +150,14 @@ def read_field(results: Results, metric: str | None = None) -> Field:
     )
 
 
-def _contest(row: dict[str, Any]) -> Contest:
+def contest_of(row: dict[str, Any]) -> Contest:
+    """What the mechanism of a row of results competes for."""
     return Contest(row["stream"], Setting(row["experiment"], row["epsilon"], row["window"]))
 
 
-def _streams(rows: list[dict[str, Any]]) -> dict[str, Stream]:
+def _streams(rows: list[dict[str, Any]]) -> dict[str, ReportedStream]:
     """The streams by label, those of one name together and by their parameters, each with a short name of its own."""
-    found = {
-        row["stream"]: Stream(
-            row["stream"], row["stream_source"], row["stream_name"], json.loads(row["stream_parameters"])
-        )
-        for row in rows
-    }
+    found = {row["stream"]: ReportedStream(row["stream_name"], json.loads(row["stream_parameters"])) for row in rows}
     names = list(dict.fromkeys(stream.name for stream in found.values()))
     differing = {label: _differing(stream, list(found.values())) for label, stream in found.items()}
     ordered = sorted(found, key=lambda label: (names.index(found[label].name), _sortable(differing[label])))
@@ -182,7 +169,7 @@ def _streams(rows: list[dict[str, Any]]) -> dict[str, Stream]:
     return {label: replace(found[label], short=shorts[label] if clear else label) for label in ordered}
 
 
-def _differing(stream: Stream, streams: list[Stream]) -> dict[str, Any]:
+def _differing(stream: ReportedStream, streams: list[ReportedStream]) -> dict[str, Any]:
     """The parameters that not all streams of that name have alike."""
     alike = [other.parameters for other in streams if other.name == stream.name]
     return {key: value for key, value in stream.parameters.items() if any(p.get(key) != value for p in alike)}

@@ -6,7 +6,7 @@ import pytest
 from eventide import windows
 from eventide.errors import InputError
 from eventide.windows import Query
-from eventide.windows.answering.composition import composition
+from eventide.windows.answering.estimates import composition
 
 
 @pytest.mark.parametrize("planner", ["base", "sample-dp", "emd", "best"])
