@@ -12,11 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from eventide.arrays import Array, Floats
+from eventide.parameters import Parametrised
 from eventide.privacy.measured import Measured
 from eventide.privacy.state import Stateful
 
 
-class Filter(Stateful, abc.ABC):
+class Filter(Parametrised, Stateful, abc.ABC):
     """Turns the measurement of each step, or none, into the values to release.
 
     A filter is given to a mechanism as a plain description and may be given to several: each works on its own

@@ -27,12 +27,13 @@ from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.named_counts import in_order
 from eventide.mechanisms.release import Release
+from eventide.parameters import Parametrised, parameter_defaults
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
-from eventide.privacy.noise import Source, source, why_not_private
+from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 
@@ -50,7 +51,7 @@ class CommonParameters(TypedDict, total=False):
     seed: int | None
 
 
-class Mechanism(Stateful, abc.ABC):
+class Mechanism(Parametrised, Stateful, abc.ABC):
     """Publishes one vector of counts per step under w-event privacy.
 
     Parameters
@@ -224,8 +225,18 @@ class Mechanism(Stateful, abc.ABC):
         """The index of the step that the next release will have."""
         return self.ledger.step
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(epsilon={self.epsilon:g}, window={self.window}, bins={self.size})"
+    def parameters(self) -> dict[str, Any]:
+        """What it was made with, by name: `type(it)(**it.parameters())` makes another one alike.
+
+        A seeded noise is there as one that begins anew, so that the other draws the same.
+        """
+        noise = self.source.name if is_private(self.source) else self.source.anew()
+        own = {name: getattr(self, name) for name in parameter_defaults(type(self)) if name not in ("noise", "seed")}
+        return own | {"bins": self.size if self._names is None else self._names, "noise": noise}
+
+    def _told(self) -> dict[str, Any]:
+        claim = {"epsilon": self.epsilon, "window": self.window, "bins": self.size}
+        return claim | {name: value for name, value in super()._told().items() if name not in claim}
 
     def _repr_html_(self) -> str:
         from eventide.mechanisms.pictures import mechanism_card

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from eventide.errors import InputError
-from eventide.mechanisms.parameters import parameter_names
+from eventide.parameters import REQUIRED, parameter_defaults
 
 if TYPE_CHECKING:
     from eventide.mechanisms.base import Mechanism
@@ -62,10 +62,10 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
     BudgetAbsorption(epsilon=1, window=120, bins=10)
     """
     cls = mechanism_class(name)
-    known = parameter_names(cls)
+    known = parameter_defaults(cls)
     if unknown := parameters.keys() - known.keys():
         raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
-    if missing := [needed for needed, must in known.items() if must and needed not in parameters]:
+    if missing := [name for name, default in known.items() if default is REQUIRED and name not in parameters]:
         raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
     return cls(**parameters)
 

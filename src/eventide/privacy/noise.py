@@ -11,6 +11,7 @@ array([[2., 2., 2.]])
 from __future__ import annotations
 
 import abc
+import copy
 import math
 import os
 import ssl
@@ -59,6 +60,10 @@ class Source(abc.ABC):
         """Go on from where `snapshot` was taken."""
         if snapshot:
             raise StateError(f"the {self.name} noise has no state; restore this snapshot into the noise it came from")
+
+    def anew(self) -> Source:
+        """A source like this one at its beginning: itself where it has no state."""
+        return self
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -142,6 +147,7 @@ class Seeded(Source):
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"a seed is a whole number of at least 0, not {seed!r}")
+        self.seed: int | None = int(seed)
         self._generator = np.random.default_rng(seed)
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
@@ -170,8 +176,8 @@ class Seeded(Source):
         return np.asarray(self._generator.binomial(counts, percent / 100))
 
     def snapshot(self) -> dict[str, Any]:
-        """The generator's state."""
-        return dict(self._generator.bit_generator.state)
+        """The generator's state, and the seed it began with."""
+        return {"seed": self.seed, **self._generator.bit_generator.state}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue the generator from that state."""
@@ -179,6 +185,11 @@ class Seeded(Source):
             self._generator.bit_generator.state = snapshot
         except (KeyError, TypeError, ValueError):
             raise StateError("this is no snapshot of a seeded noise; restore one that `snapshot` returned") from None
+        self.seed = snapshot.get("seed")
+
+    def anew(self) -> Source:
+        """The same noise from the beginning; from here on where an old snapshot did not tell the seed."""
+        return copy.deepcopy(self) if self.seed is None else Seeded(self.seed)
 
 
 class Zero(Source):

@@ -24,8 +24,8 @@ from eventide.bench.study.metrics import season_length
 from eventide.bench.study.requirements import BASELINES
 from eventide.errors import InputError
 from eventide.mechanisms.hybrid import Hybrid
-from eventide.mechanisms.parameters import parameter_names
 from eventide.mechanisms.registry import mechanism_class, mechanism_names
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import LARGEST, NANO, SMALLEST, exact, nano
 from eventide.privacy.ledger import positive_integer
 
@@ -124,7 +124,7 @@ def candidates(mechanisms: Sequence[str] | None, window: int) -> list[Candidate]
 
 def _of_single_steps() -> list[str]:
     """All mechanisms but those that are made for histograms of sliding windows."""
-    return [name for name in mechanism_names() if "span" not in parameter_names(mechanism_class(name))]
+    return [name for name in mechanism_names() if "span" not in parameter_defaults(mechanism_class(name))]
 
 
 def _taken(history: History | str | Path | Any, window: int) -> History:
