@@ -58,7 +58,7 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:
     from eventide.cli.progress import counting
-    from eventide.live.stores.stored_answers import answered_names, stored_answers
+    from eventide.live.stores.stored_releases import answered_names, stored_answers
     from eventide.releases.answer_formats import ANSWER_FORMATS, rows_of
     from eventide.releases.files import open_releases
 

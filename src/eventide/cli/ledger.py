@@ -15,8 +15,8 @@ from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.live.stores.base import Setting
-    from eventide.live.stores.budget_report import Account
+    from eventide.live.stores.base import StoreSetting
+    from eventide.live.stores.budget_report import BudgetReport
 
 WIDTH, HEIGHT = 72, 6  # of the plot, in characters
 
@@ -34,13 +34,13 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
     \b
     Example: eventide ledger city.db
     """
-    from eventide.live.stores.budget_report import account
+    from eventide.live.stores.budget_report import budget_report
     from eventide.live.stores.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
         with naming("reading every row"):
             opened.verify()
-        found = account(opened)
+        found = budget_report(opened)
     if as_json:
         click.echo(json.dumps(found.document()))
     else:
@@ -55,7 +55,7 @@ def _epsilon(nano: int) -> float:
     return nano / NANO
 
 
-def _print(found: Account) -> None:
+def _print(found: BudgetReport) -> None:
     from eventide.cli.text_bars import bars
 
     setting = found.epochs[-1].setting
@@ -72,7 +72,7 @@ def _print(found: Account) -> None:
         click.echo(sentence)
 
 
-def _print_returns(found: Account) -> None:
+def _print_returns(found: BudgetReport) -> None:
     current = found.epochs[-1]
     if found.next_step < current.measured_from:
         click.echo(f"nothing is measured before step {current.measured_from}: until then steps repeat the last release")
@@ -82,7 +82,7 @@ def _print_returns(found: Account) -> None:
         click.echo(f"  {one.left:10.6g}  at step {one.step}{when}")
 
 
-def _print_epochs(found: Account) -> None:
+def _print_epochs(found: BudgetReport) -> None:
     click.echo("\nepochs:")
     for epoch in found.epochs:
         setting = epoch.setting
@@ -95,13 +95,13 @@ def _print_epochs(found: Account) -> None:
     click.echo("")
 
 
-def _asked(setting: Setting) -> str:
+def _asked(setting: StoreSetting) -> str:
     if setting.queries is None:
         return ""
     return f", of it {_epsilon(setting.queries['epsilon']):g} for {len(setting.queries['queries'])} window queries"
 
 
-def _verdict(found: Account) -> list[str]:
+def _verdict(found: BudgetReport) -> list[str]:
     verification = found.verification
     if verification.holds:
         fullest = f"; the fullest, {_epsilon(verification.worst):g}, ends at step {verification.worst_end}"

@@ -22,7 +22,7 @@ from eventide.cli.publish_source import open_count_file, window_steps
 from eventide.cli.publish_summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
-from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.window_queries import Questions
 from eventide.privacy.guarantees import Guarantee
 from eventide.releases.answer_formats import ANSWER_FORMATS, AnswerRows
 from eventide.releases.files import ReleaseFile, open_releases

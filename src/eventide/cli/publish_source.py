@@ -5,8 +5,6 @@ Options that do not fit together are refused here, before anything is published.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from fractions import Fraction
 
 from eventide.cli.publish_options import Options
@@ -17,9 +15,8 @@ from eventide.filters import by_name
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.open_feed import open_feed
-from eventide.live.publisher.questions import Questions
-from eventide.live.stores.base import Store, StoreMissing
-from eventide.live.stores.open_store import open_store
+from eventide.live.publisher.setup import reading
+from eventide.live.publisher.window_queries import Questions
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import NANO, nano
@@ -155,17 +152,6 @@ def _start_in_store(options: Options) -> str | None:
     """Where a live source that names no start began when its store was made."""
     if not options.live:
         return None
-    with stored(options) as store:
-        epochs = [] if store is None else store.epochs()
+    with reading(options.store) as store:
+        epochs = store.epochs()
     return epochs[-1].setting.steps.get("start") if epochs else None
-
-
-@contextlib.contextmanager
-def stored(options: Options) -> Iterator[Store | None]:
-    """The store as a reader sees it; None where there is none yet."""
-    try:
-        store = None if options.store is None else open_store(options.store, read_only=True)
-    except StoreMissing:
-        store = None
-    with contextlib.closing(store) if store else contextlib.nullcontext():
-        yield store

@@ -12,7 +12,7 @@ from eventide.cli.publish_options import Options
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setting import guarantee_of
+from eventide.live.publisher.setup import guarantee_of
 from eventide.windows.answering.answers import Answers
 
 

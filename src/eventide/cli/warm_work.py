@@ -38,13 +38,13 @@ def _groups() -> None:
 
 
 def _events() -> None:
-    from eventide.events.files.line_formats import CsvLines
+    from eventide.events.files.lines import CsvLineReader
     from eventide.events.reader import EventReader
     from eventide.events.tally import UserTally
 
     reader = EventReader(["north"])
     reader.key = bytes(16)
-    lines = CsvLines(b"timestamp,user,bin\n", "events")
+    lines = CsvLineReader(b"timestamp,user,bin\n", "events")
     found = lines.rows(b'2026-01-31T23:59:00Z,"17",north\n', lines.columns)
     events = reader.read(found.rows, found.unreadable)
     tally = UserTally(len(reader.bins), 1, reader.key)

@@ -25,7 +25,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import FirstRows, MostRowsRefused
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.base import FOREVER, EventBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -109,7 +109,7 @@ class SparkFeed(EventFeed):
 
     def _closed(self, seen_until: int) -> Iterator[ClosedStep]:
         """The steps that are over, many at a time where many are; what was tallied goes when they are published."""
-        self.take(Batch(Events.none(), None, seen_until))
+        self.take(EventBatch(Events.none(), None, seen_until))
         closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
             self._first_rows.decide()

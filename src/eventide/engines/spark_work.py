@@ -13,7 +13,8 @@ from pathlib import Path
 
 from eventide.engines.spark_tallies import Counting
 from eventide.errors import InputError
-from eventide.events.siphash import siphash
+from eventide.events.siphash_kernels import hash_texts, key_words
+from eventide.events.texts import buffers, texts
 from eventide.live.stores.digests import digest
 
 
@@ -30,8 +31,9 @@ class WorkFolder:
         self._made_here = not self.path.exists()
         for folder in (self.path, self.open_steps):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
         purpose = {
-            "store": siphash(counting.key, [b"the work folder of a store"])[0].item(),
+            "store": hashes[0].item(),
             "bins": digest(*counting.bins).hex(),
             "users": counting.columns.user is not None,
             "until": counting.until,

@@ -16,7 +16,7 @@ from eventide.errors import EventideError
 from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.stores.base import Epoch, Setting
+from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.config import Stream
 from eventide.service.pushed_feed import PushedFeed
@@ -166,7 +166,7 @@ class LiveStream:
             spending.add(step, charged.get(step, ()))
 
 
-def _first_like_the_last(epochs: list[Epoch], what: Callable[[Setting], object]) -> int:
+def _first_like_the_last(epochs: list[Epoch], what: Callable[[StoreSetting], object]) -> int:
     """The first step since which `what` of the setting is what it is now."""
     now = what(epochs[-1].setting)
     return min(epoch.first_step for epoch in itertools.takewhile(lambda one: what(one.setting) == now, epochs[::-1]))

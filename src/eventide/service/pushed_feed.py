@@ -24,7 +24,7 @@ from eventide.events.timeline import Timeline
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 from eventide.service.http.arrivals import Arrival, Arrivals
 from eventide.service.step_notices import Board
 
@@ -103,7 +103,7 @@ class PushedFeed(EventFeed):
         self.begun.set()
         while not self._ended:
             self._take_next(0.0 if self._seen_until >= self._deadline(self._next) else LOOK_UP)
-            self.take(Batch(Events.none(), None, self.arrivals.worked_off_until()))
+            self.take(EventBatch(Events.none(), None, self.arrivals.worked_off_until()))
             for closed in islice(self.closed(), STEPS_BETWEEN):
                 yield closed
                 self.board.pin(closed.index)  # whoever asks for more has published this one
@@ -161,6 +161,6 @@ class PushedFeed(EventFeed):
     def _taken(self, submitted: Submitted) -> Receipt:
         self.counters, self._kept = Counters(), True
         arrival = np.full(len(submitted.events.time), submitted.arrival.moment)
-        self.take(Batch(submitted.events._replace(arrival=arrival), None, EARLIEST, submitted.key))
+        self.take(EventBatch(submitted.events._replace(arrival=arrival), None, EARLIEST, submitted.key))
         self.totals.add(self.counters)
         return Receipt(self.counters, not self._kept)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 from eventide.events.clock import Clock, SystemClock
-from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.window_queries import Questions
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee

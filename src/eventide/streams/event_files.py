@@ -19,7 +19,7 @@ from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.files.open_file import open_file
-from eventide.events.rows import Rows
+from eventide.events.rows import ParsedRows
 from eventide.events.texts import named, texts
 from eventide.events.timeline import MILLISECOND, parse_time
 from eventide.events.times import parse_times
@@ -84,7 +84,7 @@ def _columns(path: Path, time: str, bin: str) -> tuple[Ints, Any]:
     return np.concatenate(times), pa.chunked_array(names).combine_chunks().dictionary_encode()
 
 
-def _events(rows: Rows, time: str, bin: str) -> tuple[Ints, Any] | str:
+def _events(rows: ParsedRows, time: str, bin: str) -> tuple[Ints, Any] | str:
     """The times and bins of rows, or what is wrong with one of them."""
     if rows.unreadable:
         return "cannot be read; correct that row"

@@ -7,12 +7,12 @@ import pytest
 
 from eventide.cli import main
 from eventide.cli.text_bars import bars
-from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
-SETTING = Setting("riders", {"name": "ba"}, NANO, 4, 1, ("north", "south"), {"step": "10min"}, "secure")
+SETTING = StoreSetting("riders", {"name": "ba"}, NANO, 4, 1, ("north", "south"), {"step": "10min"}, "secure")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from eventide.events.reader import Columns, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
 from eventide.service import pushed_feed
@@ -189,7 +189,7 @@ def test_a_source_that_is_ahead_of_the_clock_is_told_of_once(said):
     feed = EventFeed(None, Timeline("1970-01-01", "10s"), reader(), ManualClock(30 * SECOND))
     feed.begin(Resume(3, None, KEY, []))
     for seconds in (40, 50, 60):
-        feed.take(Batch(Events.none(), None, seconds * SECOND))
+        feed.take(EventBatch(Events.none(), None, seconds * SECOND))
         assert len(list(feed.closed())) == 1
     (warning,) = said()
     assert warning.startswith(

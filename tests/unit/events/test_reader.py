@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from plain_bounding import siphash
 
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
-from eventide.events.siphash import siphash
 from eventide.events.times import parse_times
 from eventide.events.zones import EPOCH, Zone
 

@@ -17,7 +17,7 @@ from running_service import MINUTE, configuration, event, running, stream, wait_
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import StateError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores import database_store
 from eventide.live.stores.open_store import open_store
 from eventide.service.http.metrics import exposition

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from eventide.live.stores.base import Setting
-from eventide.live.stores.setting_changes import epoch_for
+from eventide.live.stores.base import StoreSetting
+from eventide.live.stores.epochs import epoch_for
 from eventide.privacy.ledger import Entry
 from eventide.service.populations.claims import Claim, Windows, claims_of, timeline_of
 from eventide.service.populations.shares import Limit, Member, Together
@@ -50,7 +50,7 @@ class PaperStore:
 
     def begin(self, epsilon, window, not_before, bins):
         steps = {"start": f"2026-01-01T00:{self.start:02}:00+00:00", "length": 60_000, "zone": "UTC"}
-        setting = Setting("people", {}, epsilon, window, 1, bins, steps, "secure")
+        setting = StoreSetting("people", {}, epsilon, window, 1, bins, steps, "secure")
         epoch = epoch_for(self, setting, new_epoch=True, not_before=not_before)
         if epoch.number == len(self._epochs):
             self._epochs.append(epoch)

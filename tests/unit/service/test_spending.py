@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 
 import eventide as ev
-from eventide.live.stores.base import Epoch, Setting
+from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.verification import verify
 from eventide.privacy.ledger import Entry
 from eventide.service.spending import Spending
@@ -73,7 +73,7 @@ def test_it_agrees_with_the_verification_of_a_store():
             mechanism.release(row)
             kept += entries
             entries.clear()
-        setting = Setting("all", {}, 10**9, 7, 1, ("a", "b", "c"), {}, "seeded")
+        setting = StoreSetting("all", {}, 10**9, 7, 1, ("a", "b", "c"), {}, "seeded")
         found = verify(kept, [Epoch(0, 0, 0, setting)], 60)
         assert [each.amount for each in totals(kept, 60, 7).latest] == found.spending[0].windows.tolist()
         assert totals(kept, 60, 7).worst == found.worst > 0

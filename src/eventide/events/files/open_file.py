@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import Blocks
-from eventide.events.files.line_file import LineFile
-from eventide.events.files.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, LineFile, is_lines
 from eventide.events.files.parquet_file import ParquetFile
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 
 
-def open_file(path: Path) -> Blocks:
+def open_file(path: Path) -> LineFile | ParquetFile:
     """Open a CSV, JSONL or Parquet file, the first two perhaps compressed."""
     if is_lines(path.name):
         return LineFile(path)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock
-from eventide.events.files.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, is_lines
 from eventide.events.files.open_file import open_file
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_file import CompleteFile

@@ -13,7 +13,7 @@ from typing import Any
 
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
-from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.window_queries import Questions
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import nano

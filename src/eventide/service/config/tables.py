@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eventide.live.publisher.questions import OF
+from eventide.live.publisher.window_queries import OF
 from eventide.privacy.amounts import nano
 from eventide.service.config import fields as kinds
 from eventide.service.config.config import Access, Limits, Server, Stream, defaults

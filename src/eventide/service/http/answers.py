@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventide.live.stores.stored_answers import Answer, answers_in
+from eventide.live.stores.stored_releases import Answer, answers_in
 from eventide.releases.answer_formats import OWN_COLUMNS, AnswerCsv, AnswerTable, rows_of
 from eventide.service.http.problems import Problem
 from eventide.service.http.releases import ArrowStream, Lines, chosen_bins

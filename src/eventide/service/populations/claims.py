@@ -16,7 +16,7 @@ import numpy as np
 from eventide.errors import InputError
 from eventide.events.timeline import Timeline
 from eventide.live.stores.base import Epoch, Store
-from eventide.live.stores.first_measured import last_touched
+from eventide.live.stores.epochs import last_touched
 
 
 class Claim(NamedTuple):

@@ -5,15 +5,12 @@ Reads the stores and changes nothing.
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from eventide.errors import EventideError
 from eventide.events.clock import SystemClock
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.publisher.setting import setting_of
-from eventide.live.stores.base import Epoch, Setting, StoreMissing
-from eventide.live.stores.open_store import open_store
-from eventide.live.stores.setting_changes import differences, epoch_for
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.stores.base import StoreSetting
+from eventide.live.stores.epochs import differences
 from eventide.service.config.config import Config, Stream
 from eventide.service.populations.population import Population, waiting
 
@@ -33,18 +30,20 @@ def outlook(config: Config) -> list[str]:
 
 def _stream(stream: Stream, not_before: int) -> list[str]:
     feed = EventFeed(None, stream.timeline(), stream.reader(), max_per_step=stream.max_per_step, late=stream.late)
-    setting = setting_of(stream.build(), feed, stream.population, stream.questions())
-    try:
-        with closing(open_store(stream.store, read_only=True)) as store:
-            epochs, next_step = store.epochs(), store.next_step()
-            epoch = epoch_for(store, setting, new_epoch=True, not_before=not_before)
-    except StoreMissing:
-        epochs, next_step, epoch = [], 0, Epoch(0, 0, not_before, setting)
-    said = [_changed(stream, epochs[-1].setting, setting)] if epochs and epoch.number == len(epochs) else []
-    return said + ([waiting(stream, epoch.measured_from)] if epoch.measured_from > next_step else [])
+    found = Publisher.check(
+        feed,
+        stream.build(),
+        stream.store,
+        questions=stream.questions(),
+        people=stream.population,
+        new_epoch=True,
+        not_before=not_before,
+    )
+    said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
+    return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])
 
 
-def _changed(stream: Stream, before: Setting, now: Setting) -> str:
-    changed = "; ".join(differences(before, now, Setting._fields))
+def _changed(stream: Stream, before: StoreSetting, now: StoreSetting) -> str:
+    changed = "; ".join(differences(before, now, StoreSetting._fields))
     why = changed or "other streams of the same people leave it no room at first"
     return f"stream {stream.name} begins a new epoch, which `serve` does only with --new-epoch: {why}"

@@ -1,7 +1,7 @@
-"""SipHash-2-4, written to be read: the reference that the compiled form is tested against.
+"""Hashing and bounding written to be read: what the compiled forms are tested against.
 
-A keyed hash: who does not know the 16 bytes of the key cannot tell its values from random ones. J.-P. Aumasson and
-D. J. Bernstein, SipHash: a fast short-input PRF, 2012.
+SipHash-2-4 is a keyed hash: who does not know the 16 bytes of the key cannot tell its values from random ones.
+J.-P. Aumasson and D. J. Bernstein, SipHash: a fast short-input PRF, 2012.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eventide.arrays import Array, Ints
 
 Hashes = NDArray[np.uint64]
 
@@ -68,3 +70,18 @@ def _round(state: list[Hashes]) -> list[Hashes]:
 
 def _rotated(words: Hashes, bits: int) -> Hashes:
     return (words << np.uint64(bits)) | (words >> np.uint64(64 - bits))
+
+
+def bounded_counts(users: Array, bins: Array, occurrences: Ints, key: bytes, step: int, most: int, size: int) -> Ints:
+    """The counts `(size,)` of a step from rows (user, bin, occurrences)."""
+    user = np.repeat(users, occurrences)
+    bin_index = np.repeat(bins, occurrences)
+    occurrence = np.concatenate([np.arange(0), *(np.arange(count) for count in occurrences)])
+    messages = [
+        rank_message(int(who), step, int(where), int(which))
+        for who, where, which in zip(user, bin_index, occurrence, strict=True)
+    ]
+    order = np.lexsort((siphash(key, messages), user))
+    place_of_first = np.searchsorted(user[order], user[order])
+    kept = order[np.arange(len(order)) - place_of_first < most]
+    return np.bincount(bin_index[kept], minlength=size).astype(np.int64)

@@ -1,7 +1,8 @@
 """Lines of text as rows: CSV with a header, or one JSON object a line; a line is a row, so no cell may break over two.
 
 A line that is no row is counted and left out, and never changes what is read from another: lines come from different
-people.
+people. A complete file of lines, plain or compressed (.gz), is read in blocks that end at a line's end, so memory is
+bounded however long the file or a line of it is.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import codecs
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from gzip import GzipFile
+from io import BufferedIOBase
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,14 +23,15 @@ import pyarrow.csv as pa_csv
 
 from eventide.errors import InputError
 from eventide.events.files.csv_line_kernels import without_torn_lines
-from eventide.events.rows import Rows, raw_lines
+from eventide.events.rows import FileBlock, ParsedRows, unparsed_lines
 
+BLOCK = 8 << 20  # bytes of a file that are read at a time
 LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
 
-class CsvLines:
+class CsvLineReader:
     """Comma-separated lines below a header, which names the columns."""
 
     def __init__(self, header: bytes, name: str) -> None:
@@ -39,16 +44,16 @@ class CsvLines:
         self.name = name
         self.columns = [column.strip() for column in names]
 
-    def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
+    def rows(self, lines: bytes, wanted: Sequence[str]) -> ParsedRows:
         """The wanted columns of whole lines, as bytes."""
         self._check(wanted)
-        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
+        raw = unparsed_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         if b'"' in lines:
             kept, torn = without_torn_lines(np.frombuffer(lines.removesuffix(b"\n") + b"\n", np.uint8))
             lines, refused = kept.tobytes(), refused + torn
         tables, unreadable = self._tables(lines, wanted)
-        return Rows(pa.concat_tables(tables) if tables else [], refused + unreadable, raw)
+        return ParsedRows(pa.concat_tables(tables) if tables else [], refused + unreadable, raw)
 
     def _tables(self, lines: bytes, wanted: Sequence[str]) -> tuple[list[Any], int]:
         """Whole lines as tables, and how many are no rows; where Arrow gives up, the halves by themselves."""
@@ -86,16 +91,52 @@ class CsvLines:
                 )
 
 
-class JsonLines:
+class JsonLineReader:
     """One JSON object a line."""
 
-    def rows(self, lines: bytes, wanted: Sequence[str]) -> Rows:
+    def rows(self, lines: bytes, wanted: Sequence[str]) -> ParsedRows:
         """The objects of whole lines; one by one, so that none can reach into another."""
-        raw = raw_lines(lines, partial(self.rows, wanted=wanted))
+        raw = unparsed_lines(lines, partial(self.rows, wanted=wanted))
         lines, refused = without_long_lines(lines)
         given = [line for line in lines.split(b"\n") if line.strip()]
         objects = [row for line in given if (row := json_object(line)) is not None]
-        return Rows(objects, refused + len(given) - len(objects), raw)
+        return ParsedRows(objects, refused + len(given) - len(objects), raw)
+
+
+class LineFile:
+    """Blocks of a CSV or JSONL file; places are bytes of what is compressed."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.path = path
+        self._format: CsvLineReader | JsonLineReader = JsonLineReader()
+        self._body = 0
+        if is_csv(path.name):
+            with self._opened() as file:
+                header = file.readline(LONGEST_LINE)
+            self._format, self._body = CsvLineReader(header, self.name), len(header)
+
+    def blocks(self, begin: int) -> Iterator[FileBlock]:
+        """Blocks of whole lines; of one that is too long, and will be refused, only the beginning."""
+        with self._opened() as file:
+            place = file.seek(max(begin, self._body))
+            while content := file.read(BLOCK):
+                content += (rest := file.readline(LONGEST_LINE + 1))
+                place += len(content)
+                while len(rest) > LONGEST_LINE and not rest.endswith(b"\n"):
+                    rest = file.readline(LONGEST_LINE + 1)
+                    place += len(rest)
+                yield FileBlock(content, place)
+
+    def rows(self, content: bytes, wanted: list[str]) -> ParsedRows:
+        """The wanted columns of a block."""
+        return self._format.rows(content, wanted)
+
+    def _opened(self) -> BufferedIOBase:
+        try:
+            return GzipFile(self.path) if self.path.suffix.lower() == ".gz" else self.path.open("rb")
+        except OSError:
+            raise InputError(f"{self.path} cannot be opened; check the path") from None
 
 
 def without_long_lines(lines: bytes) -> tuple[bytes, int]:

@@ -1,35 +1,37 @@
-"""A setting as the text that a store keeps, and what to say when the store is asked to go on with another one.
+"""Which epoch a writer goes on with: the last one, or a new one where the setting has changed.
 
-A refusal names every difference and a way out.
+A new epoch measures only when no window, old or new, can hold a charge of before and one of after; in doubt that is
+later, never earlier. A setting is kept as text; a refusal of another one names every difference and a way out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.live.stores.base import Epoch, Setting, Store
-from eventide.live.stores.first_measured import first_measured
+from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.privacy.amounts import NANO
+from eventide.privacy.ledger import Entry
 from eventide.privacy.noise import PRIVATE_NAMES
 
 LONGEST_SHOWN = 60  # characters of a value in a message
 
 
-def setting_text(setting: Setting) -> str:
+def setting_text(setting: StoreSetting) -> str:
     """A setting as JSON."""
     return json.dumps(setting._asdict(), sort_keys=True, default=str)
 
 
-def read_setting(text: str) -> Setting:
+def read_setting(text: str) -> StoreSetting:
     """The setting that `setting_text` wrote; its bins are a tuple again."""
     fields = json.loads(text)
-    return Setting(**fields | {"bins": tuple(fields["bins"])})
+    return StoreSetting(**fields | {"bins": tuple(fields["bins"])})
 
 
-def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
+def refuse_noise(setting: StoreSetting, *, for_tests: bool) -> None:
     """Refuse noise that is not private, unless the store was made for tests."""
     if setting.noise not in PRIVATE_NAMES and not for_tests:
         raise InputError(
@@ -38,7 +40,7 @@ def refuse_noise(setting: Setting, *, for_tests: bool) -> None:
         )
 
 
-def epoch_for(store: Store, setting: Setting, *, new_epoch: bool, not_before: int = 0) -> Epoch:
+def epoch_for(store: Store, setting: StoreSetting, *, new_epoch: bool, not_before: int = 0) -> Epoch:
     """The epoch to go on with: the last one, or one to be begun where the store is empty or a new one is wanted.
 
     It measures no step before `not_before`; the last one goes on only if it would not either.
@@ -57,7 +59,46 @@ def epoch_for(store: Store, setting: Setting, *, new_epoch: bool, not_before: in
     return Epoch(len(epochs), next_step, first, setting)
 
 
-def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
+def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, window: int) -> int:
+    """The first step at which an epoch with this window, begun at `next_step`, may charge.
+
+    Behind the last step that any epoch charged, or touched by a span still open at its end, lie as many steps as the
+    longer of its window and the new one.
+    """
+    held = list(entries)
+    first = next_step
+    for epoch, end in with_ends(epochs, next_step):
+        touched = last_touched([entry for entry in held if epoch.first_step <= entry.step < end], end)
+        if epoch.restored:
+            touched = max(touched, epoch.first_step - 1)
+            first = max(first, epoch.measured_from)  # what was lost may belong to an epoch with a longer window
+        if touched >= 0:
+            first = max(first, touched + max(epoch.setting.window, window))
+    return first
+
+
+def first_measured_after_loss(
+    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, window: int
+) -> int:
+    """The same where the steps from `stored` up to `next_step` were lost, so that each may have been charged.
+
+    They may belong to any epoch that was not over before them.
+    """
+    longest = max(epoch.setting.window for epoch, end in with_ends(epochs, next_step) if end >= stored)
+    return max(first_measured(epochs, entries, next_step, window), next_step - 1 + longest)
+
+
+def last_touched(entries: Iterable[Entry], end: int) -> int:
+    """The last step with a charge among the entries of an epoch that ends before `end`; -1 where there is none."""
+    open_spans: Counter[str] = Counter()
+    last = -1
+    for entry in entries:
+        last = max(last, entry.step)
+        open_spans[entry.lane] += {"open": entry.amount, "close": -entry.amount}.get(entry.kind, 0)
+    return end - 1 if any(open_spans.values()) else last
+
+
+def refuse_other_steps(stored: StoreSetting, wanted: StoreSetting) -> None:
     """Refuse steps that are cut or bounded in another way: they would not be the same steps any more."""
     if different := differences(stored, wanted, ["steps"]):
         raise InputError(
@@ -66,9 +107,9 @@ def refuse_other_steps(stored: Setting, wanted: Setting) -> None:
         )
 
 
-def refuse_other_setting(stored: Setting, wanted: Setting, measured_from: int) -> None:
+def refuse_other_setting(stored: StoreSetting, wanted: StoreSetting, measured_from: int) -> None:
     """Refuse another setting, name every difference, and say what a new epoch would do."""
-    if different := differences(stored, wanted, Setting._fields):
+    if different := differences(stored, wanted, StoreSetting._fields):
         raise InputError(
             f"this store was made with another setting: {'; '.join(different)}. Give what it was made with, or go on "
             f"with --new-epoch: then every step before step {measured_from} repeats the last release, and from there "
@@ -85,7 +126,7 @@ def refuse_full_windows(measured_from: int) -> None:
     )
 
 
-def differences(stored: Setting, wanted: Setting, names: Iterable[str]) -> list[str]:
+def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]) -> list[str]:
     """Every field of these names that differs, in words."""
     before, now = (json.loads(setting_text(setting)) for setting in (stored, wanted))
     return [text for name in names for text in _different(name, before[name], now[name])]
