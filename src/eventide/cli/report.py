@@ -71,7 +71,7 @@ def command(
     """
     from eventide.bench import build_report, read_results
     from eventide.bench.report.figures import write_images
-    from eventide.cli.page import keep_apart, write_page
+    from eventide.cli.html_files import keep_apart, write_page
     from eventide.display.images import require_matplotlib
 
     keep_apart(out, results, other, reference)

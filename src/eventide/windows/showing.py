@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Array
 from eventide.display.cards import MOST_ROWS, card
-from eventide.display.drawings import Curve, Panel, Style, Table, shortened, shown
+from eventide.display.drawings import Curve, Panel, Style, TextTable, shortened, shown
 from eventide.display.images import new_picture, paint, plain
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
@@ -96,7 +96,7 @@ def plan_card(plan: Plan) -> str:
         for query, error in list(errors.items())[:MOST_ROWS]
     ]
     notes = [f"The first {len(rows)} of {len(errors):,} different queries."] if len(rows) < len(errors) else []
-    table = Table(["query", "window", "step", "standard error"], rows)
+    table = TextTable(["query", "window", "step", "standard error"], rows)
     return card(f"Plan by {plan.planner}", facts, table, [*notes, str(plan.guarantee)])
 
 

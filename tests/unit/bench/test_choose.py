@@ -23,7 +23,7 @@ from eventide.bench.choose.choose import (
 )
 from eventide.bench.choose.history import MOST_BINS, MOST_STEPS, given_history, read_history
 from eventide.bench.choose.trials import Publication
-from eventide.cli.choose_page import build_page
+from eventide.cli.choose_result import build_page
 from eventide.errors import InputError
 from eventide.mechanisms import registry
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
-from eventide.engines.spark_work import WorkFolder
+from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
 from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume

@@ -17,7 +17,7 @@ from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
 from eventide.service import pushed_feed
 from eventide.service.pushed_feed import PushedFeed
-from eventide.service.step_notices import Board
+from eventide.service.step_notices import StepNotices
 
 HOUR = 3_600 * SECOND
 KEY = bytes(range(16))
@@ -128,7 +128,7 @@ class Pushed:
 
     def __init__(self, machine: Machine, next_step: int = 0) -> None:
         self.closed: list[tuple[int, int]] = []
-        self.feed = PushedFeed(Timeline("1970-01-01", "1s"), reader(), machine.clock, Board(next_step - 1))
+        self.feed = PushedFeed(Timeline("1970-01-01", "1s"), reader(), machine.clock, StepNotices(next_step - 1))
         self._steps = self.feed.steps(Resume(next_step, None, KEY, []))
         self.look()
 

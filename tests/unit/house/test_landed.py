@@ -20,8 +20,8 @@ from eventide.bench import load_study, read_results, run_study
 from eventide.bench.run.results import fingerprint
 from eventide.bench.run.runner import batches_of
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.config import Server
-from eventide.service.config.reader import read_config
+from eventide.service.config.config_file import read_config
+from eventide.service.config.settings import Server
 
 COUNTS = np.random.default_rng(18).poisson([30, 5, 90], (12, 3))
 
@@ -200,7 +200,7 @@ def test_a_service_goes_on_with_its_configuration_tokens_and_stores(place, tmp_p
                 answer = up.client().post(address, json=events, headers=with_key)
                 assert answer.json().get("duplicate") == (number < case["sent"]), answer.text
         up.clock.set(timeline.begin(len(batches) + 2))
-        wait_until(lambda: all(stream.board.last == len(batches) - 1 for stream in up.service.streams.values()))
+        wait_until(lambda: all(stream.notices.last == len(batches) - 1 for stream in up.service.streams.values()))
     for stream in config.streams:
         released = (folder / f"{stream.name}.jsonl").read_bytes().splitlines()
         after = releases_of(stream.store)

@@ -29,7 +29,7 @@ from eventide.display.drawings import (
     HeatMap,
     Panel,
     Style,
-    Table,
+    TextTable,
     shortened,
     shown,
     shown_briefly,
@@ -69,7 +69,7 @@ def ranking_figure(scores: Scores, ranks: Sequence[Rank]) -> Figure:
         "A mechanism's error divided by the best error of the cell, as a geometric mean over all cells: 1 is best "
         "everywhere.",
         (Panel("", "", "times the best error", curves),),
-        Table(headings, rows),
+        TextTable(headings, rows),
     )
 
 
@@ -114,7 +114,7 @@ def cells_figure(scores: Scores) -> Figure:
         f"A map for each mechanism: streams from top to bottom, privacy settings from left to right. {BEST} marks the "
         "cells in which it is best.",
         tuple(maps),
-        Table(["cell", *scores.mechanisms], rows),
+        TextTable(["cell", *scores.mechanisms], rows),
     )
 
 
@@ -148,7 +148,7 @@ def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -
         f"The {METRIC_NAMES.get(scores.metric, scores.metric)} on this stream: lower is better, circles are baselines."
         + ("" if zeros is None else f" Releasing zeros for ever would give {shown(zeros)} (dotted)."),
         tuple(panels),
-        Table(["setting", *scores.mechanisms], rows),
+        TextTable(["setting", *scores.mechanisms], rows),
     )
 
 
@@ -171,7 +171,7 @@ def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence
         f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
         + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
-        Table(["mechanism", f"{scores.metric} of this release"], rows),
+        TextTable(["mechanism", f"{scores.metric} of this release"], rows),
     )
 
 
@@ -239,12 +239,12 @@ def _texts(ratios: Floats, write: Callable[[float], str]) -> list[list[str]]:
     return [["" if np.isnan(ratio) else write(ratio) for ratio in row] for row in ratios]
 
 
-def _table_of(*maps: HeatMap) -> Table:
+def _table_of(*maps: HeatMap) -> TextTable:
     """The ratios of heat maps of the same streams, side by side."""
     columns = [f"{column}, {heat.title}" if heat.title else column for heat in maps for column in heat.columns]
     ratios = np.hstack([heat.ratios for heat in maps])
     rows = [[label, *map(shown, each)] for label, each in zip(maps[0].rows, ratios, strict=True)]
-    return Table(["stream", *columns], rows)
+    return TextTable(["stream", *columns], rows)
 
 
 def _shorts(scores: Scores) -> list[str]:
@@ -271,7 +271,7 @@ def results_card(results: Results) -> str:
     """What was studied, and how mechanisms fare."""
     about, found = results.about, standings(results)
     rows = [[shortened(each.mechanism), shown(each.median_delta), f"{each.best} of {each.contests}"] for each in found]
-    table = Table(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
+    table = TextTable(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
     facts = {"streams": f"{len(about['streams']):,}", "mechanisms": f"{len(found):,}", "seed": str(about["seed"])}
     return card(f"Results of {shortened(about['study'])}", facts, table, [NOT_PRIVATE])
 

@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from eventide.display.drawings import Chart, Curve, Figure, HeatMap, Panel, Scale, Table, shown
+from eventide.display.drawings import Chart, Curve, Figure, HeatMap, Panel, Scale, TextTable, shown
 
 MARKS = {
     "circle-open": "○",
@@ -81,7 +81,7 @@ def sentences(texts: Iterable[str]) -> str:
     return "".join(f"<p>{html.escape(text)}</p>" for text in texts)
 
 
-def table(values: Table, folded: str | None = None, words: bool = False) -> str:
+def table(values: TextTable, folded: str | None = None, words: bool = False) -> str:
     """A table that scrolls by itself where it is too wide; if `folded`, below a line that opens it.
 
     words: it holds sentences, not numbers.

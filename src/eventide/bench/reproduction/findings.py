@@ -16,7 +16,7 @@ from eventide.bench.report.comparisons import Weight, influences
 from eventide.bench.report.scores import Scores
 from eventide.bench.reproduction.reference import WHY
 from eventide.bench.study.requirements import BASELINES
-from eventide.display.drawings import Table
+from eventide.display.drawings import TextTable
 
 ADAPTIVE = ("bd", "ba", "fast", "dsat", "rescuedp")
 NEARBY = 1.1  # a mechanism within a tenth of the best is among the best
@@ -183,14 +183,14 @@ def _cells(scores: Scores) -> str:
     return f"{len(scores.contests)} cells"
 
 
-def findings_table(found: Sequence[PublishedFinding]) -> Table:
+def findings_table(found: Sequence[PublishedFinding]) -> TextTable:
     """The benchmark's findings next to ours."""
     with_reference = any(finding.reference for finding in found)
     rows = []
     for finding in found:
         reference = [_observed(finding.reference)] if with_reference else []
         rows.append([finding.published, *reference, _observed(finding.here), finding.why])
-    return Table(["published", *(["its public code"] * with_reference), "here", "why we differ"], rows)
+    return TextTable(["published", *(["its public code"] * with_reference), "here", "why we differ"], rows)
 
 
 def _observed(seen: Observed | None) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from eventide.bench.report.scores import Contest, ReportedStream, Scores
 from eventide.bench.study.study import Setting
-from eventide.display.drawings import Table, shown
+from eventide.display.drawings import TextTable, shown
 from eventide.errors import InputError
 
 OFF = 1.1  # a cell that differs by more than a tenth is counted
@@ -110,7 +110,7 @@ def _by_parameters(scores: Scores) -> dict[tuple[tuple[float, float, float, int]
     return {key: float(np.mean(means)) for key, means in found.items() if not np.isnan(means).any()}
 
 
-def differences_table(found: Sequence[Difference]) -> Table:
+def differences_table(found: Sequence[Difference]) -> TextTable:
     """Our errors over those of the public code."""
     amplitudes = sorted({amplitude for each in found for amplitude in each.by_amplitude})
     rows = [
@@ -124,10 +124,10 @@ def differences_table(found: Sequence[Difference]) -> Table:
         for each in found
     ]
     by_amplitude = [f"amplitude {amplitude:,g}" for amplitude in amplitudes]
-    return Table(["mechanism", "ours / theirs", *by_amplitude, "cells off by more than 10 %", "why"], rows)
+    return TextTable(["mechanism", "ours / theirs", *by_amplitude, "cells off by more than 10 %", "why"], rows)
 
 
-def reasons_table(scores: Scores) -> Table:
+def reasons_table(scores: Scores) -> TextTable:
     """Why mechanisms differ from the benchmark's public code."""
     rows = [[name, WHY[name]] for name in dict.fromkeys(scores.names) if name in WHY]
-    return Table(["mechanism", "against the benchmark's public code"], rows)
+    return TextTable(["mechanism", "against the benchmark's public code"], rows)

@@ -1,15 +1,19 @@
-"""The open steps of a Spark publisher: tallies in a folder that driver and executors see, a part for each batch.
+"""The work folder of a Spark publisher, which driver and executors see: Spark's checkpoint and tallies of open steps.
 
-A batch that Spark hands over again replaces its own part. Tallies are raw: users are pseudonyms by the store's key, the
-folder is closed to others, and what belongs to a step is deleted once it is published.
+Tallies are raw: users are pseudonyms by the store's key, the folder is closed to others, and what belongs to a step is
+deleted once it is published. There is a part for each batch, and a batch that Spark hands over again replaces its own.
+Tallies name bins by their place in the list, and events after the end are in none of them. So a folder belongs to one
+store, one list of bins and one end, and to the number of shards it began with.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,10 +28,13 @@ from eventide.engines.spark_tallies import (
     bounded,
     unpacked,
 )
-from eventide.errors import StateError
+from eventide.errors import InputError, StateError
 from eventide.events.reader import Counters
+from eventide.events.siphash_kernels import hash_texts, key_words
+from eventide.events.texts import buffers, texts
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep
+from eventide.live.stores.digests import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +43,44 @@ READING = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a job costs more than looking at files
 }
+
+
+class WorkFolder:
+    """A folder that the driver and all executors see under the same name; it is closed to everybody else."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).resolve()
+        self.checkpoint, self.open_steps = self.path / "checkpoint", self.path / "open"
+        self.mark = self.path / "setting.json"
+
+    def settle(self, counting: Counting, shards: int) -> Counting:
+        """Make the folder, or refuse one that was made for something else; say how many shards it has."""
+        self._made_here = not self.path.exists()
+        for folder in (self.path, self.open_steps):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
+        purpose = {
+            "store": hashes[0].item(),
+            "bins": digest(*counting.bins).hex(),
+            "users": counting.columns.user is not None,
+            "until": counting.until,
+        }
+        if not self.mark.exists():
+            unfinished = self.mark.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(purpose | {"shards": shards}))
+            unfinished.replace(self.mark)
+        found = json.loads(self.mark.read_text())
+        if found | purpose != found:
+            raise InputError(
+                f"{self.path} was made for another store, bins or end; choose a new work folder, or delete this one to "
+                "have the source read again from its beginning"
+            )
+        return dataclasses.replace(counting, shards=found["shards"])
+
+    def withdraw(self) -> None:
+        """Remove the folder if it was made for this run, so that another one has the source read from its beginning."""
+        if self._made_here:
+            shutil.rmtree(self.path)
 
 
 class Summary(NamedTuple):
@@ -72,7 +117,7 @@ class OpenSteps:
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
         width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
         together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
-        bounding = together.select("step", "shard", "tally").mapInArrow(_bounding(counting), COUNT_COLUMNS)
+        bounding = together.select("step", "shard", "tally").mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
         for row in bounding.toArrow().to_pylist():
             step, bins, counts = unpacked(row)
             closed[step][bins] += counts
@@ -108,13 +153,6 @@ def _tallying(counting: Counting, mark: Path) -> Any:
         return Tallying(counting, context.partitionId()).rows(batches)
 
     return tally
-
-
-def _bounding(counting: Counting) -> Any:
-    def bound(batches: Iterable[Any]) -> Iterator[Any]:
-        return bounded(counting, batches)
-
-    return bound
 
 
 def _summary(part: Path) -> Summary:

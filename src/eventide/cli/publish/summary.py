@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from eventide.cli.publish_options import Options
+from eventide.cli.publish import Options
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher

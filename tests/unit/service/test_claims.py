@@ -15,8 +15,15 @@ import pytest
 from eventide.live.stores.base import StoreSetting
 from eventide.live.stores.epochs import epoch_for
 from eventide.privacy.ledger import Entry
-from eventide.service.populations.claims import Claim, Windows, claims_of, timeline_of
-from eventide.service.populations.shares import Limit, Member, Together
+from eventide.service.populations.claims import (
+    Claim,
+    Limit,
+    Member,
+    SharedBudget,
+    StreamWindows,
+    claims_of,
+    timeline_of,
+)
 
 MINUTE = 60_000_000
 HISTORIES = 1_500
@@ -114,13 +121,13 @@ def begin_all(dice, rule, serving, shares, window, epsilon, limits, others):
         Member(
             store.name,
             share,
-            Windows(timeline_of(f"2026-01-01T00:{store.start:02}:00+00:00", 60_000, "UTC"), window),
+            StreamWindows(timeline_of(f"2026-01-01T00:{store.start:02}:00+00:00", 60_000, "UTC"), window),
             store.next_step(),
             claims_of(store, (share, window)),
         )
         for store, share in zip(serving, shares, strict=True)
     ]
-    together = Together(epsilon, limits, members, {store.name: claims_of(store) for store in others})
+    together = SharedBudget(epsilon, limits, members, {store.name: claims_of(store) for store in others})
     first_steps = [rule(together, member) for member in members]
     for store, share, first in zip(serving, shares, first_steps, strict=True):
         bins = ("a",) if dice.random() < 0.8 else (str(dice.random()),)  # a change that has nothing to do with shares
@@ -140,7 +147,7 @@ def problems(charges):
 
 
 def test_no_window_of_any_history_holds_too_much():
-    wrong = [seed for seed in range(HISTORIES) if problems(random_history(seed, Together.first_free))]
+    wrong = [seed for seed in range(HISTORIES) if problems(random_history(seed, SharedBudget.first_free))]
     assert wrong == []
 
 
@@ -163,7 +170,7 @@ CLOCKS = [
 
 def clock(number):
     start, length, window = CLOCKS[number]
-    return Windows(timeline_of(start, length * 1000, "Europe/Berlin"), window)
+    return StreamWindows(timeline_of(start, length * 1000, "Europe/Berlin"), window)
 
 
 def shared(ours, theirs, step, last):

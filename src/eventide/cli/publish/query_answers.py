@@ -17,9 +17,9 @@ import numpy as np
 from eventide import windows
 from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
-from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import open_count_file, window_steps
-from eventide.cli.publish_summary import standard_errors
+from eventide.cli.publish import Options
+from eventide.cli.publish.inputs import open_count_file, window_steps
+from eventide.cli.publish.summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
 from eventide.live.publisher.window_queries import Questions

@@ -13,9 +13,9 @@ from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
-from eventide.cli.publish_options import Options
-from eventide.cli.publish_source import build, build_questions, longest_window_steps
-from eventide.cli.publish_summary import counted, described, operators_only, predicted, summary
+from eventide.cli.publish import Options
+from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
+from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink

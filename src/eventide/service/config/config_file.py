@@ -1,6 +1,6 @@
 """Reads the configuration of a service: a TOML file, checked as a whole before anything starts.
 
-`read_config` gives the configuration or one error; `mistakes_in` names every mistake with its line and a way out.
+`read_config` gives the configuration or one error; `examine` names every mistake with its line and a way out.
 Streams that name the same population are about the same people: their steps and windows are the same, and their
 epsilons add up to at most the population's.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,13 +21,13 @@ from eventide.events.zones import Zone
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import NANO
-from eventide.service.config import fields as kinds
-from eventide.service.config.config import Access, Config, Limits, Server, Stream
-from eventide.service.config.tables import DEFAULTS, TABLES
-from eventide.toml_lines import TOP, Document, Entry
+from eventide.service.config.keys import text, whole_number
+from eventide.service.config.settings import DEFAULTS, TABLES, Access, Config, Limits, Server, StreamConfig
+from eventide.toml_lines import TOP, Document, TomlTable
 from eventide.windows.query_files import read_queries
 
 Value = TypeVar("Value")
+WrittenTables = list[tuple[TomlTable, dict[str, Any]]]
 
 SHARED = ("step", "start", "zone", "window")  # what streams of one population have in common
 
@@ -41,13 +40,8 @@ def read_config(path: str | Path) -> Config:
     return config
 
 
-def mistakes_in(path: str | Path) -> list[str]:
-    """Every mistake in a file, in the order of its lines, each with a way out."""
-    return examine(path)[1]
-
-
 def examine(path: str | Path) -> tuple[Config | None, list[str]]:
-    """The configuration in a file, None where it has mistakes; and these, in the order of lines."""
+    """The configuration in a file, None where it has mistakes; and these, by their lines, each with a way out."""
     path = Path(path)
     try:
         document = Document(path.read_text(encoding="utf-8"), path.name)
@@ -68,12 +62,12 @@ class _Reader:
         self.document = document
         self.folder = folder
         self.mistakes: list[tuple[int, InputError]] = []
-        self.faulty: set[Entry] = set()  # what the mistakes are in
+        self.faulty: set[TomlTable] = set()  # what the mistakes are in
 
     def config(self) -> Config | None:
         """The configuration; worth something only where no mistake was found."""
         for table in self.document.values.keys() - TABLES.keys():
-            self._note(self.document.unknown("table", table, TABLES, Entry(table)), Entry(table), None)
+            self._note(self.document.unknown("table", table, TABLES, TomlTable(table)), TomlTable(table), None)
         server, access, limits = (self._single(table) for table in ("server", "access", "limits"))
         self._check_tls(server)
         populations = {str(values.get("name")): values for _, values in self._several("populations")}
@@ -99,27 +93,27 @@ class _Reader:
     def _check_tls(self, server: dict[str, Any]) -> None:
         for one, other in (("certificate", "key"), ("key", "certificate")):
             if server.get(one) and not server.get(other):
-                self._complain(f"{one} is given without {other}; TLS needs both", Entry("server"), one)
+                self._complain(f"{one} is given without {other}; TLS needs both", TomlTable("server"), one)
             elif server.get(one) and not (self.folder / server[one]).is_file():
                 sentence = f"{one}: there is no file {server[one]!r}; check the path"
-                self._complain(sentence, Entry("server"), one)
+                self._complain(sentence, TomlTable("server"), one)
 
     def _single(self, table: str) -> dict[str, Any]:
         written = self.document.values.get(table, {})
         if not isinstance(written, dict):
             self._complain(f"{table} is one table; write [{table}]", TOP, table)
             written = {}
-        return self._fields(Entry(table), written)
+        return self._fields(TomlTable(table), written)
 
-    def _several(self, table: str) -> list[tuple[Entry, dict[str, Any]]]:
+    def _several(self, table: str) -> WrittenTables:
         written = self.document.values.get(table, [])
         if not (isinstance(written, list) and all(isinstance(each, dict) for each in written)):
             self._complain(f"there can be several {table}; write each as [[{table}]]", TOP, table)
             return []
-        entries = [Entry(table, number) for number in range(len(written))]
+        entries = [TomlTable(table, number) for number in range(len(written))]
         return [(entry, self._fields(entry, written[entry.number])) for entry in entries]
 
-    def _fields(self, entry: Entry, written: dict[str, Any]) -> dict[str, Any]:
+    def _fields(self, entry: TomlTable, written: dict[str, Any]) -> dict[str, Any]:
         """The values of all fields that are right; those that are wrong or missing are complained about."""
         assert entry.table is not None
         fields, values = TABLES[entry.table], dict(DEFAULTS[entry.table])
@@ -135,7 +129,7 @@ class _Reader:
                 self._complain(f"{key} is missing; write it, such as {key} = {example}", entry)
         return values
 
-    def _stream(self, entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
+    def _stream(self, entry: TomlTable, values: dict[str, Any]) -> dict[str, Any]:
         """The fields of a stream that can be read only with others at hand."""
         if {"window", "step"} <= values.keys():
             values["window"] = self._asked(entry, "window", lambda: _steps(values["window"], values["step"]))
@@ -157,7 +151,7 @@ class _Reader:
         self._check_queries(entry, values)
         return values
 
-    def _check_queries(self, entry: Entry, values: dict[str, Any]) -> None:
+    def _check_queries(self, entry: TomlTable, values: dict[str, Any]) -> None:
         """Window queries and their share of epsilon: both, or neither."""
         share = values.get("queries_epsilon", 0)
         if values["queries"] and not share:
@@ -175,15 +169,15 @@ class _Reader:
 
     def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
         if isinstance(written, list):
-            names = checked_names([kinds.text(each) for each in written], "bins", "bin")
+            names = checked_names([text(each) for each in written], "bins", "bin")
         elif isinstance(written, int) and not isinstance(written, bool):
             names = parse_bins(str(written))
         else:
-            path = self.folder / kinds.text(written)
+            path = self.folder / text(written)
             names = parse_bins(str(path) if path.is_file() else written)
         return names if other is None or other in names else (*names, other)
 
-    def _check_distinct(self, streams: list[tuple[Entry, dict[str, Any]]]) -> None:
+    def _check_distinct(self, streams: WrittenTables) -> None:
         for key in ("name", "store"):
             seen = set()
             for entry, values in streams:
@@ -192,10 +186,9 @@ class _Reader:
                         self._complain(f"another stream has the {key} {values[key]!r}; each needs its own", entry, key)
                     seen.add(same)
 
-    def _check_populations(self, streams: list[tuple[Entry, dict[str, Any]]], totals: dict[str, int | None]) -> None:
-        members = [(entry, values) for entry, values in streams if values.get("population")]
-        for name, group in groupby(sorted(members, key=lambda each: each[1]["population"]), _population):
-            together = list(group)
+    def _check_populations(self, streams: WrittenTables, totals: dict[str, int | None]) -> None:
+        for name in sorted({str(values["population"]) for _, values in streams if values.get("population")}):
+            together = [(entry, values) for entry, values in streams if values.get("population") == name]
             if name not in totals:
                 self._unknown("population", name, list(totals), together[0][0])
             else:
@@ -203,7 +196,7 @@ class _Reader:
             if len(together) > 1:
                 self._check_same_people(together)
 
-    def _check_shares(self, name: str, total: int | None, together: list[tuple[Entry, dict[str, Any]]]) -> None:
+    def _check_shares(self, name: str, total: int | None, together: WrittenTables) -> None:
         asked = sum(values.get("epsilon", 0) for _, values in together)
         if total is not None and asked > total:
             sentence = (
@@ -212,7 +205,7 @@ class _Reader:
             )
             self._complain(sentence, together[-1][0], "epsilon")
 
-    def _check_same_people(self, together: list[tuple[Entry, dict[str, Any]]]) -> None:
+    def _check_same_people(self, together: WrittenTables) -> None:
         """Windows of the same steps, and people who can be told apart: otherwise the epsilons would not add up."""
         first = together[0][1]
         for entry, values in together:
@@ -227,46 +220,42 @@ class _Reader:
                 sentence = "streams about the same people need the field that holds the person; name it, as user"
                 self._complain(sentence, entry, "user")
 
-    def _built(self, entry: Entry, values: dict[str, Any]) -> Stream:
+    def _built(self, entry: TomlTable, values: dict[str, Any]) -> StreamConfig:
         own = {
             "population": values["population"] or values["name"],
             "epsilon": Fraction(values["epsilon"], NANO),
             "queries_epsilon": Fraction(values["queries_epsilon"], NANO),
             "store": values["store"] if "://" in values["store"] else self.folder / values["store"],
         }
-        stream = Stream(**values | own)
+        stream = StreamConfig(**values | own)
         mechanism = self._asked(entry, "mechanism", stream.build)
         if mechanism is not None:
             self._asked(entry, "queries", lambda: (asked := stream.questions()) and asked.start(mechanism))
         return stream
 
-    def _unknown(self, what: str, given: str, known: list[str], entry: Entry) -> None:
+    def _unknown(self, what: str, given: str, known: list[str], entry: TomlTable) -> None:
         if not known:
             self._complain(f"there is no {what} {given!r}; write one as a table [[{what}s]]", entry, what)
         else:
             self._note(self.document.unknown(what, given, known, entry, what), entry, what)
 
-    def _asked(self, entry: Entry, key: str, read: Callable[[], Value]) -> Value | None:
+    def _asked(self, entry: TomlTable, key: str, read: Callable[[], Value]) -> Value | None:
         try:
             return read()
         except (EventideError, TypeError, ValueError) as problem:
             self._complain(f"{key}: {problem}", entry, key)
             return None
 
-    def _complain(self, sentence: str, entry: Entry, key: str | None = None) -> None:
+    def _complain(self, sentence: str, entry: TomlTable, key: str | None = None) -> None:
         self._note(self.document.complaint(sentence, entry, key), entry, key)
 
-    def _note(self, problem: InputError, entry: Entry, key: str | None) -> None:
+    def _note(self, problem: InputError, entry: TomlTable, key: str | None) -> None:
         self.mistakes.append((self.document.line(entry, key), problem))
         self.faulty.add(entry)
-
-
-def _population(member: tuple[Entry, dict[str, Any]]) -> str:
-    return str(member[1]["population"])
 
 
 def _steps(window: Any, step: str) -> int:
     """A window in steps, from a number of them or from a duration, rounded up."""
     if isinstance(window, str):
         return steps_of_window(window, step)
-    return kinds.whole(1, 10**9)(window)
+    return whole_number(1, 10**9)(window)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eventide.display.pages import embedded, filled
+from eventide.display.pages import embedded, filled, paragraphs
 from eventide.errors import InputError
 
 
@@ -41,7 +41,7 @@ def plain_page(
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     parts = {
         "title": html.escape(title),
-        "sentences": "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences),
+        "sentences": paragraphs(sentences),
         "table": f"<tr>{head}</tr>{body}",
         "data": embedded(chart),
         "height": str(height),

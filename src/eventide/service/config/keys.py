@@ -1,4 +1,4 @@
-"""What a value in a configuration may be: each field turns what was written into what is meant, or says why not."""
+"""What the value of a key may be: each reader turns what was written into what is meant, or says why not."""
 
 from __future__ import annotations
 
@@ -13,11 +13,21 @@ from eventide.events.durations import milliseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
-class Field(NamedTuple):
+class Key(NamedTuple):
     """How a key is read, and how one that must not be left out is written."""
 
     read: Callable[[Any], Any]
     example: str = ""
+
+
+def key(read: Callable[[Any], Any], example: str = "") -> dict[str, Key]:
+    """The metadata of a field that stands for a key."""
+    return {"key": Key(read, example)}
+
+
+def as_written(value: Any) -> Any:
+    """Anything: it is read later, together with other keys."""
+    return value
 
 
 def text(value: Any) -> str:
@@ -52,7 +62,7 @@ def one_of(known: Sequence[str]) -> Callable[[Any], str]:
     return read
 
 
-def whole(smallest: int, largest: int) -> Callable[[Any], int]:
+def whole_number(smallest: int, largest: int) -> Callable[[Any], int]:
     """A whole number between two others."""
 
     def read(value: Any) -> int:

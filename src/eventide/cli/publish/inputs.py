@@ -1,16 +1,23 @@
 """The part of `eventide publish` that turns options into a mechanism and a feed.
 
-Options that do not fit together are refused here, before anything is published.
+Options that do not fit together are refused here, before anything is published. Spark takes its settings, such as the
+cluster's address, from where it always does (spark-defaults.conf or PYSPARK_SUBMIT_ARGS); without any it uses the cores
+of this machine.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eventide.cli.publish_options import Options
+from eventide.cli.publish import Options
 from eventide.errors import InputError
 from eventide.events.bins import parse_bins
 from eventide.events.durations import steps_of_window
+from eventide.events.reader import Columns
 from eventide.filters import by_name
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
@@ -22,6 +29,9 @@ from eventide.mechanisms.registry import mechanism
 from eventide.privacy.amounts import NANO, nano
 from eventide.streams.count_files import CountFile, open_counts
 from eventide.windows.query_files import read_queries
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ONLY_FOR_EVENTS = {
     "step": "--step says how long a step is for --queries and for events",
@@ -128,9 +138,7 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
     if options.step is None:
         raise InputError("--step is missing; say how long a step of these events is, such as 10min")
     if options.engine == "spark":
-        from eventide.cli.publish_spark import spark_event_feed
-
-        return spark_event_feed(options, bins)
+        return _spark_feed(options, bins)
     return open_feed(
         options.source,
         bins,
@@ -146,6 +154,46 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
         late=options.late,
         follow=options.follow,
     )
+
+
+def _spark_feed(options: Options, bins: tuple[str, ...]) -> Feed:
+    """A feed of a file of events that Spark counts."""
+    if options.live:
+        raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
+    if options.store is None:
+        raise InputError("--store is missing; with --engine spark open steps are kept in a folder beside it")
+    if options.start is None or options.until is None or options.step is None:
+        raise InputError("--engine spark needs --step, --start and --until; it takes none of them from the data")
+    from eventide.engines.spark import spark_feed
+    from eventide.engines.spark_files import read_file
+    from eventide.engines.spark_tallies import Counting
+
+    events, lines = read_file(_spark_session(), Path(options.source))
+    counting = Counting(
+        bins=bins,
+        columns=Columns(options.time or "timestamp", options.user, options.bin or "bin"),
+        arrival=None,
+        other=options.other,
+        start=options.start,
+        step=options.step,
+        zone=options.zone,
+        until=options.until,
+        late=options.late,
+        most=options.max_per_step,
+        lines=lines,
+    )
+    return spark_feed(events, counting, f"{options.store}.spark", skew="1s", available_now=True, trigger="1 second")
+
+
+def _spark_session() -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("Spark needs the extra spark; install it with: pip install 'eventide[spark]'") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = SparkSession.builder.appName("eventide").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
 
 
 def _start_in_store(options: Options) -> str | None:
