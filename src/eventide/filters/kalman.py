@@ -6,13 +6,13 @@ Promises finite values whatever the noise scales, in O(d) a step.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Floats
 from eventide.errors import InputError
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
@@ -49,7 +49,7 @@ class Kalman(Filter):
         self.process_noise = process_noise
         self.measurement_noise = measurement_noise
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Know nothing."""
         self._values: Array = np.zeros((replicas, size))
         self._precision: Floats = np.zeros((replicas, 1))

@@ -5,12 +5,12 @@ Promises releases that are both; an interval around them does not go below 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 
 
@@ -37,7 +37,7 @@ class Truncate(Filter):
         """Truncate what `own` gives, unless another inner filter was named."""
         return Truncate(own if self.inner is None else self.inner.over(own))
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Start the inner filter."""
         if self.inner is not None:
             self.inner = self.inner.started(replicas, size, **known)

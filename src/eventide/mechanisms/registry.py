@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from eventide.errors import InputError
 from eventide.parameters import REQUIRED, parameter_defaults
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from eventide.mechanisms.base import Mechanism
+    from eventide.mechanisms.every_parameter import EveryParameter
 
 MECHANISMS = {
     "uniform": ("eventide.mechanisms.uniform", "Uniform"),
@@ -55,8 +58,15 @@ def find_class(name: str) -> Any:
         raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
 
 
-def mechanism(name: str, **parameters: Any) -> Mechanism:
-    """A new mechanism by its registry name, with the parameters of its class.
+def mechanism(name: str, **parameters: Unpack[EveryParameter]) -> Mechanism:
+    """A new mechanism by its registry name.
+
+    Parameters
+    ----------
+    name
+        One of `mechanism_names()`.
+    **parameters
+        Those of its class; epsilon and bins at least.
 
     >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
     BudgetAbsorption(epsilon=1, window=120, bins=10)
@@ -67,7 +77,8 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
         raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
     if missing := [name for name, default in known.items() if default is REQUIRED and name not in parameters]:
         raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
-    return cls(**parameters)
+    build: Callable[..., Mechanism] = cls  # whose parameters were just checked
+    return build(**parameters)
 
 
 def name_of(cls: type[Mechanism]) -> str | None:

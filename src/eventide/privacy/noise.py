@@ -26,13 +26,15 @@ from eventide.arrays import Array, Ints
 from eventide.errors import InputError, StateError
 from eventide.privacy import coins
 
+__all__ = ["OpenDP", "Secure", "Seeded", "Source", "Unit", "Zero"]
+
 PRIVATE_NAMES = ("secure", "opendp")
 TRUSTED_BYTES = (ssl.RAND_bytes, os.urandom)  # OpenSSL's generator, which the operating system seeds, and its own
 LARGEST_SCALE = 10**16  # its digits end below 2^59; past int64 lie only 16 heads in a row of a coin of 2^-64
 
 
 class Source(abc.ABC):
-    """A source of noise."""
+    """A source of noise. (Sources of events are `eventide.EventSource`.)"""
 
     name: ClassVar[str]
 

@@ -50,10 +50,27 @@ def choose(
 ) -> Choice:
     """Try mechanisms on a history and recommend one.
 
-    history: a file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history
-    is itself a query that nobody paid for. mechanisms: registry names besides the baselines, by default all that
-    release counts of single steps. hide: the longest sequence of steps that must not show, for advice on the window.
-    repetitions: by default 50, and down to 5 the more bins there are. `tell(done, total)` hears of finished trials.
+    Parameters
+    ----------
+    history
+        A file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history is
+        itself a query that nobody paid for.
+    epsilon, window
+        As for a mechanism.
+    mechanisms
+        Registry names or module:Class, besides the baselines; by default all that release counts of single steps.
+    parameters
+        Further parameters of the mechanisms that are named.
+    hide
+        The longest sequence of steps that must not show, for advice on the window.
+    sensitivity
+        The most that one person adds to a step.
+    repetitions
+        Runs of each candidate: by default 50, and down to 5 the more bins there are.
+    seed
+        The same seed gives the same choice.
+    tell
+        `tell(done, total)` hears of finished trials.
 
     >>> from eventide.bench import describe
     >>> calm = describe(level=400, steps=100)

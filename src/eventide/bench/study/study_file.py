@@ -74,7 +74,14 @@ def builtin_studies() -> list[str]:
 
 
 def load_study(source: str | Path, data: str | Path | None = None) -> Study:
-    """Read and check a study: a TOML file, or the name of a built-in one. `data` is the folder of real streams.
+    """Read and check a study.
+
+    Parameters
+    ----------
+    source
+        A TOML file, or the name of a built-in study.
+    data
+        The folder of the named real streams; EVENTIDE_DATA by default.
 
     >>> load_study("quick").repetitions
     50

@@ -21,7 +21,16 @@ FOREVER = LATEST
 class EventBatch(NamedTuple):
     """Some events, where the source stands after them, and how far it has seen then.
 
-    `key` names a batch that a sender may send twice.
+    Parameters
+    ----------
+    events
+        What `EventReader.read` made of some rows.
+    position
+        Where to go on after them, as plain data; None where the source cannot go back.
+    seen_until
+        Everything that arrived before this moment has been handed over; in microseconds since 1970, UTC.
+    key
+        Names a batch that a sender may send twice.
     """
 
     events: Events
