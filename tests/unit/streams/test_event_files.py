@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.errors import InputError
-from eventide.events.files import line_file
+from eventide.events.files import lines
 from eventide.streams.event_files import count_events
 
 START = datetime.datetime(2024, 2, 28, 22, 30)
@@ -31,7 +31,7 @@ def events(tmp_path):
 
 @pytest.mark.parametrize(("step", "seconds"), [("1h", 3600), ("7min", 420), ("1d", 86_400)])
 def test_every_event_counts_in_its_step_and_bin(events, monkeypatch, step, seconds):
-    monkeypatch.setattr(line_file, "BLOCK", 2000)  # so that the file comes in several batches
+    monkeypatch.setattr(lines, "BLOCK", 2000)  # so that the file comes in several batches
     path, pairs = events
     counts, bins = count_events(path, step, start="2024-02-28", until="2024-03-03", bins=["west"])
     assert bins == ("85123A", "north", "south", "west")

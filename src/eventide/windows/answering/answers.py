@@ -20,7 +20,7 @@ from eventide.mechanisms.base import LARGEST_SENSITIVITY, whole_counts
 from eventide.privacy.amounts import NANO, SMALLEST
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
-from eventide.privacy.meter import Meter, SlotSteps, sum_slots
+from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, source
 from eventide.privacy.state import Stateful
 from eventide.windows.answering.plan_epoch import Past, PlanEpoch
@@ -191,7 +191,7 @@ class Answers(Stateful):
         if self._epoch.tick != self.tick:
             raise StateError("a push was broken off and what was drawn is lost; go on from the last saved state")
         closings = self._epoch.close(len(counts))
-        (values,) = sum_slots([SlotSteps(self.meter, self._sums, counts, [closing.cut for closing in closings])])
+        values = self.meter.sum_slots(self._sums, counts, [closing.cut for closing in closings])
         return EndedSlots(len(counts), closings, values)
 
     def take(self, ended: EndedSlots) -> Due:
