@@ -41,20 +41,41 @@ class EventBatch(NamedTuple):
 
 @runtime_checkable
 class EventSource(Protocol):
-    """A way in for events."""
+    """A way in for events. (Sources of noise are `eventide.noise.Source`.)
+
+    Attributes
+    ----------
+    complete
+        Whether everything is there already, so that nothing can be late.
+    replays
+        Whether `open` can go back to a position; if not, open events are kept in the store.
+    records_arrival
+        Whether an event's arrival is known as such, and not only that it lies between two looks at the source.
+    """
 
     complete: bool
-    """Whether everything is there already, so that nothing can be late."""
     replays: bool
-    """Whether `open` can go back to a position; if not, open events are kept in the store."""
     records_arrival: bool
-    """Whether an event's arrival is known as such, and not only that it lies between two looks at the source."""
 
     def open(self, position: Position, reader: EventReader) -> None:
-        """Get ready to hand over what comes after a position, None for everything, read by `reader`."""
+        """Get ready to hand over what comes after a position, read by `reader`.
+
+        Parameters
+        ----------
+        position
+            That of the last batch whose steps are committed; None for everything.
+        reader
+            Makes events of rows.
+        """
 
     def poll(self, timeout: float) -> EventBatch | None:
-        """The next batch, empty if there is none within so many seconds; None when the source is at its end."""
+        """The next batch; None when the source is at its end.
+
+        Parameters
+        ----------
+        timeout
+            So many seconds it may wait; then the batch is empty.
+        """
 
     def close(self) -> None:
         """Let go of files and connections."""
