@@ -8,4 +8,4 @@ from eventide.audit.two_worlds.check import WorldsAgree, WorldsDiffer, check_two
 from eventide.audit.two_worlds.view import Unseen
 from eventide.audit.two_worlds.world import Crash, OnlyA, OnlyB, World
 
-__all__ = ["Crash", "OnlyA", "OnlyB", "Unseen", "WorldsAgree", "World", "WorldsDiffer", "check_two_worlds"]
+__all__ = ["Crash", "OnlyA", "OnlyB", "Unseen", "World", "WorldsAgree", "WorldsDiffer", "check_two_worlds"]
