@@ -23,7 +23,7 @@ from eventide.events.reader import EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, EventBatch, Position
+from eventide.live.sources.base import EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
@@ -208,7 +208,7 @@ class _Listed:
         if self._read:
             return None
         self._read = True
-        return EventBatch(self._reader.read(self._rows), None, FOREVER)
+        return EventBatch.last(self._reader.read(self._rows))
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -143,11 +143,17 @@ class Publisher:
 
     check = staticmethod(setup.check)
 
-    def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
+    def publish(self, step: int, counts: Any, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable. Counts that come with
-        names are matched with the bins.
+        Parameters
+        ----------
+        step
+            The next one, `next_step`; or one that was published before.
+        counts
+            As a mechanism takes them; those that come with names are matched with the bins.
+        position
+            Where the source is to be read again from once this step is durable.
         """
         self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)

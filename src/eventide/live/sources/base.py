@@ -6,7 +6,7 @@ before `seen_until` has been handed over. Only that closes steps, so no event de
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import LATEST
@@ -37,6 +37,17 @@ class EventBatch(NamedTuple):
     position: Position
     seen_until: int
     key: str | None = None
+
+    @classmethod
+    def last(cls, events: Events, position: Position = None) -> Self:
+        """The last batch of a complete source: with it everything was handed over.
+
+        Parameters
+        ----------
+        events, position
+            As in any batch.
+        """
+        return cls(events, position, FOREVER)
 
 
 @runtime_checkable
