@@ -1,1 +1,1 @@
-"""From closed steps to durable releases: sources, feeds, stores, the publisher, sinks."""
+"""From events to durable releases: sources, feeds, stores, the publisher, sinks."""
