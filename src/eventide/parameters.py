@@ -41,9 +41,10 @@ class Parametrised:
         return f"{type(self).__name__}({', '.join(f'{name}={_text(value)}' for name, value in self._told().items())})"
 
     def _told(self) -> dict[str, Any]:
-        """The parameters that are shown: those that are not at their defaults."""
+        """The parameters that are shown: those that are kept and are not at their defaults."""
         defaults = parameter_defaults(type(self))
-        return {name: value for name, value in self.parameters().items() if not _same(value, defaults[name])}
+        kept = {name: getattr(self, name, default) for name, default in defaults.items()}
+        return {name: value for name, value in kept.items() if not _same(value, defaults[name])}
 
 
 def _same(value: Any, default: Any) -> bool:

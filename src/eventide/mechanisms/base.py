@@ -230,13 +230,20 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
         A seeded noise is there as one that begins anew, so that the other draws the same.
         """
-        noise = self.source.name if is_private(self.source) else self.source.anew()
         own = {name: getattr(self, name) for name in parameter_defaults(type(self)) if name not in ("noise", "seed")}
-        return own | {"bins": self.size if self._names is None else self._names, "noise": noise}
+        noise = self._noise()
+        return own | {
+            "bins": self.size if self._names is None else self._names,
+            "noise": noise.anew() if isinstance(noise, Source) else noise,
+        }
+
+    def _noise(self) -> str | Source:
+        return self.source.name if is_private(self.source) else self.source
 
     def _told(self) -> dict[str, Any]:
         claim = {"epsilon": self.epsilon, "window": self.window, "bins": self.size}
-        return claim | {name: value for name, value in super()._told().items() if name not in claim}
+        own = {name: value for name, value in super()._told().items() if name not in claim}
+        return claim | own | ({} if self._noise() == "secure" else {"noise": self._noise()})
 
     def _repr_html_(self) -> str:
         from eventide.mechanisms.pictures import mechanism_card

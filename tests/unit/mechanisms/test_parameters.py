@@ -56,6 +56,7 @@ def test_a_repr_shows_what_is_not_at_its_default():
         "noise=Seeded())"
     )
     assert repr(ev.filters.Truncate(ev.filters.Kalman(2.5))) == "Truncate(inner=Kalman(process_noise=2.5))"
+    assert repr(ev.Uniform(1, 4, 3, noise="opendp")) == "Uniform(epsilon=1, window=4, bins=3, noise='opendp')"
     assert "gains=array" in repr(ev.FAST(1, 4, 3, gains=np.array([0.9, 0.1, 0])))
 
 
@@ -102,9 +103,16 @@ def test_a_class_of_ones_own_has_them_too():
         def budget_allocation(self):
             return np.full((1, 1), self.nano_epsilon // self.window)
 
+    class Forgets(Every):
+        def __init__(self, epsilon, window, bins, *, pace=2, **common):
+            super().__init__(epsilon, window, bins, every=pace, **common)
+
     class Nothing(Filter):
         def step(self, measured):
             return np.zeros((1, 1))
 
     assert repr(Every(1, 4, 1, every=3).clone()).endswith("Every(epsilon=1, window=4, bins=1, every=3)")
     assert repr(Nothing().clone()) == "Nothing()"
+    assert repr(Forgets(1, 4, 1, pace=3)) == "Forgets(epsilon=1, window=4, bins=1, every=3)"
+    with pytest.raises(AttributeError, match="pace"):
+        Forgets(1, 4, 1, pace=3).parameters()
