@@ -22,10 +22,24 @@ NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and b
 
 @dataclass(frozen=True, repr=False)
 class Run(LongFrames):
-    """The releases of T steps: `values` `(T, d)`, `fresh` `(T,)`, `spent` `(T,)`; a leading axis R with replicas.
+    """The releases of T steps; with `replicas=R` all arrays have a leading axis R.
 
-    `scale` `(T, d)` are the noise scales of the measurements behind the values, infinite before the first. `low` and `high` `(T, d)` are the ends of an interval around the values, where the filter knows one. `bins` are the
-    names of the bins, `begin` is the step of the first release.
+    Parameters
+    ----------
+    values
+        The released values, `(T, d)`.
+    fresh
+        Whether anything was measured at a step, `(T,)`.
+    spent
+        Epsilon charged at each step, `(T,)`.
+    bins
+        The names of the bins.
+    begin
+        The step of the first release.
+    low, high
+        The ends of an interval around the values, `(T, d)`, where the filter knows one.
+    scale
+        The noise scale of the measurement behind each value, `(T, d)`; infinite before the first.
     """
 
     values: Floats
@@ -67,8 +81,14 @@ class Run(LongFrames):
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
         """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
 
-        bins: names of those to draw; by default the few with the largest releases. truth: the true counts `(T, d)`, to
-        be drawn beside; who gives them says that they are public.
+        Parameters
+        ----------
+        bins
+            Names of those to draw; by default the few with the largest releases.
+        truth
+            The true counts `(T, d)`, to be drawn beside. Who gives them says that they are public.
+        replica
+            Which one to draw, counted from 0.
         """
         from eventide.mechanisms.pictures import draw_run
 
