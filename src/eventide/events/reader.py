@@ -79,8 +79,8 @@ class Counters:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.most_common())
         return (
             f"For operators only, since these numbers are not private: {self.accepted:,} events were taken, of which "
-            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late; {self.again:,} were "
-            f"of steps released before; {self.refused.total():,} were refused{reasons and f' ({reasons})'}."
+            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late; {self.again:,} "
+            f"belong to steps released before; {self.refused.total():,} were refused{reasons and f' ({reasons})'}."
         )
 
     def add(self, other: Counters) -> None:

@@ -35,7 +35,8 @@ class LongFrames(ABC):
 
     def to_polars(self) -> pl.DataFrame:
         """The releases as a polars frame, a row for each step and bin; needs polars."""
-        return _converted(self.to_arrow(), "polars")
+        frame: pl.DataFrame = _converted(self.to_arrow(), "polars")
+        return frame
 
 
 def long_table(

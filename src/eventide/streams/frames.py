@@ -75,7 +75,6 @@ class HeldFrame(Frame):
         self._frame = frame
         self.columns = tuple(self._names)
 
-
     def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         for begin in range(0, len(self._frame), rows):
             piece = slice(begin, begin + rows)
@@ -110,9 +109,7 @@ class LazyFrame(Frame):
         if hasattr(native, "__arrow_c_stream__"):  # DuckDB
             yield from pa.RecordBatchReader.from_stream(native)
         elif hasattr(native, "collect_batches"):  # polars
-            yield from (
-                part.to_arrow() for part in native.collect_batches(chunk_size=rows, maintain_order=True)
-            )
+            yield from (part.to_arrow() for part in native.collect_batches(chunk_size=rows, maintain_order=True))
         else:
             yield query.collect(backend="pyarrow").to_native()
 

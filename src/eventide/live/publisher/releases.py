@@ -116,11 +116,10 @@ class Releases(LongFrames):
         edges: list[Any] = [*self._steps.tolist(), int(self._steps[-1]) + 1]
         if self._starts is not None:
             edges = [*self._starts, self._end]
-        panels = [
-            Panel(shortened(self.bins[place]), "", "count", [released(edges, self._values, self._low, self._high, place)])
-            for place in places(self.bins, bins, self._values)
-        ]
-        panels = [panel._replace(y_log=False) for panel in panels]
+        panels = []
+        for place in places(self.bins, bins, self._values):
+            curve = released(edges, self._values, self._low, self._high, place)
+            panels.append(Panel(shortened(self.bins[place]), "", "count", [curve], y_log=False))
         panels[-1] = panels[-1]._replace(x_title="step" if self._starts is None else "")
         return draw(self._title(), panels, across=1, height=2.0)
 

@@ -10,7 +10,9 @@ anything else all rows are counted before the first step closes. So no event dec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +84,8 @@ class FrameEvents:
             first = int(np.min(events.time, initial=FOREVER))
             if first < seen_until:
                 raise InputError(
-                    "the rows are not sorted by time; sort them, or leave ordered out: then all rows are counted before "
-                    "the first step is released"
+                    "the rows are not sorted by time; sort them, or leave ordered out: then all of them are counted "
+                    "before the first step is released"
                 )
             seen_until = seen_until if first == FOREVER else first
             yield EventBatch(held, None, seen_until)
@@ -103,8 +105,12 @@ class FrameEvents:
 
 def _events(frame: Frame, reader: EventReader) -> Iterator[Events]:
     for rows in frame.read(reader.wanted, ROWS):
+        yield reader.read(rows, raw=UnparsedRows(partial(_count, rows), partial(_first, rows)))
 
-        def first(number: int, rows: object = rows) -> ParsedRows:
-            return ParsedRows(rows.slice(0, number), 0)  # type: ignore[attr-defined]
 
-        yield reader.read(rows, raw=UnparsedRows(lambda count=rows.num_rows: count, first))
+def _count(rows: Any) -> int:
+    return int(rows.num_rows)
+
+
+def _first(rows: Any, number: int) -> ParsedRows:
+    return ParsedRows(rows.slice(0, number), 0)
