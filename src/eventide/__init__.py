@@ -29,6 +29,7 @@ _HOMES = {
     "Query": "eventide.windows.workload",
     "Publisher": "eventide.live.publisher.publisher",
     "Questions": "eventide.live.publisher.window_queries",
+    "StreamSpec": "eventide.live.stream_spec",
 } | {cls: module for module, cls in MECHANISMS.values()}
 _MODULES = {
     "audit": "eventide.audit",
@@ -59,6 +60,7 @@ __all__ = [
     "Sample",
     "StateError",
     "StoreError",
+    "StreamSpec",
     "Tide",
     "TimeUnitBaseline",
     "Uniform",

@@ -9,6 +9,8 @@ from eventide.errors import InputError
 from eventide.mechanisms.parameters import parameter_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from eventide.mechanisms.base import Mechanism
 
 MECHANISMS = {
@@ -55,19 +57,35 @@ def find_class(name: str) -> Any:
         raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
 
 
-def mechanism(name: str, **parameters: Any) -> Mechanism:
-    """A new mechanism by its registry name, with the parameters of its class.
+def find_mechanism(name: str) -> type[Mechanism]:
+    """The class of a registry name or of module:Class, which must be written in the frame."""
+    from eventide.mechanisms.base import Mechanism
 
-    >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
-    BudgetAbsorption(epsilon=1, window=120, bins=10)
-    """
-    cls = mechanism_class(name)
+    found = find_class(name)
+    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+        raise InputError(f"{name} is no subclass of eventide.mechanisms.base.Mechanism; write it in that frame")
+    return found
+
+
+def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """A new mechanism of a registry name or of module:Class; parameters that its class does not take are refused."""
+    cls = find_mechanism(name)
     known = parameter_names(cls)
     if unknown := parameters.keys() - known.keys():
         raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
     if missing := [needed for needed, must in known.items() if must and needed not in parameters]:
         raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
     return cls(**parameters)
+
+
+def mechanism(name: str, **parameters: Any) -> Mechanism:
+    """A new mechanism by its registry name, with the parameters of its class.
+
+    >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
+    BudgetAbsorption(epsilon=1, window=120, bins=10)
+    """
+    mechanism_class(name)  # nothing is imported by this name
+    return build_mechanism(name, parameters)
 
 
 def name_of(cls: type[Mechanism]) -> str | None:

@@ -17,10 +17,10 @@ from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
 from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
-from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, EventBatch
+from eventide.live.stream_spec import StreamSpec
 
 BINS = ("north", "south", "harbour")
 KEY = bytes(range(16))
@@ -29,21 +29,16 @@ SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin",
 
 
 def counting(user="user", shards=3, **more):
-    return Counting(
+    spec = StreamSpec(
         bins=BINS,
-        columns=Columns(user=user),
-        arrival="arrival",
-        other=None,
+        user=user,
         start="1970-01-01T00:00:00Z",
         step="10s",
-        zone="UTC",
         until="1970-01-01T00:00:40Z",
         late="5s",
-        most=2 if user else 1,
-        key=KEY,
-        shards=shards,
-        **more,
+        max_per_step=2 if user else 1,
     )
+    return Counting(spec, "arrival", key=KEY, shards=shards, **more)
 
 
 def tallied(rule, partitions):
@@ -72,7 +67,7 @@ def counted(rule, partitions):
 
 
 def counted_by_one_machine(rule, events):
-    feed = EventFeed(None, **rule.rules())
+    feed = EventFeed(None, **rule.spec.counting())
     feed.begin(Resume(rule.next_step, None, KEY, []))
     good = [event for event in events if event["arrival"] is not None]
     arrival = np.array([round(float(event["arrival"]) * 1e6) for event in good], np.int64)

@@ -160,7 +160,7 @@ def test_bins_come_from_a_list_a_number_or_a_file_beside_the_configuration(tmp_p
 
 def test_the_sensitivity_is_what_one_person_may_add(tmp_path):
     config = read_config(written(tmp_path, PEOPLE + a_stream() + "max_per_step = 3\n"))
-    assert config.streams[0].build().sensitivity == 3
+    assert config.streams[0].build_mechanism().sensitivity == 3
 
 
 def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path):

@@ -30,7 +30,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from eventide.bench.study.custom_mechanisms import find_mechanism, is_custom, why_refused
+from eventide.bench.study.custom_mechanisms import is_custom, why_refused
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions
 from eventide.bench.study.study import (
     SOURCES,
@@ -46,7 +46,7 @@ from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import names as filter_names
-from eventide.mechanisms.registry import mechanism_names
+from eventide.mechanisms.registry import find_mechanism, mechanism_names
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero

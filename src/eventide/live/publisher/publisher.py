@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
@@ -28,6 +28,7 @@ from eventide.live.sources.base import EventSource, Position
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_spec import FeedOptions
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -48,19 +49,54 @@ class _Drawn(NamedTuple):
     fields: dict[str, Any]
 
 
+class PublisherOptions(TypedDict, total=False):
+    """What a `Publisher` may be told besides its source, mechanism, store and sinks."""
+
+    questions: Questions | None
+    population: str
+    people: str | None
+    new_epoch: bool
+    take_over: bool
+    after_restore: bool
+    longest_window: int | None
+    not_before: int
+    allow_refused: bool
+
+
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
-    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
-    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
-    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
-    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
-    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. longest_window: with
-    after_restore, how many steps the longest window had since the backup, if it was longer than those that the
-    store knows. not_before: the first step that may be measured, where other stores of the same people were charged
-    before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
-    error before the first release of a store, and the store is as it was.
+    Parameters
+    ----------
+    source
+        A feed, or a path (or "-"), an address or a source of events, with `options`.
+    mechanism
+        A new one; where the store has steps already, its state is rebuilt.
+    store
+        A store, its path, or None for a run that leaves nothing behind.
+    sinks
+        Sinks, or paths and addresses.
+    questions
+        Window queries to be answered besides; their epsilon comes on top of the mechanism's.
+    population
+        Whose events these are; everything published about them shares a store. `people` is an older name of it.
+    new_epoch
+        Accept that the setting has changed.
+    take_over
+        Become the writer though another seems to be at work.
+    after_restore
+        The store is a backup; go on behind whatever the sinks hold.
+    longest_window
+        With after_restore, how many steps the longest window had since the backup, if it was longer than those that
+        the store knows.
+    not_before
+        The first step that may be measured, where other stores of the same people were charged before it.
+    allow_refused
+        Publish although more than half of the first rows are refused; without it they are an error before the first
+        release of a store, and the store is as it was.
+    **options
+        How a source is read and cut into steps: step, start, until, zone, late, time, user, bin and other, as a
+        `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds counts.
 
     `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
 
@@ -82,16 +118,17 @@ class Publisher:
         sinks: Iterable[Sink | str | Path] = (),
         *,
         questions: Questions | None = None,
-        people: str = "everybody",
+        population: str = "everybody",
+        people: str | None = None,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
-        **feed_options: Any,
+        **options: Unpack[FeedOptions],
     ) -> None:
-        self.feed = setup.feed_of(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, options)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
@@ -102,7 +139,7 @@ class Publisher:
             if isinstance(store, str | Path):
                 self.store = open_store(store)
             self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
-            setting = setup.setting_of(mechanism, self.feed, people, questions)
+            setting = setup.setting_of(mechanism, self.feed, people or population, questions)
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
