@@ -149,7 +149,7 @@ class StreamSpec:
     bins: tuple[str, ...] = setting(
         (),
         readers.as_written,
-        "All bins: a file with one name a line, a number, or a range such as 1..24.",
+        "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
     )

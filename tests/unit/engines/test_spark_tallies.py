@@ -132,11 +132,22 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert work.settle(counting(), 4).shards == 4
     assert work.settle(counting(), 8).shards == 4
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
-    others = [counting(user=None), replace(counting(), key=bytes(16)), replace(counting(), bins=BINS[::-1])]
-    others.append(replace(counting(), until="1970-01-02"))
+    spec = counting().spec
+    specs = [replace(spec, bins=BINS[::-1]), replace(spec, until="1970-01-02")]
+    others = [counting(user=None), replace(counting(), key=bytes(16))]
+    others += [replace(counting(), spec=other) for other in specs]
     for other in others:
         with pytest.raises(InputError, match="another store, bins or end"):
             work.settle(other, 4)
+
+
+def test_a_work_folder_whose_end_was_kept_as_it_was_written_is_known_again(tmp_path):
+    work = WorkFolder(tmp_path / "work")
+    work.settle(counting(), 4)
+    written = work.mark.read_text()
+    work.mark.write_text(written.replace("1970-01-01T00:00:40+00:00", "1970-01-01T00:00:40Z"))
+    assert work.mark.read_text() != written
+    assert work.settle(counting(), 8).shards == 4
 
 
 def test_spark_is_imported_only_when_a_query_starts():

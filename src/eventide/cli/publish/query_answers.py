@@ -69,10 +69,6 @@ def _refuse_what_is_for_steps(options: Options) -> None:
             "--queries answers window queries and --mechanism releases every step; for both at once give the queries "
             "a share of epsilon with --queries-epsilon"
         )
-    if options.spec.filter not in FILTERS:
-        raise InputError(
-            f"--filter {options.spec.filter} is for releases of every step; with --queries choose truncate or none"
-        )
     if options.events:
         raise InputError(
             "--queries alone answers from files of counts; with --queries-epsilon events are published as well"
@@ -81,6 +77,10 @@ def _refuse_what_is_for_steps(options: Options) -> None:
         raise InputError(
             "--queries alone writes its answers to one file; leave --store and --webhook out, or give "
             "--queries-epsilon to release every step besides"
+        )
+    if options.spec.filter not in FILTERS:
+        raise InputError(
+            f"--filter {options.spec.filter} is for releases of every step; with --queries choose truncate or none"
         )
 
 

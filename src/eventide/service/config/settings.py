@@ -23,29 +23,54 @@ from eventide.privacy.amounts import nano
 class Server:
     """Where the service listens; on this machine only, unless told otherwise."""
 
-    host: str = setting("127.0.0.1", readers.text)
-    port: int = setting(8710, readers.whole_number(1, 65_535))
-    certificate: str | None = setting(None, readers.text)
-    key: str | None = setting(None, readers.text)
+    host: str = setting(
+        "127.0.0.1", readers.text, "Where to listen: this machine only; for others also set TLS.", '"127.0.0.1"'
+    )
+    port: int = setting(
+        8710, readers.whole_number(1, 65_535), "The port of everything: ingest, releases, dashboard, figures.", "8710"
+    )
+    certificate: str | None = setting(None, readers.text, "TLS: both files, in PEM form.", '"server.pem"')
+    key: str | None = setting(None, readers.text, "The key of the certificate.", '"server.key"')
 
 
 @dataclass(frozen=True)
 class Access:
     """Whose requests are answered."""
 
-    tokens: Path = setting(Path("eventide.tokens"), readers.place)
-    open_reading: bool = setting(False, readers.yes_or_no)
+    tokens: Path = setting(
+        Path("eventide.tokens"),
+        readers.place,
+        "The file of their digests; to take a right away at once, take its line out.",
+        '"eventide.tokens"',
+    )
+    open_reading: bool = setting(
+        False, readers.yes_or_no, "True: releases, which are private, may be read by anybody who gets here.", "false"
+    )
 
 
 @dataclass(frozen=True)
 class Limits:
     """What one client may ask of the service."""
 
-    body_megabytes: int = setting(8, readers.whole_number(1, 1_000))
-    body_seconds: int = setting(20, readers.whole_number(1, 3_600))
-    requests_per_second: int = setting(200, readers.whole_number(1, 1_000_000))
-    connections: int = setting(200, readers.whole_number(1, 100_000))
-    waiting_batches: int = setting(64, readers.whole_number(1, 100_000))
+    body_megabytes: int = setting(8, readers.whole_number(1, 1_000), "The most megabytes of one request.", "8")
+    body_seconds: int = setting(
+        20, readers.whole_number(1, 3_600), "The most seconds that a request may take to arrive.", "20"
+    )
+    requests_per_second: int = setting(
+        200,
+        readers.whole_number(1, 1_000_000),
+        "The most requests of one token, or of one address without a token.",
+        "200",
+    )
+    connections: int = setting(
+        200, readers.whole_number(1, 100_000), "The most connections at once, of all clients together.", "200"
+    )
+    waiting_batches: int = setting(
+        64,
+        readers.whole_number(1, 100_000),
+        "The most batches that are not durable yet; above it the answer is 429.",
+        "64",
+    )
 
 
 class ServedOptions(StreamOptions, total=False):
@@ -62,17 +87,17 @@ class StreamConfig(StreamSpec):
     Its events come over HTTP, so it has no end, and the field of their time is called time.
     """
 
-    name: str = setting("", readers.name, "Its address is /v1/streams/NAME.", '"city"')
+    name: str = setting("", readers.name, "What it is called; its address is /v1/streams/NAME.", '"city"')
     time: str = setting("time", *settings_of(StreamSpec)["time"])
     population: str = setting(
         "",
         readers.name,
-        "Whose events these are; see [[populations]].",
+        "Whose events these are.",
         '"residents"',
         left_out="people who appear in no other stream",
     )
     store: str | Path = setting(
-        "", readers.place, "Ledger, releases and open events, readable by you alone.", '"city.store"'
+        "", readers.place, "Where ledger, releases and open events are kept, readable by you alone.", '"city.store"'
     )
 
     def __init__(self, **options: Unpack[ServedOptions]) -> None:
@@ -98,16 +123,18 @@ class Config:
     streams: tuple[StreamConfig, ...]
 
 
+STREAM = {name: each for name, each in settings_of(StreamConfig).items() if each.served}
 REQUIRED = ("name", "epsilon", "window", "step", "start", "bins", "store")  # of a stream
+SEVERAL = ("populations", "streams")
 TABLES: dict[str, dict[str, Setting]] = {
     "server": settings_of(Server),
     "access": settings_of(Access),
     "limits": settings_of(Limits),
     "populations": {
-        "name": Setting(readers.name, example='"residents"'),
-        "epsilon": Setting(readers.budget, example="1.0"),
+        "name": Setting(readers.name, "Streams name it as their population.", '"residents"'),
+        "epsilon": Setting(readers.budget, "The budget of all their streams together, in every window.", "1.0"),
     },
-    "streams": {name: each for name, each in settings_of(StreamConfig).items() if each.served},
+    "streams": {"name": STREAM["name"], "population": STREAM["population"], **STREAM},
 }
 DEFAULTS: dict[str, dict[str, Any]] = {
     "server": defaults_of(Server),
