@@ -17,7 +17,6 @@ from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-LONGEST_WINDOW = 10**9  # steps
 
 
 class Setting(NamedTuple):
@@ -30,7 +29,7 @@ class Setting(NamedTuple):
     read: Callable[[Any], Any]
     help: str = ""
     example: str = ""
-    metavar: str = "NAME"
+    metavar: str = ""
     option: str = ""
     left_out: str = ""
     served: bool = True
@@ -38,7 +37,8 @@ class Setting(NamedTuple):
 
 def setting(default: Any, *described: Any, **more: Any) -> Any:
     """A field of a dataclass that is a setting."""
-    metadata = {"setting": Setting(*described, **more)}
+    given = Setting(*described, **more)
+    metadata = {"setting": given._replace(metavar=given.metavar or METAVARS.get(given.read, "NAME"))}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -109,6 +109,9 @@ def whole_number(smallest: int, largest: int) -> Callable[[Any], int]:
     return read
 
 
+positive = whole_number(1, 10**9)
+
+
 def budget(value: Any) -> Fraction:
     """An epsilon, in whole billionths."""
     from eventide.privacy.amounts import NANO, nano
@@ -126,7 +129,7 @@ def steps_or_duration(value: Any) -> int | str:
     """A number of steps, or a length of time."""
     if isinstance(value, str) and not value.isdecimal():
         return value
-    return whole_number(1, LONGEST_WINDOW)(value)
+    return positive(value)
 
 
 def moment(value: Any) -> str:
@@ -147,3 +150,13 @@ def table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{value!r} is no table; write one such as {{ k = 3 }}")
     return value
+
+
+METAVARS: dict[Callable[[Any], Any], str] = {
+    budget: "NUMBER",
+    duration: "DURATION",
+    moment: "ISO",
+    positive: "N",
+    steps_or_duration: "STEPS",
+    table: "NAME=VALUE",
+}

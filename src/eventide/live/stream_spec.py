@@ -97,54 +97,37 @@ class StreamSpec:
 
     What is left out and has no default is empty: 0, "" or (). Durations are text such as 10min, moments ISO text.
 
-    Parameters
-    ----------
-    **options
-        The settings of `StreamOptions`; each is explained where options and keys are: see the reference of the command
-        line and of the configuration. bins: names, a number, or a file. window: steps, or a duration.
-
     >>> spec = StreamSpec(epsilon=1, window="24h", step="1h", start="2026-01-01", bins=["north", "south"], user="who")
     >>> spec.window, spec.timeline().iso(1)
     (24, '2026-01-01T01:00:00+00:00')
+
+    Parameters
+    ----------
     """
 
-    epsilon: Fraction = setting(
-        Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0", "NUMBER"
-    )
+    epsilon: Fraction = setting(Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0")
     window: int = setting(
         0,
         readers.steps_or_duration,
         "How many consecutive steps are protected together, or a duration such as 24h.",
         '"24h"',
-        "STEPS",
-        left_out="1 if only --queries are answered",
+        left_out="1 if only window queries are answered",
     )
-    step: str = setting("", readers.duration, "How long a step is, such as 10min, 1h or 1d.", '"10min"', "DURATION")
+    step: str = setting("", readers.duration, "How long a step is, such as 10min, 1h or 1d.", '"10min"')
     start: str = setting(
-        "",
-        readers.moment,
-        "When the first step begins.",
-        "2026-01-01T00:00:00Z",
-        "ISO",
-        left_out="from the data; live: today",
+        "", readers.moment, "When the first step begins.", "2026-01-01T00:00:00Z", left_out="from the data; live: today"
     )
     until: str | None = setting(
         None,
         readers.moment,
         "When the last step ends.",
-        "2026-02-01T00:00:00Z",
-        "ISO",
+        "2027-01-01",
         left_out="from the data; live: never",
         served=False,
     )
     zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
     late: str | None = setting(
-        None,
-        readers.duration,
-        "How long after a step's end its events may arrive.",
-        '"1min"',
-        "DURATION",
-        left_out="0",
+        None, readers.duration, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
     )
     bins: tuple[str, ...] = setting(
         (),
@@ -153,35 +136,25 @@ class StreamSpec:
         '["north", "south", "harbour"]',
         "FILE_OR_N",
     )
-    other: str | None = setting(
-        None, readers.text, "Count events of unknown bins here; refused without it.", '"elsewhere"'
-    )
+    other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
     user: str | None = setting(
         None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
-    max_per_step: int = setting(
-        1, readers.whole_number(1, 1_000_000), "How many events of one user count in a step.", "1", "N"
-    )
+    max_per_step: int = setting(1, readers.positive, "How many events of one user count in a step.", "1")
     sensitivity: int = setting(
         1,
-        readers.whole_number(1, 10**9),
-        "Of ready-made counts: the most one person adds to a step over all bins together.",
+        readers.positive,
+        "Of ready-made counts: the most one person adds to a step over all bins.",
         "1",
-        "N",
         served=False,
     )
     mechanism: str = setting(
         "tide", readers.text, "When to measure, and with how much budget: a name, or module:Class.", '"tide"'
     )
     parameters: dict[str, Any] = setting(
-        {},
-        readers.table,
-        "A parameter of the mechanism, as JSON; there may be several.",
-        "{ k = 3 }",
-        "NAME=VALUE",
-        "set",
+        {}, readers.table, "A parameter of the mechanism, as JSON; there may be several.", "{ k = 3 }", option="set"
     )
     filter: str = setting(
         "truncate",
@@ -195,14 +168,10 @@ class StreamSpec:
         (), readers.as_written, "Answer the window queries of this TOML file.", '"queries.toml"', "FILE"
     )
     queries_epsilon: Fraction = setting(
-        Fraction(0),
-        readers.budget,
-        "Their share of epsilon, such as 0.3; the releases of every step get the rest.",
-        "0.3",
-        "NUMBER",
+        Fraction(0), readers.budget, "Their share of epsilon; the releases of every step get the rest.", "0.3"
     )
     queries_of: str = setting(
-        "bins", readers.one_of(OF), "Answer queries for every bin (bins), or for all together (total).", '"bins"', "OF"
+        "bins", readers.one_of(OF), "Answer queries for every bin (bins), or for all together (total).", '"bins"'
     )
 
     def __init__(self, **options: Unpack[StreamOptions]) -> None:
@@ -339,6 +308,11 @@ class StreamSpec:
         if not (self.queries and self.queries_epsilon):
             return None
         return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=self.filter == "truncate")
+
+
+StreamSpec.__doc__ = f"{StreamSpec.__doc__}" + "".join(
+    f"{name}\n        {each.help}\n    " for name, each in settings_of(StreamSpec).items()
+)
 
 
 class _Reading:
