@@ -15,7 +15,7 @@ import click
 
 from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import counting
-from eventide.cli.settings import import_from_here, parse_settings
+from eventide.cli.settings import import_from_here, parse_settings, settings_option
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LARGEST = sys.float_info.max  # JSON knows no infinite numbers
 @click.option("--bins", type=int, default=3, show_default=True, help="How many bins the attacked streams have.")
 @click.option("--runs", type=int, default=200_000, show_default=True, help="Runs on each stream behind the bound.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the lower bound on epsilon.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism, as JSON.")
+@settings_option
 @click.option("--secure", is_flag=True, help="Attack the real noise instead of a seeded one; slower.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Repeats an audit (without --secure).")
 @click.option("--out", type=click.Path(path_type=Path), help="Draw the bounds of all finalists on a page.")
