@@ -66,12 +66,10 @@ class StreamReading:
     def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
         from eventide.events.bins import checked_names, parse_bins, with_other
 
-        if isinstance(written, list | tuple):
-            names = checked_names([readers.text(each) for each in written], "bins", "bin")
-        else:
+        if isinstance(written, str | int | Path):
             path = self._folder / str(written)
-            names = parse_bins(str(path) if path.is_file() else str(written))
-        return with_other(names, other)
+            return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
+        return with_other(checked_names([readers.text(each) for each in written], "bins", "bin"), other)
 
     def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
         from eventide.windows.query_files import read_queries
