@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.events import siphash_kernels
-from eventide.events.bins import checked_names
+from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
 from eventide.events.times import parse_times
@@ -65,23 +65,13 @@ class Counters:
     """What became of the events of this run, each of which is counted once: raw numbers, for operators only.
 
     `late` came after their step's deadline or, if a clock was wrong, after its release. `again` are those that a source
-    hands over once more after a restart, of steps that were released before it. Of the accepted ones of closed steps,
-    `left_out` are beyond what of one person counts in a step. `str()` is a sentence.
+    hands over once more after a restart, of steps that were released before it.
     """
 
     accepted: int = 0
     late: int = 0
     again: int = 0
     refused: Counter[str] = field(default_factory=Counter)
-    left_out: int = 0
-
-    def __str__(self) -> str:
-        reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.most_common())
-        return (
-            f"For operators only, since these numbers are not private: {self.accepted:,} events were taken, of which "
-            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late; {self.again:,} "
-            f"belong to steps released before; {self.refused.total():,} were refused{reasons and f' ({reasons})'}."
-        )
 
     def add(self, other: Counters) -> None:
         """Count what another has counted."""
@@ -89,7 +79,6 @@ class Counters:
         self.late += other.late
         self.again += other.again
         self.refused += other.refused
-        self.left_out += other.left_out
 
 
 class EventReader:
@@ -110,8 +99,7 @@ class EventReader:
     def __init__(
         self, bins: Sequence[str], columns: Columns | None = None, *, other: str | None = None, zone: str = "UTC"
     ) -> None:
-        names = checked_names(bins, "the list of bins", "bin")
-        self.bins = names if other is None or other in names else (*names, other)
+        self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
         self.zone = Zone(zone)
         self.other = other

@@ -29,7 +29,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     sinks = _sinks(options, mechanism.bins, feed.start_of(0) is not None)
     told: dict[str, Any] = {
         "questions": questions,
-        "people": options.people,
+        "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -41,6 +41,14 @@ POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
 
 
+class Bounds(TypedDict, total=False):
+    """What of the events counts: of one user in a step, until when, and up to which step."""
+
+    max_per_step: int
+    late: str | None
+    until: str | None
+
+
 class EventFeed:
     """A feed of events.
 
@@ -68,6 +76,7 @@ class EventFeed:
             raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
         self.timeline, self.reader, self.max_per_step = timeline, reader, max_per_step
         self.counters = Counters()
+        self.left_out = 0  # events of closed steps that the bound on a person left out: raw, for operators only
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
@@ -169,9 +178,9 @@ class EventFeed:
             self._next += 1
             self._warn_if_ahead()
             self._before.pop(step, None)
-            tally = self._open.pop(step, self._tally())
+            tally = self._open.pop(step, None) or self._tally()
             counts = tally.counts(step)
-            self.counters.left_out += tally.left_out(counts)
+            self.left_out += tally.left_out(counts)
             yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
 
     @property

@@ -5,24 +5,20 @@ The publisher of the command line stands behind it: the same promise, the same r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack
 
 from eventide.errors import InputError
-from eventide.events.bins import parse_bins
-from eventide.events.durations import steps_of_window
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.releases import KeptReleases, Releases
+from eventide.live.publisher.releases import KeptReleases, OperatorsOnly, Releases
 from eventide.live.publisher.setup import reading
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
-from eventide.mechanisms.registry import mechanism as mechanism_by_name
-from eventide.privacy.amounts import Amount
+from eventide.live.stream_spec import EventOptions, StreamOptions, StreamSpec
 from eventide.streams.count_files import open_counts
 from eventide.streams.frames import Frame, open_frame
 
@@ -30,30 +26,14 @@ from eventide.streams.frames import Frame, open_frame
 def publish(
     frame: Any,
     *,
-    epsilon: Amount,
-    window: int | str,
-    step: str | None = None,
-    time: str = "timestamp",
-    user: str | None = None,
-    bin: str = "bin",
-    bins: Sequence[str] | int | str | None = None,
-    other: str | None = None,
-    start: str | None = None,
-    until: str | None = None,
-    zone: str = "UTC",
-    max_per_step: int = 1,
-    sensitivity: int = 1,
-    mechanism: str = "tide",
-    parameters: Mapping[str, Any] | None = None,
-    filter: str = "truncate",
-    people: str = "everybody",
-    ordered: bool = False,
     store: Store | str | Path | None = None,
+    ordered: bool = False,
     new_epoch: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
+    **stream: Unpack[StreamOptions],
 ) -> Releases:
-    """Publish a frame privately: of events with `step`, else of counts.
+    """Publish a frame privately: of events if the length of a step is given, else of counts.
 
     Parameters
     ----------
@@ -61,128 +41,79 @@ def publish(
         A frame of pandas, polars, Arrow or another library that narwhals knows, a DuckDB relation, a stream of Arrow
         batches, or a dict of columns. Counts are wide (a column for each bin, a row for each step) or long (columns t,
         bin and count, sorted by t; what is 0 may be left out).
-    epsilon
-        Privacy budget of every window of steps.
-    window
-        How many consecutive steps are protected together, or a duration such as 24h.
-    step
-        How long a step of events is, such as 10min, 1h or 1d.
-    time, user, bin
-        The columns of an event's time, user and bin. Without a user every event is its own.
-    bins
-        All bins: their names, a number, or a file with one name a line. May be left out for wide counts only.
-    other
-        Count events of unknown bins here; refused without it.
-    start, until
-        When the first step of events begins and the last one ends; left out, from the data, which the guarantee says.
-        A stream of batches needs its start.
-    zone
-        Time zone of days and of times that name none.
-    max_per_step
-        How many events of one user count in a step.
-    sensitivity
-        Of counts: the most one person adds to a step over all bins together.
-    mechanism, parameters
-        When to measure, and with how much budget: a name, and parameters by name.
-    filter
-        What is made of the noisy counts: truncate (whole numbers from 0 up), another filter, or none.
-    people
-        Whose events these are.
-    ordered
-        The rows of a stream are sorted by time, so steps can be released while it is read, and memory stays bounded.
-        Without it all of its events are counted first. Rows that are not sorted are then an error.
     store
         Where ledger and releases are kept: the same call goes on from there, also with a frame of later events. Without
         one, the guarantee is for this run only.
+    ordered
+        The rows of a stream are sorted by time, so that steps are released while it is read, and memory stays bounded;
+        rows that are not sorted are an error. Without it all events of a stream are counted first.
     new_epoch
         Accept that the setting has changed since the store was made.
     take_over
         Become the writer though another seems to be at work.
     allow_refused
         Publish although more than half of the first rows are refused.
+    **stream
+        The settings of a `StreamSpec`. Needed are epsilon and window; of events also step, bins and, where they are
+        named otherwise, the columns time, user and bin. The bins of wide counts are their columns. start and until are
+        taken from the data if they are left out, which the guarantee says; a stream of batches needs its start.
 
     >>> import eventide as ev
-    >>> visits = {"time": ["2026-01-01T09:10", "2026-01-01T09:40"], "who": [1, 2], "page": ["start", "help"]}
-    >>> releases = ev.publish(
-    ...     visits, epsilon=1, window="1d", step="1h", time="time", user="who", bin="page", bins=["start", "help"],
-    ...     mechanism="uniform",
-    ... )
+    >>> visits = {"at": ["2026-01-01T09:10", "2026-01-01T09:40"], "who": [1, 2], "page": ["start", "help"]}
+    >>> columns = {"time": "at", "user": "who", "bin": "page"}
+    >>> pages = ["start", "help"]
+    >>> releases = ev.publish(visits, epsilon=1, window="1d", step="1h", bins=pages, mechanism="uniform", **columns)
     >>> releases.to_arrow().column_names
     ['step', 'start', 'bin', 'value', 'scale', 'fresh']
     """
-    opened, listed = open_frame(frame), _listed(bins, other)
-    if step is None:
-        feed: Feed = _count_feed(opened, listed)
-        names, most = cast(CountFeed, feed).file.bins, sensitivity
-    elif listed is None:
-        raise InputError("bins is missing; bins are never taken from events, so list all of them")
-    else:
-        names, most, earlier = listed, max_per_step, None if start else _start_in(store)
-        feed = open_feed(
-            FrameEvents(opened, ordered=ordered),
-            names,
-            step=step,
-            start=start or earlier,
-            until=until,
-            zone=zone,
-            time=time,
-            user=user,
-            bin=bin,
-            other=other,
-            max_per_step=max_per_step,
-        )
-        if isinstance(feed, EventFeed) and earlier:
-            feed.timeline.from_data = True  # nobody has said it now
-    made = mechanism_by_name(
-        mechanism,
-        epsilon=epsilon,
-        window=window if isinstance(window, int) else steps_of_window(window, step or ""),
-        bins=names,
-        sensitivity=most,
-        filter=None if filter == "none" else filter,
-        **parameters or {},
-    )
-    kept = KeptReleases(made.bins)
+    spec, opened = StreamSpec(**stream), open_frame(frame)
+    if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
+        raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
+    if spec.queries and not (spec.queries_epsilon and store):
+        raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
+    spec, feed = _event_feed(spec, opened, ordered, store) if spec.step else _count_feed(spec, opened)
+    mechanism = spec.build_mechanism()
+    kept = KeptReleases(mechanism.bins)
     with Publisher(
         feed,
-        made,
+        mechanism,
         store,
         [kept],
-        people=people,
+        questions=spec.questions(),
+        population=spec.population,
         new_epoch=new_epoch,
         take_over=take_over,
         allow_refused=allow_refused,
     ) as publisher:
         publisher.run()
     return Releases(
-        made.bins,
+        mechanism.bins,
         kept.lines,
         publisher.guarantee,
         publisher.ledger,
-        zone=zone,
+        zone=spec.zone,
         end=feed.start_of(publisher.next_step),
-        operators_only=feed.counters if isinstance(feed, EventFeed) else None,
+        operators_only=OperatorsOnly.of(feed) if isinstance(feed, EventFeed) else None,
     )
 
 
-def _listed(bins: Sequence[str] | int | str | None, other: str | None) -> tuple[str, ...] | None:
-    if bins is None:
-        return None
-    names = parse_bins(str(bins)) if isinstance(bins, int | str) else tuple(map(str, bins))
-    return names if other is None or other in names else (*names, other)
-
-
-def _start_in(store: Store | str | Path | None) -> str | None:
-    """Where the first step began when the store was made, so that a later frame goes on with the same steps."""
-    with reading(store) as stored:
+def _event_feed(
+    spec: StreamSpec, frame: Frame, ordered: bool, store: Store | str | Path | None
+) -> tuple[StreamSpec, Feed]:
+    """A feed of events; where nobody says when they begin, a store goes on with the steps that it has."""
+    with reading(None if spec.start else store) as stored:
         epochs = stored.epochs()
-    return epochs[-1].setting.steps.get("start") if epochs else None
+    begun = epochs[-1].setting.steps.get("start", "") if epochs else ""
+    feed = replace(spec, start=spec.start or begun).feed(FrameEvents(frame, ordered=ordered))
+    if begun and isinstance(feed, EventFeed):
+        feed.timeline.from_data = True
+    return spec, feed
 
 
-def _count_feed(frame: Frame, bins: Sequence[str] | None) -> CountFeed:
+def _count_feed(spec: StreamSpec, frame: Frame) -> tuple[StreamSpec, Feed]:
     """A feed of counts, all of them checked before the first is released, if they can be read twice."""
-    counts = open_counts(frame, bins)
+    counts = open_counts(frame, spec.bins or None)
     if frame.again:
         for _ in counts.steps():
             pass
-    return CountFeed(counts)
+    return replace(spec, bins=counts.bins), CountFeed(counts)
