@@ -19,6 +19,7 @@ from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.reader import Columns
 from eventide.events.timeline import MILLISECOND
+from eventide.live.addresses import without_secrets
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.base import Store
@@ -135,4 +136,4 @@ def _work_folder(store: Store | str | Path, work: str | Path | None) -> str | Pa
         return work
     if isinstance(store, Store):
         raise InputError("work is missing; name a folder that the driver and all executors see")
-    return f"{store}.spark"
+    return f"{without_secrets(str(store))}.spark"

@@ -1,4 +1,4 @@
-"""TLS as settings describe it: `ca`, `certificate` and `key` are PEM files, `tls` alone trusts what the system trusts."""
+"""TLS as settings describe it: `ca`, `certificate` and `key` are PEM files; `tls` alone trusts what the system does."""
 
 from __future__ import annotations
 

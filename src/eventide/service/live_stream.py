@@ -59,6 +59,7 @@ class LiveStream:
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
         not_before: int = 0,
+        clients: str | None = None,
     ) -> None:
         self.settings = settings
         self.notices = StepNotices()
@@ -75,14 +76,14 @@ class LiveStream:
             late=settings.late,
             most_waiting=most_waiting,
         )
-        store = open_store(settings.store, for_tests=for_tests)
+        store = open_store(settings.store, for_tests=for_tests, clients=clients)
         told = circumstances.of_stream(settings.step)
         people, questions = settings.population, settings.questions()
         self.publisher = Publisher(
             self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
         )
         self.notices.last = self.publisher.next_step - 1
-        self._stored = open_store(settings.store, read_only=True)
+        self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
         self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
         with self.windows():

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from eventide.cli.addresses import warn_of_secrets
 from eventide.errors import InputError
 
 
@@ -49,6 +50,7 @@ class Options:
     out: str | None
     layout: str | None
     webhook: tuple[str, ...]
+    clients: str | None
     queries: str | None
     queries_epsilon: float | None
     queries_of: str
@@ -138,6 +140,11 @@ class Options:
     help="Of a .csv or .parquet file.  [default: wide up to 1,000 bins]",
 )
 @click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated.")
+@click.option(
+    "--clients",
+    metavar="FILE",
+    help="Passwords, tokens and TLS for addresses: a TOML file that only you may read.  [default: EVENTIDE_CLIENTS]",
+)
 @click.option("--queries", metavar="FILE", help="Answer the window queries of this TOML file, not every step.")
 @click.option(
     "--queries-epsilon",
@@ -180,6 +187,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
                  --queries-epsilon 0.3 --store city.db --out private.jsonl
     """
     options = Options(**given)
+    warn_of_secrets(options.source, options.store, options.out)
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     if options.queries is None or options.queries_epsilon is not None:

@@ -19,6 +19,7 @@ from eventide.events.bins import parse_bins
 from eventide.events.durations import steps_of_window
 from eventide.events.reader import Columns
 from eventide.filters import by_name
+from eventide.live.addresses import without_secrets
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.open_feed import open_feed
@@ -153,6 +154,7 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
         max_per_step=options.max_per_step,
         late=options.late,
         follow=options.follow,
+        clients=options.clients,
     )
 
 
@@ -182,7 +184,9 @@ def _spark_feed(options: Options, bins: tuple[str, ...]) -> Feed:
         most=options.max_per_step,
         lines=lines,
     )
-    return spark_feed(events, counting, f"{options.store}.spark", skew="1s", available_now=True, trigger="1 second")
+    return spark_feed(
+        events, counting, f"{without_secrets(options.store)}.spark", skew="1s", available_now=True, trigger="1 second"
+    )
 
 
 def _spark_session() -> SparkSession:
@@ -200,6 +204,6 @@ def _start_in_store(options: Options) -> str | None:
     """Where a live source that names no start began when its store was made."""
     if not options.live:
         return None
-    with reading(options.store) as store:
+    with reading(options.store, options.clients) as store:
         epochs = store.epochs()
     return epochs[-1].setting.steps.get("start") if epochs else None

@@ -37,6 +37,7 @@ def open_feed(
     late: str | None = None,
     follow: bool = False,
     clock: Clock | None = None,
+    clients: str | Path | None = None,
 ) -> Feed:
     """A feed of the file `source`, of standard input ("-"), of an address, or of a source of events.
 
@@ -45,7 +46,8 @@ def open_feed(
     has no end. zone: where days begin and plain times are read. time, user, bin: the columns of an event; without a
     user column each event is its own user. other: the bin for events of bins that are not in the list. max_per_step:
     how many events of one user count in a step. late: how long after its end a step waits. follow: go on as the file
-    grows. clock: what time it is; the machine's where left out.
+    grows. clock: what time it is; the machine's where left out. clients: a file of client settings, for an address; the
+    one that EVENTIDE_CLIENTS names where left out.
     """
     if step is None:
         if isinstance(source, EventSource):
@@ -55,7 +57,7 @@ def open_feed(
     if reader.bins != tuple(bins):
         raise InputError(f"the bin {other!r} for other events is not in the list; add it there")
     clock = clock or SystemClock()
-    events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
+    events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
     try:
         timeline = _timeline(events, reader, start, step, zone, clock)
         return EventFeed(events, timeline, reader, clock, max_per_step=max_per_step, late=late, until=until)

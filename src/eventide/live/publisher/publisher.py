@@ -60,7 +60,8 @@ class Publisher:
     after_restore, how many steps the longest window had since the backup, if it was longer than those that the
     store knows. not_before: the first step that may be measured, where other stores of the same people were charged
     before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
-    error before the first release of a store, and the store is as it was.
+    error before the first release of a store, and the store is as it was. clients: a file of client settings, with
+    passwords and TLS for addresses; the one that EVENTIDE_CLIENTS names where left out.
 
     `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
 
@@ -89,9 +90,10 @@ class Publisher:
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
+        clients: str | Path | None = None,
         **feed_options: Any,
     ) -> None:
-        self.feed = setup.feed_of(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, feed_options, clients)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
@@ -100,8 +102,9 @@ class Publisher:
         try:
             setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
-                self.store = open_store(store)
-            self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
+                self.store = open_store(store, clients=clients)
+            opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
+            self._deliveries = Deliveries(self.store, opened)
             setting = setup.setting_of(mechanism, self.feed, people, questions)
             state = self.store.begin(
                 setting,

@@ -32,10 +32,10 @@ class KafkaSink(Sink):
         """Connect, and see what the topic has."""
         brokers = {"bootstrap.servers": self._address.brokers}
         sending = {"acks": "all", "enable.idempotence": True, "message.max.bytes": LARGEST}
-        self._producer: Any = made(self._kafka.Producer, brokers | sending, self._settings)
+        self._producer = made(self._kafka.Producer, brokers | sending, self._settings)
         place = self._kafka.TopicPartition(self._address.topic, PARTITION)
         reading = {"group.id": f"{self._address.group} sink", "allow.auto.create.topics": True}
-        consumer: Any = made(self._kafka.Consumer, brokers | reading, self._settings)
+        consumer = made(self._kafka.Consumer, brokers | reading, self._settings)
         try:
             consumer.list_topics(self._address.topic, self._patience)  # where brokers make topics on demand, this does
             first, end = consumer.get_watermark_offsets(place, self._patience)

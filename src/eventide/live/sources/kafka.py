@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -26,7 +26,6 @@ from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
 
 log = logging.getLogger("eventide.live")
-_Client = TypeVar("_Client")
 
 PATIENCE = 10.0  # seconds until an answer is no longer waited for
 OPTIONS = {"group": "eventide", "arrival": "append"}
@@ -76,7 +75,7 @@ def confluent_kafka() -> Any:
     return confluent_kafka
 
 
-def made(client: type[_Client], ours: dict[str, Any], settings: Mapping[str, Any]) -> _Client:
+def made(client: Callable[[dict[str, Any]], Any], ours: dict[str, Any], settings: Mapping[str, Any]) -> Any:
     """A client with our settings and those of a file, or a refusal that names the one it does not take."""
     try:
         return client({**settings, **ours})
@@ -115,7 +114,7 @@ class Kafka:
             "auto.offset.reset": "error",
             "error_cb": _noted,
         }
-        self._consumer: Any = made(self._kafka.Consumer, reading, settings_of(url, clients))
+        self._consumer = made(self._kafka.Consumer, reading, settings_of(url, clients))
         self._partitions = self._all_partitions()
         self._seen = dict.fromkeys(self._partitions, EARLIEST)
         self._assigned: set[int] = set()

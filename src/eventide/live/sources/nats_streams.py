@@ -57,14 +57,12 @@ class NatsConnection:
     def __init__(
         self, address: NatsAddress, patience: float = PATIENCE, settings: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
-        try:
-            import nats
-        except ImportError:
-            raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'") from None
+        if find_spec("nats") is None:
+            raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'")
         self.address, self.patience = address, patience
         self._trouble: Exception | None = None  # what happened last in the background
         options = _connect_options(settings)
-        self.client = _secure_client() if "tls" in options else nats.aio.client.Client()
+        self.client = _client(secure="tls" in options)
         self._runner = asyncio.Runner()
         connecting = self.client.connect(
             address.server,
@@ -133,17 +131,18 @@ def _connect_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     return options if context is None else options | {"tls": context}
 
 
-def _secure_client() -> Any:
-    """A client that says nothing to a server without TLS: the plain one would go on, with our password, in the open."""
+def _client(*, secure: bool) -> Any:
+    """A client; a secure one says nothing to a server without TLS, where the plain one would send its password."""
     import nats
+    from nats.aio.client import Client
 
-    class SecureClient(nats.aio.client.Client):
-        def _connect_command(self) -> bytes:
+    class SecureClient(Client):
+        def _connect_command(self) -> Any:
             if not self._server_info.get("tls_required"):
                 raise nats.errors.SecureConnWantedError
             return super()._connect_command()
 
-    return SecureClient()
+    return SecureClient() if secure else Client()
 
 
 class Look(NamedTuple):

@@ -19,6 +19,7 @@ from eventide.events.durations import steps_of_window
 from eventide.events.timeline import Timeline
 from eventide.events.zones import Zone
 from eventide.filters import names as filter_names
+from eventide.live.client_settings import read_clients
 from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import NANO
 from eventide.service.config.keys import text, whole_number
@@ -70,6 +71,8 @@ class _Reader:
             self._note(self.document.unknown("table", table, TABLES, TomlTable(table)), TomlTable(table), None)
         server, access, limits = (self._single(table) for table in ("server", "access", "limits"))
         self._check_tls(server)
+        if server.get("clients"):
+            self._asked(TomlTable("server"), "clients", lambda: read_clients(self.folder / server["clients"]))
         populations = {str(values.get("name")): values for _, values in self._several("populations")}
         streams = [(entry, self._stream(entry, values)) for entry, values in self._several("streams")]
         if not streams:
@@ -81,7 +84,7 @@ class _Reader:
             return None
         totals = {stream.population: stream.epsilon for stream in built}
         totals |= {name: Fraction(values["epsilon"], NANO) for name, values in populations.items()}
-        paths = {key: str(self.folder / server[key]) for key in ("certificate", "key") if server[key]}
+        paths = {key: str(self.folder / server[key]) for key in ("certificate", "key", "clients") if server[key]}
         return Config(
             server=Server(**server | paths),
             access=Access(**access | {"tokens": self.folder / access["tokens"]}),

@@ -25,12 +25,13 @@ from eventide.windows.workload import Query
 
 @dataclass(frozen=True)
 class Server:
-    """Where the service listens; on this machine only, unless told otherwise."""
+    """Where the service listens, on this machine only unless told otherwise; and its file of client settings."""
 
     host: str = field(default="127.0.0.1", metadata=keys.key(keys.text))
     port: int = field(default=8710, metadata=keys.key(keys.whole_number(1, 65_535)))
     certificate: str | None = field(default=None, metadata=keys.key(keys.text))
     key: str | None = field(default=None, metadata=keys.key(keys.text))
+    clients: str | None = field(default=None, metadata=keys.key(keys.text))
 
 
 @dataclass(frozen=True)
