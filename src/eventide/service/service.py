@@ -62,11 +62,10 @@ class Service:
     def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances) -> None:
         """Open all streams, none of which measures before the others of its people leave room for it."""
         config, restored, now = self.config, circumstances.after_restore, clock.now()
+        clients = config.server.clients
         for settings in config.streams:
-            clients = config.server.clients
-            open_store(
-                settings.store, for_tests=for_tests, clients=clients
-            ).close()  # so that it is there, and up to date
+            # so that each is there, and of this version
+            open_store(settings.store, for_tests=for_tests, clients=clients).close()
         names = dict.fromkeys(settings.population for settings in config.streams)
         populations = [Population(name, config, now, after_restore=restored) for name in names]
         first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
@@ -78,7 +77,7 @@ class Service:
                 for_tests=for_tests,
                 circumstances=circumstances,
                 not_before=first_steps[settings.name],
-                clients=config.server.clients,
+                clients=clients,
             )
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
 from eventide.events.clock import SystemClock
+from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
@@ -101,7 +102,7 @@ class Population:
             reason = str(problem)
         if not after_restore:
             raise StoreError(
-                f"the store of the stream {known.stream!r} at {known.address} was charged for the same people "
+                f"the store of the stream {known.stream!r} at {without_secrets(known.address)} was charged for the same people "
                 f"({self.name}) and cannot be read: {reason}. Put it back, or go on with --after-restore, which counts "
                 "it as charged until now"
             )
