@@ -1,4 +1,4 @@
-"""An authority and a certificate for 127.0.0.1, made by openssl: `ca.pem`, `server.pem` and `server.key` in a folder."""
+"""An authority and a certificate for 127.0.0.1, made by openssl: ca.pem, server.pem and server.key in a folder."""
 
 import shutil
 import subprocess

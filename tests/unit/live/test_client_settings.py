@@ -137,7 +137,7 @@ def test_values_are_literal_or_from_the_environment_or_from_a_private_file(clien
     assert "sasl.password" in repr(found)
     monkeypatch.delenv("KAFKA_PASSWORD")
     assert settings_of("nats://h/S", path) == {}  # which needs nothing of Kafka
-    with pytest.raises(InputError, match="sasl.password is to be in the variable KAFKA_PASSWORD, which is not set"):
+    with pytest.raises(InputError, match=r"sasl\.password is to be in the variable KAFKA_PASSWORD, which is not set"):
         settings_of("kafka://broker/topic", path)
     monkeypatch.setenv("KAFKA_PASSWORD", CANARY)
     (tmp_path / "user.txt").chmod(0o644)
@@ -205,8 +205,7 @@ def test_kafka_gets_the_settings_and_keeps_its_own(clients, monkeypatch, kind):
     monkeypatch.setattr(confluent_kafka, "Producer", Client)
     path = clients(f'[kafka]\nsecurity.protocol = "SASL_SSL"\nsasl.mechanism = "PLAIN"\nsasl.password = "{CANARY}"')
     with pytest.raises(InputError, match="none lets us in") as problem:
-        made = kind("kafka://broker:9092/topic", clients=path)
-        made.open()
+        kind("kafka://broker:9092/topic", clients=path).open()
     assert CANARY not in str(problem.value)
     expected = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.password": CANARY}
     assert given

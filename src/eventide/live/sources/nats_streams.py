@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
@@ -61,6 +62,7 @@ class NatsConnection:
             raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'")
         self.address, self.patience = address, patience
         self._trouble: Exception | None = None  # what happened last in the background
+        self._connected = False
         options = _connect_options(settings)
         self.client = _client(secure="tls" in options)
         self._runner = asyncio.Runner()
@@ -75,8 +77,9 @@ class NatsConnection:
         try:
             self.ask(asyncio.wait_for(connecting, patience))
         except BaseException:
-            self._runner.close()
+            self.close()
             raise
+        self._connected = True
         self.stream = self.client.jetstream(timeout=patience)
 
     def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -88,15 +91,10 @@ class NatsConnection:
         except nats.js.errors.NotFoundError:
             raise
         except (OSError, TimeoutError, nats.errors.Error) as problem:
-            cause, host = self._trouble or problem, urlsplit(self.address.server).hostname
-            if "authorization" in str(cause).lower():
-                raise InputError(
-                    f"the NATS server at {host} refuses who we say we are; correct user, password, token or "
-                    "credentials in the file of client settings"
-                ) from None
+            host, kind = urlsplit(self.address.server).hostname, type(self._trouble or problem).__name__
             raise InputError(
-                f"no NATS server with JetStream answers at {host} ({type(cause).__name__}); start it, or correct the "
-                "address or the settings of TLS"
+                f"no NATS server with JetStream answers at {host}, or it does not let us in ({kind}); start it, or "
+                "correct the address, or the login and TLS in the file of client settings"
             ) from None
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -112,8 +110,12 @@ class NatsConnection:
                 self.wait(self.client.close())
 
     async def _noted(self, problem: Exception) -> None:
-        """What goes wrong in the background shows where it is asked for."""
+        """What goes wrong in the background shows where it is asked for; what no waiting mends ends the beginning."""
+        import nats
+
         self._trouble = problem
+        if not self._connected and isinstance(problem, ssl.SSLError | nats.errors.SecureConnWantedError):
+            raise problem
 
 
 def _connect_options(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -101,8 +101,9 @@ class Population:
         except EventideError as problem:
             reason = str(problem)
         if not after_restore:
+            place = without_secrets(known.address)
             raise StoreError(
-                f"the store of the stream {known.stream!r} at {without_secrets(known.address)} was charged for the same people "
+                f"the store of the stream {known.stream!r} at {place} was charged for the same people "
                 f"({self.name}) and cannot be read: {reason}. Put it back, or go on with --after-restore, which counts "
                 "it as charged until now"
             )
