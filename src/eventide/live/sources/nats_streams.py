@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
@@ -62,7 +61,6 @@ class NatsConnection:
             raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'")
         self.address, self.patience = address, patience
         self._trouble: Exception | None = None  # what happened last in the background
-        self._connected = False
         options = _connect_options(settings)
         self.client = _client(secure="tls" in options)
         self._runner = asyncio.Runner()
@@ -77,9 +75,8 @@ class NatsConnection:
         try:
             self.ask(asyncio.wait_for(connecting, patience))
         except BaseException:
-            self.close()
+            self._runner.close()
             raise
-        self._connected = True
         self.stream = self.client.jetstream(timeout=patience)
 
     def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -110,12 +107,8 @@ class NatsConnection:
                 self.wait(self.client.close())
 
     async def _noted(self, problem: Exception) -> None:
-        """What goes wrong in the background shows where it is asked for; what no waiting mends ends the beginning."""
-        import nats
-
+        """What goes wrong in the background shows where it is asked for."""
         self._trouble = problem
-        if not self._connected and isinstance(problem, ssl.SSLError | nats.errors.SecureConnWantedError):
-            raise problem
 
 
 def _connect_options(settings: Mapping[str, Any]) -> dict[str, Any]:
