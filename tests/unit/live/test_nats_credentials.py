@@ -76,17 +76,15 @@ def test_source_and_sink_are_let_in_over_tls(secured, folder, way):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ('user = "eventide"\npassword = "wrong"\nca = "ca.pem"', "or it does not let us in"),
-        (f'user = "eventide"\npassword = "{CANARY}"', r"\(SSLCertVerificationError\).*TLS in the file of client"),
+        'user = "eventide"\npassword = "wrong"\nca = "ca.pem"',
+        f'user = "eventide"\npassword = "{CANARY}"',  # whose authority the system does not trust
     ],
 )
-def test_who_is_not_let_in_is_told_why(secured, folder, text, said):
-    with pytest.raises(InputError, match=said) as problem:
-        JetStream(
-            f"{secured.address}/EVENTS", clients=clients(folder, text), patience=1 if "wrong" in text else PATIENCE
-        )
+def test_who_is_not_let_in_is_told_so(secured, folder, text):
+    with pytest.raises(InputError, match="or it does not let us in") as problem:
+        JetStream(f"{secured.address}/EVENTS", clients=clients(folder, text), patience=1)
     assert CANARY not in str(problem.value)
 
 
@@ -123,8 +121,8 @@ def test_where_tls_is_asked_for_nothing_is_said_without_it(folder, tls):
     path = clients(folder, f'user = "eventide"\npassword = "{CANARY}"\n{tls}')
     address = f"nats://127.0.0.1:{server.port}/EVENTS"
     if tls:
-        with pytest.raises(InputError, match="SecureConnWantedError"):
-            JetStream(address, clients=path, patience=PATIENCE)
+        with pytest.raises(InputError, match="or it does not let us in"):
+            JetStream(address, clients=path, patience=1)
         assert server.heard == b""
     else:
         JetStream(address, clients=path, patience=PATIENCE).close()
