@@ -10,6 +10,8 @@ import confluent_kafka
 import pytest
 from certificates import make_certificates
 
+from eventide.engines.spark import _work_folder
+from eventide.engines.spark_nats import SequenceReader
 from eventide.errors import EventideError, InputError
 from eventide.live.addresses import warning_of_secret, without_secrets
 from eventide.live.client_settings import read_clients, settings_of
@@ -336,10 +338,14 @@ def test_an_address_that_is_refused_is_not_shown(opening, address):
     assert CANARY not in str(problem.value)
 
 
+def test_the_work_folder_of_spark_is_not_named_after_a_password():
+    assert _work_folder(f"postgresql://ann:{CANARY}@db/city#s", None) == "postgresql://ann@db/city#s.spark"
+    assert _work_folder("visits.db", None) == "visits.db.spark"
+
+
 def test_what_spark_sends_to_executors_holds_no_secret(clients):
     """They read the file by themselves: only its path travels."""
-    spark_nats = pytest.importorskip("eventide.engines.spark_nats")
     path = clients(f"[nats]\ntoken = '{CANARY}'")
-    reader = spark_nats.SequenceReader("nats://127.0.0.1:1/S", ["a"], 10, 1, clients=str(path))
+    reader = SequenceReader("nats://127.0.0.1:1/S", ["a"], 10, 1, clients=str(path))
     assert CANARY.encode() not in pickle.dumps(reader)
     assert str(path).encode() in pickle.dumps(reader)
