@@ -77,6 +77,7 @@ class NatsConnection:
         except BaseException:
             self._runner.close()
             raise
+        self._trouble = None
         self.stream = self.client.jetstream(timeout=patience)
 
     def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -90,7 +91,7 @@ class NatsConnection:
         except (OSError, TimeoutError, nats.errors.Error) as problem:
             host, kind = urlsplit(self.address.server).hostname, type(self._trouble or problem).__name__
             raise InputError(
-                f"no NATS server with JetStream answers at {host}, or it does not let us in ({kind}); start it, or "
+                f"no NATS server with JetStream answers at {host} ({kind}), or it does not let us in; start it, or "
                 "correct the address, or the login and TLS in the file of client settings"
             ) from None
 
