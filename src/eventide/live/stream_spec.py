@@ -235,11 +235,19 @@ class StreamSpec:
     def _limits(self) -> dict[str, Any]:
         return {"max_per_step": self.max_per_step, "late": self.late, "until": self.until}
 
-    def feed(self, source: str | Path | EventSource, *, follow: bool = False, clock: Clock | None = None) -> Feed:
+    def feed(
+        self,
+        source: str | Path | EventSource,
+        *,
+        follow: bool = False,
+        clock: Clock | None = None,
+        clients: str | Path | None = None,
+    ) -> Feed:
         """A feed of a file, of standard input ("-"), of an address, or of a source of events.
 
         Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
-        machine's where left out. What was opened is let go of again if the feed cannot be made.
+        machine's where left out. clients: a file of client settings, for an address. What was opened is let go of again
+        if the feed cannot be made.
         """
         from eventide.events.clock import SystemClock
         from eventide.live.feeds.count_feed import CountFeed
@@ -253,7 +261,9 @@ class StreamSpec:
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
             return CountFeed(open_counts(source, self.bins or None))
         reader, clock = self.reader(), clock or SystemClock()
-        events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
+        events = (
+            source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
+        )
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
             return EventFeed(events, timeline, reader, clock, **self._limits())
