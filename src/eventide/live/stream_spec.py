@@ -85,6 +85,8 @@ class StreamSpec:
 
     Parameters
     ----------
+    **options
+        The settings that follow, each by its name.
     """
 
     epsilon: Fraction = setting(Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0")

@@ -81,8 +81,8 @@ class Publisher:
         Sinks, or paths and addresses.
     questions
         Window queries to be answered besides. Their epsilon comes on top of the mechanism's.
-    population
-        Whose events these are. Everything published about them shares a store. `people` is an older name of it.
+    population, people
+        Whose events these are. Everything published about them shares a store. `people` is the older name.
     new_epoch
         Accept that the setting has changed.
     take_over
