@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from eventide.live.sources.base import EventSource
     from eventide.mechanisms.base import Mechanism
     from eventide.privacy.amounts import Amount
-    from eventide.streams.frames import Frame
     from eventide.windows.workload import Query
 
 OF = ("bins", "total")
@@ -86,6 +85,8 @@ class StreamSpec:
 
     Parameters
     ----------
+    **options
+        The settings that follow, each by its name.
     """
 
     epsilon: Fraction = setting(Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0")
@@ -237,30 +238,34 @@ class StreamSpec:
         return {"max_per_step": self.max_per_step, "late": self.late, "until": self.until}
 
     def feed(
-        self, source: str | Path | Frame | EventSource, *, follow: bool = False, clock: Clock | None = None
+        self,
+        source: str | Path | EventSource,
+        *,
+        follow: bool = False,
+        clock: Clock | None = None,
+        clients: str | Path | None = None,
     ) -> Feed:
-        """A feed of a file, of a frame, of standard input ("-"), of an address, or of a source of events.
+        """A feed of a file, of standard input ("-"), of an address, or of a source of events.
 
-        Without the length of a step a file or frame holds counts. follow: go on as the file grows. clock: what time it
-        is; the machine's where left out. What was opened is let go of again if the feed cannot be made.
+        Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
+        machine's where left out. clients: a file of client settings, for an address. What was opened is let go of again
+        if the feed cannot be made.
         """
         from eventide.events.clock import SystemClock
         from eventide.live.feeds.count_feed import CountFeed
         from eventide.live.feeds.event_feed import EventFeed
         from eventide.live.sources.base import EventSource
-        from eventide.live.sources.frame_events import FrameEvents
         from eventide.live.sources.open_source import open_source
         from eventide.streams.count_files import open_counts
-        from eventide.streams.frames import Frame
 
         if not self.step:
             if isinstance(source, EventSource):
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
             return CountFeed(open_counts(source, self.bins or None))
         reader, clock = self.reader(), clock or SystemClock()
-        if isinstance(source, Frame):
-            source = FrameEvents(source)
-        events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
+        events = (
+            source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
+        )
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
             return EventFeed(events, timeline, reader, clock, **self._limits())
