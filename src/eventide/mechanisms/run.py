@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from eventide.arrays import Array, Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
 from eventide.releases.long_table import LongFrames, long_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
 

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
@@ -20,6 +19,7 @@ from eventide.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]
     import polars as pl
+    import pyarrow as pa
 
 
 class LongFrames(ABC):
@@ -56,6 +56,8 @@ def long_table(
     >>> long_table(["a", "b"], np.array([7]), np.array([[1.0, 2.0]]), np.array([True]), np.ones((1, 2))).column_names
     ['step', 'bin', 'value', 'scale', 'fresh']
     """
+    import pyarrow as pa
+
     which = np.repeat(np.arange(len(steps)), len(bins))
     columns = {"step": pa.array(steps[which], pa.int64())}
     if starts is not None:
@@ -67,6 +69,8 @@ def long_table(
 
 
 def _known(numbers: Array) -> Any:
+    import pyarrow as pa
+
     flat = np.ascontiguousarray(numbers, dtype=np.float64).ravel()
     return pa.array(flat, mask=~np.isfinite(flat))
 

@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from eventide.arrays import Array
 from eventide.errors import InputError
-from eventide.streams.frames import as_frame, as_narwhals
-from eventide.streams.tables import whole_numbers
 
 MOST_LISTED = 5  # names in an error
 _WITHOUT_NAMES = (np.ndarray, np.generic, int, float, str, bytes, type(None))
@@ -55,6 +52,8 @@ def _ordered(counts: Any, bins: Sequence[str], *, is_row: bool, one_step: bool) 
 
 def refuse_names(counts: Any) -> None:
     """Refuse a frame or a dict where there is one count without a name; a Series has its counts, whatever its name."""
+    from eventide.streams.frames import as_frame
+
     if isinstance(counts, Mapping) or (_is_frame(counts) and np.ndim(counts) != 1 and as_frame(counts)):
         raise InputError("these counts have names, and there is one count without a name; name it with bins=[...]")
 
@@ -79,11 +78,13 @@ def _named(counts: Any, is_row: bool) -> tuple[list[str], Array] | None:
     """The names of the bins, and an array whose last axis is the bins; None for plain numbers and arrays."""
     if isinstance(counts, _WITHOUT_NAMES):
         return None
-    if isinstance(counts, pa.StructScalar):
-        counts = counts.as_py()
     if isinstance(counts, Mapping):
-        return [str(name) for name in counts], _stacked(counts)
+        plain = counts.as_py() if hasattr(counts, "as_py") else counts  # a row of Arrow
+        return [str(name) for name in plain], _stacked(plain)
     import narwhals as nw
+
+    from eventide.streams.frames import as_frame, as_narwhals
+    from eventide.streams.tables import whole_numbers
 
     found = as_narwhals(counts)
     if isinstance(found, nw.Series) and is_row:

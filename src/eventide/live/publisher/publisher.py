@@ -178,7 +178,7 @@ class Publisher:
         position
             Where the source is to be read again from once this step is durable.
         """
-        self._publish(step, self.mechanism.in_order(counts, one_step=True), position)
+        self._publish(step, counts, position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
@@ -270,6 +270,7 @@ class Publisher:
             raise StateError(f"step {step} cannot be published before step {self.next_step}")
         if step < self.next_step:
             return
+        counts = self.mechanism.checked(counts)[0]
         faults.passing("before-draw")
         measured = step >= self._measured_from
         drawn = (self._measured if measured else self._repeated)(step, counts, position)

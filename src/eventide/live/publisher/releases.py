@@ -86,14 +86,20 @@ class KeptReleases(Sink):
 class Releases(LongFrames):
     """The releases of some steps, as `eventide.publish` gives them.
 
-    Attributes
+    Parameters
     ----------
     bins
         The names of the bins.
+    lines
+        The releases, step after step.
     guarantee
         What is promised about all of them; `str()` of it is one sentence.
     ledger
         What was spent: `left()` at this step, `worst_window()` of all, which is never above epsilon.
+    zone
+        The time zone in which the starts of steps are shown.
+    end
+        When the last step ends, as ISO text; None where there is no clock.
     operators_only
         How many events were taken, late, refused, and left out by the limit per person; `str()` of it is a sentence.
         Raw numbers: never publish them. None where counts were given.
