@@ -22,7 +22,7 @@ class Release:
     fresh: Any  # bool: was anything measured at this step?
     fresh_bins: Array  # bool (d,): which bins were
     scale: Floats  # (d,): noise scale of the look behind each value, infinite before the first
-    spent: Any  # float: epsilon charged at this step
+    spent: Any  # float: epsilon charged at this step; under window_sensitivity a person loses C / sensitivity times it
     low: Floats | None = None  # (d,): an interval around the values, where a filter knows one
     high: Floats | None = None
     window_values: Floats | None = None  # (d,): histogram of the sliding window, where the mechanism gives one

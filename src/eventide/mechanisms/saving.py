@@ -31,7 +31,7 @@ def save(mechanism: Mechanism) -> bytes:
         "mechanism": name_of(type(mechanism)) or type(mechanism).__name__,
         "epsilon": mechanism.nano_epsilon,
         "noise": recorded_name(mechanism.source),
-        "parameters": _described(parameters(mechanism, {"epsilon", "noise", "seed"})),
+        "parameters": _described(parameters(mechanism, _left_out(mechanism))),
         "state": mechanism.snapshot(),
     }
     return pack(document)
@@ -54,6 +54,12 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
         raise
     except (KeyError, ValueError, TypeError, AttributeError) as problem:
         raise StateError(f"the saved state cannot be read ({type(problem).__name__}); it is damaged") from None
+
+
+def _left_out(mechanism: Mechanism) -> set[str]:
+    """Parameters that are not described: they stand elsewhere, or did not exist when older states were saved."""
+    since_then = {"window_sensitivity"} if mechanism.window_sensitivity is None else set()
+    return {"epsilon", "noise", "seed"} | since_then
 
 
 def _described(given: dict[str, Any]) -> dict[str, Any]:
