@@ -15,9 +15,9 @@ import numpy as np
 
 from eventide import windows
 from eventide.arrays import Ints
+from eventide.bench.study.workloads import general, special
 from eventide.windows.answering.schedule import Schedule
 from eventide.windows.plans import Plan
-from eventide.windows.random_workloads import general, special
 from eventide.windows.workload import Query
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import eventide as ev
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores.open_store import open_store
 
 ROUNDS = 5

@@ -30,7 +30,7 @@ from eventide.events.reader import EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, Batch, Position
+from eventide.live.sources.base import FOREVER, EventBatch, Position
 from eventide.live.sources.open_source import open_source
 
 STEPS, USERS, BINS, MOST = 1_000, 100_000, 1_000, 2
@@ -120,7 +120,7 @@ class Generated:
     def open(self, position: Position, reader: EventReader) -> None:
         """Nothing to open."""
 
-    def poll(self, timeout: float) -> Batch | None:
+    def poll(self, timeout: float) -> EventBatch | None:
         """A hundred thousand events, a few thousand to a step."""
         if not self._left:
             return None
@@ -130,7 +130,7 @@ class Generated:
         users = self._generator.integers(0, USERS, size).astype(np.uint64)
         bins = self._generator.integers(0, BINS, size).astype(np.int32)
         seen_until = int(times[-1]) if self._left else FOREVER
-        return Batch(Events(times, users, bins, times, Counter()), {"at": done + size}, seen_until)
+        return EventBatch(Events(times, users, bins, times, Counter()), {"at": done + size}, seen_until)
 
     def close(self) -> None:
         """Nothing to close."""

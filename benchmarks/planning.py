@@ -15,13 +15,13 @@ import time
 import numpy as np
 
 from eventide import windows
-from eventide.windows.random_workloads import general, special
+from eventide.bench.study.workloads import general, special
 from eventide.windows.workload import Query
 
 COMPILE = """
 import time
 from eventide import windows
-from eventide.windows.random_workloads import special
+from eventide.bench.study.workloads import special
 for _ in range(2):
     start = time.perf_counter()
     windows.plan(special(0))

@@ -26,7 +26,7 @@ import numpy as np
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.noise import Zero
 from eventide.releases.lines import read_line
-from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import add_token
 
 BINS = 1_000
@@ -36,7 +36,7 @@ PATH = "/v1/streams/load"
 
 
 def configuration(folder: Path) -> Config:
-    load = Stream(
+    load = StreamConfig(
         name="load",
         population="load",
         epsilon=Fraction(1),

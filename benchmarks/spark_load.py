@@ -29,7 +29,7 @@ import eventide as ev
 from eventide.engines.spark import publish
 from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
-from eventide.engines.spark_work import WorkFolder
+from eventide.engines.spark_work_folder import WorkFolder
 from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume
 

@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 
 from eventide.bench import Study, load_study, run_study
-from eventide.bench.run.runner import Runner, plan
+from eventide.bench.run.runner import Runner, batches_of
 
 JAVA_RUNS_PER_SECOND = 198_000 / 280
 
 
 def one_setting(study: Study) -> None:
     runner = Runner(study)
-    for batch in plan(study):
+    for batch in batches_of(study):
         cell = study.cells[batch.cells[0]]
         if cell.setting == study.settings[-1]:
             begin = time.perf_counter()

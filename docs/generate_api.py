@@ -20,7 +20,7 @@ MODULES = {
         "eventide.mechanisms.run.Run",
         "eventide.privacy.ledger.WindowLedger",
         "eventide.privacy.guarantees.Guarantee",
-        "eventide.live.feeds.memory_feed.MemoryFeed",
+        "eventide.live.feeds.count_feed.MemoryFeed",
     ],
     "eventide.noise": [],
     "eventide.filters": [],

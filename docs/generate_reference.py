@@ -19,7 +19,7 @@ import click
 import eventide.errors
 import eventide.service
 from eventide.cli import EXIT_CODES, main
-from eventide.service.config.tables import DEFAULTS, TABLES
+from eventide.service.config.settings import DEFAULTS, TABLES
 
 KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "table"}
 SETTING = re.compile(r"^(?:# )?(\w+) = (.*?)(?:\s{2,}# (.*))?$")

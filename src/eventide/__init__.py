@@ -28,7 +28,7 @@ _HOMES = {
     "check_two_worlds": "eventide.audit.two_worlds",
     "Query": "eventide.windows.workload",
     "Publisher": "eventide.live.publisher.publisher",
-    "Questions": "eventide.live.publisher.questions",
+    "Questions": "eventide.live.publisher.window_queries",
 } | {cls: module for module, cls in MECHANISMS.values()}
 _MODULES = {
     "audit": "eventide.audit",

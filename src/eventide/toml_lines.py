@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from eventide.errors import InputError
 
 
-class Entry(NamedTuple):
+class TomlTable(NamedTuple):
     """One `[[table]]` of a document, by its number; the top level is the entry without a table."""
 
     table: str | None = None
     number: int = 0
 
 
-TOP = Entry()
+TOP = TomlTable()
 
 
 class Document:
@@ -35,18 +35,20 @@ class Document:
         except tomllib.TOMLDecodeError as problem:
             raise InputError(f"{place} is not TOML: {problem}") from None
 
-    def complaint(self, sentence: str, entry: Entry = TOP, key: str | None = None) -> InputError:
+    def complaint(self, sentence: str, entry: TomlTable = TOP, key: str | None = None) -> InputError:
         """The sentence, with the line where the key of that entry stands."""
         return InputError(f"{self.place}, line {self.line(entry, key)}: {sentence}")
 
-    def unknown(self, what: str, given: str, known: Iterable[str], entry: Entry, key: str | None = None) -> InputError:
+    def unknown(
+        self, what: str, given: str, known: Iterable[str], entry: TomlTable, key: str | None = None
+    ) -> InputError:
         """There is no such thing; perhaps a similar one was meant."""
         known = list(known)
         close = difflib.get_close_matches(given, known, n=1)
         advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
         return self.complaint(f"there is no {what} {given!r}; {advice}", entry, key or given)
 
-    def line(self, entry: Entry, key: str | None) -> int:
+    def line(self, entry: TomlTable, key: str | None) -> int:
         """The line of the key, or else of the entry's heading or of its inline table, or else the first."""
         heading = re.compile(rf"\s*\[\[?\s*{re.escape(entry.table)}\s*\]") if entry.table else None
         any_heading = re.compile(r"\s*\[")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from eventide.bench import choose, describe
-from eventide.cli.choose_page import write_choice
+from eventide.cli.choose_result import build_page
+from eventide.cli.html_files import write_page
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +25,7 @@ def choice():
 @pytest.fixture(scope="module")
 def address(choice, tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "choice.html"
-    write_choice(file, choice, "eventide choose --level 300")
+    write_page(file, build_page(choice, "eventide choose --level 300"))
     return file.as_uri()
 
 
@@ -107,7 +108,7 @@ def test_the_page_follows_a_change_of_colour_scheme(opened):
 
 def test_a_useless_release_is_called_so_and_remedies_are_listed(opened, tmp_path):
     useless = choose(describe(level=1, steps=60, bins=4), epsilon=0.1, window=20, mechanisms=["ba"], repetitions=2)
-    write_choice(tmp_path / "useless.html", useless, "eventide choose --level 1")
+    write_page(tmp_path / "useless.html", build_page(useless, "eventide choose --level 1"))
     page = opened((tmp_path / "useless.html").as_uri(), **PHONE)
     assert page.locator("#verdict.useless").inner_text().startswith("Nothing here is worth publishing")
     assert page.locator("#remedies li").all_inner_texts() == [str(remedy) for remedy in useless.remedies]

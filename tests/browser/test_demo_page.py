@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventide.cli.demo_page import build_page
-from eventide.cli.demo_run import publish_city
+from eventide.cli.demo_page import build_page, publish_city
 from eventide.streams.city import build_city
 
 pytestmark = pytest.mark.browser

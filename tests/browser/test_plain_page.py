@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eventide.cli.page import plain_page, write_page
+from eventide.cli.html_files import plain_page, write_page
 
 pytestmark = pytest.mark.browser
 

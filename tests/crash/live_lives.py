@@ -18,9 +18,9 @@ from pathlib import Path
 from file_clock import FileClock
 
 import eventide as ev
-from eventide.events.files import line_file
+from eventide.events.files import lines as event_lines
 from eventide.live import faults
-from eventide.live.publisher import answering, publisher
+from eventide.live.publisher import publisher, window_queries
 from eventide.live.sources import growing_file
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
@@ -35,8 +35,8 @@ def live(life):
     """Publish until the feed ends or death comes."""
     faults._point, _, count = life["fault"].partition(":")
     faults._passings_left = int(count or 1)
-    publisher.SNAPSHOT_EVERY = answering.SNAPSHOT_EVERY = 8  # so that each life meets some
-    line_file.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
+    publisher.SNAPSHOT_EVERY = window_queries.SNAPSHOT_EVERY = 8  # so that each life meets some
+    event_lines.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     if life["source"] == "-":

@@ -12,14 +12,14 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
-from eventide.live.stores.base import Commit, Setting
+from eventide.live.feeds.count_feed import MemoryFeed
+from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 from eventide.privacy.ledger import Entry
 
 MOMENTS = [0, *(pytest.param(moment, marks=pytest.mark.slow) for moment in range(1, 5))]
-SETTING = Setting("riders", {"name": "ba"}, 1000, 5, 1, ("a", "b"), {"step": "1min"}, "secure")
+SETTING = StoreSetting("riders", {"name": "ba"}, 1000, 5, 1, ("a", "b"), {"step": "1min"}, "secure")
 
 WRITER = """
 import sys
@@ -48,7 +48,7 @@ PUBLISHER = """
 import sys
 import eventide as ev
 from eventide.errors import StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from test_live_writers import COUNTS
 
 mechanism = ev.Uniform(epsilon=1, window=2, bins=2)

@@ -7,9 +7,9 @@ import pytest
 from window_oracles import truth
 
 from eventide import windows
+from eventide.bench.study.workloads import general, special
 from eventide.privacy.noise import Seeded
 from eventide.windows import Query
-from eventide.windows.random_workloads import general, special
 
 RUNS = 20_000  # the measured variance of heavy-tailed noise is then off by 2 % or so
 WORKLOADS = {

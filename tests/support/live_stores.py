@@ -4,12 +4,12 @@ import os
 import subprocess
 import sys
 
-from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
-SETTING = Setting(
+SETTING = StoreSetting(
     people="riders",
     mechanism={"name": "ba", "parameters": {"shift_budget": False}},
     epsilon=NANO,

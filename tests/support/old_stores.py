@@ -7,7 +7,7 @@ import sqlite3
 from live_stores import SETTING
 
 from eventide.live.stores.digests import digest
-from eventide.live.stores.setting_changes import setting_text
+from eventide.live.stores.epochs import setting_text
 from eventide.live.stores.sqlite_file import APPLICATION
 
 _TABLES = """

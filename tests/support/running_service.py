@@ -12,7 +12,7 @@ import httpx
 
 from eventide.events.clock import ManualClock
 from eventide.privacy.noise import Zero
-from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
 from eventide.service.server import build_server, listen
@@ -38,7 +38,7 @@ def stream(folder, name="city", **changed):
         "mechanism": "uniform",
         "parameters": EXACT,
     }
-    return Stream(name=name, **settings | changed)
+    return StreamConfig(name=name, **settings | changed)
 
 
 def configuration(folder, streams=None, **changed):
@@ -77,9 +77,9 @@ class Running:
     def pass_steps(self, steps=1, name="city"):
         """Let time pass until so many more steps are released."""
         stream = self.service.streams[name]
-        last = stream.board.last + steps
+        last = stream.notices.last + steps
         self.clock.set(stream.feed.timeline.end(last))
-        wait_until(lambda: stream.board.last >= last)
+        wait_until(lambda: stream.notices.last >= last)
 
 
 def wait_until(holds):

@@ -64,7 +64,7 @@ def released(world, up, now, step):
     """Set the clock, and wait until a step is out that must be out by then; False if the stream fails."""
     world.clock.set(now)
     stream = up.service.streams["city"]
-    wait_until(lambda: stream.board.last >= step or stream.failed)
+    wait_until(lambda: stream.notices.last >= step or stream.failed)
     return not stream.failed
 
 
@@ -156,7 +156,7 @@ def read(world, up):
         answer = reader.get(path)
         world.show(f"GET {path}", f"{answer.status_code} {sorted(answer.headers.items())}\n")
         world.show(f"GET {path}", answer.content)
-    last = up.service.streams["city"].board.last
+    last = up.service.streams["city"].notices.last
     with reader.stream("GET", "/v1/streams/city/stream") as answer:
         for line in answer.iter_lines():
             world.show("server-sent events", line)

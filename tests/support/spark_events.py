@@ -17,7 +17,7 @@ from eventide.events.timeline import Timeline
 from eventide.events.times import parse_times
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.base import FOREVER, EventBatch
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 
@@ -91,7 +91,7 @@ class Recorded:
         text = pa_csv.ConvertOptions(column_types=dict.fromkeys([*Columns(), "arrival"], pa.string()))
         rows = pa_csv.read_csv(path, convert_options=text)
         arrival = parse_times(rows[self._arrival], self._reader.zone)[0] if self._arrival else None
-        return Batch(self._reader.read(rows, 0, arrival), None, EARLIEST if self._files else FOREVER)
+        return EventBatch(self._reader.read(rows, 0, arrival), None, EARLIEST if self._files else FOREVER)
 
     def close(self):
         pass

@@ -23,7 +23,7 @@ from eventide.events.reader import EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, Batch, Position
+from eventide.live.sources.base import FOREVER, EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
@@ -194,12 +194,12 @@ class _Listed:
         """Get ready for the one batch there is."""
         self._reader = reader
 
-    def poll(self, timeout: float) -> Batch | None:
+    def poll(self, timeout: float) -> EventBatch | None:
         """Everything, and then nothing any more."""
         if self._read:
             return None
         self._read = True
-        return Batch(self._reader.read(self._rows), None, FOREVER)
+        return EventBatch(self._reader.read(self._rows), None, FOREVER)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -56,8 +56,7 @@ class PlanSubject:
     def _run(self, stream: Ints, runs: int, noise: Source) -> tuple[Transcript, Floats]:
         """What is seen, and one over the noise scale of each slot."""
         answers = self.start(replicas=runs, noise=noise)
-        door = answers._stream
-        door.meter = meter = _Recording(door.meter)
+        answers.meter = meter = _Recording(answers.meter)
         due = answers.push_many(stream)
         answered = due.value.reshape(len(due), runs, -1)
         values = np.zeros((runs, *stream.shape))

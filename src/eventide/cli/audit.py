@@ -140,7 +140,7 @@ def _document(name: str, verdict: Verdict) -> dict[str, Any]:
 
 
 def _draw(out: Path, name: str, verdict: Verdict) -> None:
-    from eventide.cli.page import plain_page, write_page
+    from eventide.cli.html_files import plain_page, write_page
 
     found = sorted(verdict.findings, key=lambda finding: -finding.bound)
     numbers = [f"attack {number}" for number in range(1, len(found) + 1)]  # the table below says which

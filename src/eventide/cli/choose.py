@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from eventide.bench.choose.history import History
 
 REPEATED = 5  # times the repetitions, in the command that says it more exactly
+SETTINGS = ("epsilon", "window", "hide", "sensitivity", "repetitions", "seed", "level", "movement")
+SENTENCES = ("useful", "verdict", "reading", "window_advice")
+TRIALS = ("candidates", "over_window", "over_epsilon", "remedies")
 
 
 @click.command("choose")
@@ -76,7 +79,7 @@ def command(
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
     """
     from eventide.bench import choose
-    from eventide.cli.page import keep_apart
+    from eventide.cli.html_files import keep_apart, write_page
 
     if out is not None:
         keep_apart(out, history)
@@ -100,13 +103,13 @@ def command(
         )
     repeat = _repeat(ctx, REPEATED * choice.repetitions)
     if out is not None:
-        from eventide.cli.choose_page import write_choice
+        from eventide.cli.choose_result import build_page
 
-        write_choice(out, choice, repeat)
+        write_page(out, build_page(choice, repeat))
     if as_json:
         click.echo(json.dumps(_document(choice, repeat, out)))
     else:
-        from eventide.cli.choose_tables import print_choice
+        from eventide.cli.choose_result import print_choice
 
         print_choice(choice, repeat)
         if out is not None:
@@ -173,24 +176,11 @@ def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
         "notes": choice.history.notes,
         "steps": len(choice.history.counts),
         "bins": len(choice.history.bins),
-        "epsilon": choice.epsilon,
-        "window": choice.window,
-        "hide": choice.hide,
-        "sensitivity": choice.sensitivity,
-        "repetitions": choice.repetitions,
-        "seed": choice.seed,
-        "level": choice.level,
-        "movement": choice.movement,
+        **{name: getattr(choice, name) for name in SETTINGS},
         "season": choice.season or None,
-        "useful": choice.useful,
+        **{name: getattr(choice, name) for name in SENTENCES},
         "recommended": asdict(choice.recommended),
-        "verdict": choice.verdict,
-        "reading": choice.reading,
-        "window_advice": choice.window_advice,
-        "candidates": [asdict(trial) for trial in choice.candidates],
-        "over_window": [asdict(trial) for trial in choice.over_window],
-        "over_epsilon": [asdict(trial) for trial in choice.over_epsilon],
-        "remedies": [asdict(remedy) for remedy in choice.remedies],
+        **{name: [asdict(each) for each in getattr(choice, name)] for name in TRIALS},
         "repeat": repeat,
         "page": None if out is None else str(out),
     }

@@ -33,8 +33,8 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
     \b
     Example: eventide config check eventide.toml
     """
-    from eventide.service.config.reader import examine
-    from eventide.service.populations.outlook import outlook
+    from eventide.service.config.config_file import examine
+    from eventide.service.populations.population import outlook
 
     config, mistakes = examine(file)
     said = [] if config is None else outlook(config)
@@ -58,7 +58,7 @@ def token(role: str, file: Path, name: str | None) -> None:
     \b
     Example: eventide config token read eventide.toml --name dashboard
     """
-    from eventide.service.config.reader import read_config
+    from eventide.service.config.config_file import read_config
     from eventide.service.http.tokens import add_token
 
     path = read_config(file).access.tokens

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from eventide.cli.demo_run import Published
+    from eventide.cli.demo_page import Published
 
 EPSILON = 1.0
 WINDOW = 144  # a day of ten-minute steps
+FIGURES = ("error_per_place", "error_of_total", "looks", "worst_window")
 
 
 @click.command("demo")
@@ -41,9 +42,8 @@ def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) 
     if serve:
         _serve(port, no_browser)
         return
-    from eventide.cli.demo_page import build_page
-    from eventide.cli.demo_run import IDEAS, publish_city
-    from eventide.cli.page import write_page
+    from eventide.cli.demo_page import IDEAS, build_page, publish_city
+    from eventide.cli.html_files import write_page
     from eventide.cli.progress import naming
     from eventide.streams.city import build_city
 
@@ -82,14 +82,7 @@ def _document(out: Path, published: list[Published]) -> dict[str, object]:
         "window": WINDOW,
         "page": str(out),
         "mechanisms": [
-            {
-                "mechanism": one.name,
-                "error_per_place": one.error_per_place,
-                "error_of_total": one.error_of_total,
-                "looks": one.looks,
-                "worst_window": one.worst_window,
-            }
-            for one in published
+            {"mechanism": one.name} | {figure: getattr(one, figure) for figure in FIGURES} for one in published
         ],
     }
 

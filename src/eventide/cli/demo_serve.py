@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from eventide.errors import StateError
 from eventide.events.clock import ManualClock
-from eventide.service.config.config import Access, Config, Limits, Server, Stream
+from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import add_token
 from eventide.service.server import serve
 from eventide.service.service import Service
@@ -45,7 +45,7 @@ def serve_city(epsilon: float, window: int, port: int, told: Callable[[str], Non
 
 
 def _config(folder: Path, town: City, epsilon: float, window: int, port: int) -> Config:
-    city = Stream(
+    city = StreamConfig(
         name="city",
         population="citizens",
         epsilon=Fraction(str(epsilon)),
@@ -91,5 +91,5 @@ def _live(service: Service, town: City, clock: ManualClock) -> None:
 
 
 def _truth(service: Service, town: City, first: int) -> list[tuple[int, list[int]]]:
-    steps = range(first, service.streams["city"].board.last + 1)
+    steps = range(first, service.streams["city"].notices.last + 1)
     return [(step, town.counts[step % len(town.counts)].tolist()) for step in steps]

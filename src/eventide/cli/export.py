@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eventide.cli.progress import counting
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,18 +48,16 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
         raise InputError("--answers and --totals write different things; choose one of them")
     with closing(open_store(store, read_only=True)) as opened:
         if answers:
-            number = _write_answers(opened, out, layout, Path(store))
-            click.echo(f"{number} answers written{'' if out == '-' else f' to {out}'}", err=True)
-            return
-        steps = _write(opened, out, layout, totals, Path(store))
+            written = f"{_write_answers(opened, out, layout, Path(store))} answers"
+        else:
+            written = f"{_write(opened, out, layout, totals, Path(store))} steps"
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
-    click.echo(f"{steps} steps written{'' if out == '-' else f' to {out}'}", err=True)
+    click.echo(f"{written} written{'' if out == '-' else f' to {out}'}", err=True)
 
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:
-    from eventide.cli.progress import counting
-    from eventide.live.stores.stored_answers import answered_names, stored_answers
+    from eventide.live.stores.stored_releases import answered_names, stored_answers
     from eventide.releases.answer_formats import ANSWER_FORMATS, rows_of
     from eventide.releases.files import open_releases
 
@@ -77,12 +76,10 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
-    from eventide.cli.progress import counting
     from eventide.live.stores.stored_releases import all_bins, stored_releases
-    from eventide.releases.bin_groups import read_groups
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
-    from eventide.releases.total_formats import places_of, total_formats, totals
+    from eventide.releases.totals import places_of, read_groups, total_formats, totals
 
     bins = all_bins(store)
     first = next(stored_releases(store, bins), None)

@@ -6,6 +6,8 @@ Only reads, so a publisher may go on meanwhile.
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,11 @@ from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.live.stores.base import Setting
-    from eventide.live.stores.budget_report import Account
+    from eventide.live.stores.base import StoreSetting
+    from eventide.live.stores.budget_report import BudgetReport
 
 WIDTH, HEIGHT = 72, 6  # of the plot, in characters
+EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 @click.command("ledger")
@@ -34,13 +37,13 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
     \b
     Example: eventide ledger city.db
     """
-    from eventide.live.stores.budget_report import account
+    from eventide.live.stores.budget_report import budget_report
     from eventide.live.stores.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
         with naming("reading every row"):
             opened.verify()
-        found = account(opened)
+        found = budget_report(opened)
     if as_json:
         click.echo(json.dumps(found.document()))
     else:
@@ -55,15 +58,13 @@ def _epsilon(nano: int) -> float:
     return nano / NANO
 
 
-def _print(found: Account) -> None:
-    from eventide.cli.text_bars import bars
-
+def _print(found: BudgetReport) -> None:
     setting = found.epochs[-1].setting
     epsilon = _epsilon(max(epoch.setting.epsilon for epoch in found.epochs))
     click.echo(found.guarantee)
     if found.next_step:
         click.echo(f"\nspent in the window of {setting.window} steps that ends at each step")
-        for row, line in enumerate(bars(found.in_windows().tolist(), epsilon, WIDTH, HEIGHT)):
+        for row, line in enumerate(bar_lines(found.in_windows().tolist(), epsilon, WIDTH, HEIGHT)):
             click.echo(f"{f'{epsilon:g}' if row == 0 else '':>9} │{line}")
         click.echo(f"{0:>9} └ steps 0 to {found.next_step - 1}\n")
     _print_returns(found)
@@ -72,7 +73,7 @@ def _print(found: Account) -> None:
         click.echo(sentence)
 
 
-def _print_returns(found: Account) -> None:
+def _print_returns(found: BudgetReport) -> None:
     current = found.epochs[-1]
     if found.next_step < current.measured_from:
         click.echo(f"nothing is measured before step {current.measured_from}: until then steps repeat the last release")
@@ -82,7 +83,7 @@ def _print_returns(found: Account) -> None:
         click.echo(f"  {one.left:10.6g}  at step {one.step}{when}")
 
 
-def _print_epochs(found: Account) -> None:
+def _print_epochs(found: BudgetReport) -> None:
     click.echo("\nepochs:")
     for epoch in found.epochs:
         setting = epoch.setting
@@ -95,13 +96,13 @@ def _print_epochs(found: Account) -> None:
     click.echo("")
 
 
-def _asked(setting: Setting) -> str:
+def _asked(setting: StoreSetting) -> str:
     if setting.queries is None:
         return ""
     return f", of it {_epsilon(setting.queries['epsilon']):g} for {len(setting.queries['queries'])} window queries"
 
 
-def _verdict(found: Account) -> list[str]:
+def _verdict(found: BudgetReport) -> list[str]:
     verification = found.verification
     if verification.holds:
         fullest = f"; the fullest, {_epsilon(verification.worst):g}, ends at step {verification.worst_end}"
@@ -111,3 +112,27 @@ def _verdict(found: Account) -> list[str]:
             + "."
         ]
     return ["NOT KEPT:", *(f"  {problem}" for problem in verification.problems)]
+
+
+def bar_lines(values: Sequence[float], top: float, width: int, height: int) -> list[str]:
+    """Bars as lines of text, from the top down; where there are more values than `width`, the largest of each stretch.
+
+    A value of `top` is a bar over all lines, one above it ends in "▲".
+
+    >>> print(*bar_lines([0, 1, 2, 4, 5], top=4, width=5, height=2), sep="|")
+       █▲| ▄███
+    """
+    stretch = max(1, math.ceil(len(values) / width))
+    tallest = [max(values[begin : begin + stretch]) for begin in range(0, len(values), stretch)]
+    lines = []
+    for row in range(height, 0, -1):
+        line = "".join(EIGHTHS[_eighths(value / top * height - (row - 1))] for value in tallest)
+        if row == height:
+            line = "".join("▲" if value > top else cell for cell, value in zip(line, tallest, strict=True))
+        lines.append(line)
+    return lines
+
+
+def _eighths(filled: float) -> int:
+    """How many eighths of a cell to fill; whatever is not 0 shows."""
+    return min(8, max(0, math.ceil(filled * 8 - 1e-9)))

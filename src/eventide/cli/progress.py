@@ -14,19 +14,17 @@ if TYPE_CHECKING:
     from eventide.arrays import Ints
 
 
-def with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: bool) -> Iterable[Ints]:
+def with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: bool) -> Iterator[Ints]:
     """Show a bar on a terminal, unless the releases themselves are shown there."""
-    if quiet or not sys.stderr.isatty():
-        return steps
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(steps, doing, total, console=Console(stderr=True), transient=True)
+    with counting(doing, total, quiet) as tell:
+        for done, step in enumerate(steps, start=1):
+            yield step
+            tell(done)
 
 
 @contextmanager
 def counting(doing: str, total: int | None = None, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """The same, with the time left, for work that tells how much is done; of how much, and what, where it knows."""
+    """A bar with the time left, for work that tells how much is done; of how much, and what, where it knows."""
     if quiet or not sys.stderr.isatty():
         yield lambda *told: None
         return

@@ -15,7 +15,7 @@ import click
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
-    from eventide.bench.report.ranking import Rank
+    from eventide.bench.report.comparisons import Rank
 
 
 @click.command("report")
@@ -70,8 +70,8 @@ def command(
     Example: eventide report results.parquet --out report.html
     """
     from eventide.bench import build_report, read_results
-    from eventide.bench.report.images import write_images
-    from eventide.cli.page import keep_apart, write_page
+    from eventide.bench.report.figures import write_images
+    from eventide.cli.html_files import keep_apart, write_page
     from eventide.display.images import require_matplotlib
 
     keep_apart(out, results, other, reference)

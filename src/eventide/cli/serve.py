@@ -41,7 +41,7 @@ def command(
     """
     require_service()
     from eventide.cli.live_log import logging_to_stderr
-    from eventide.service.config.reader import read_config
+    from eventide.service.config.config_file import read_config
     from eventide.service.live_stream import Circumstances
     from eventide.service.server import serve
     from eventide.service.service import Service

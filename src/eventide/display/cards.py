@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping, Sequence
 
-from eventide.display.drawings import COLOURS, Table, shortened
+from eventide.display.drawings import COLOURS, TextTable, shortened
 
 MOST_ROWS = 8
 MOST_NAMES = 5
@@ -21,7 +21,7 @@ _FAINT = f"{_LEFT}; opacity: 0.7"
 _RIGHT = "padding: 0.1em 1.2em 0.1em 0; text-align: right; font-variant-numeric: tabular-nums"
 
 
-def card(title: str, facts: Mapping[str, str], table: Table | None = None, notes: Sequence[str] = ()) -> str:
+def card(title: str, facts: Mapping[str, str], table: TextTable | None = None, notes: Sequence[str] = ()) -> str:
     """A title, facts by name, perhaps a table (the first column names its rows), and sentences."""
     parts = [f"<strong>{html.escape(title)}</strong>"]
     if facts:

@@ -33,7 +33,7 @@ GREY = "#8a96a3"
 LONGEST_NAME = 60
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """Headings and rows of text."""
 
     headings: list[str]
@@ -123,7 +123,7 @@ class Figure:
     title: str
     caption: str
     charts: tuple[Chart, ...]
-    table: Table
+    table: TextTable
 
 
 def stepped(begin: int, values: Array) -> tuple[list[float], list[float]]:

@@ -5,9 +5,10 @@ A page loads nothing from anywhere, and says so to the browser.
 
 from __future__ import annotations
 
+import html
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -27,6 +28,11 @@ def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
         **parts,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda slot: str(known[slot[1]]), _read(package, template))
+
+
+def paragraphs(sentences: Iterable[str]) -> str:
+    """A paragraph for each, escaped."""
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
 
 
 def embedded(data: Any) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
-from eventide.engines.spark_work import WorkFolder
+from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.reader import Columns

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from eventide.engines.spark_tallies import LINE
 from eventide.errors import InputError
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv, is_lines
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv, is_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLines | JsonLines | None]:
+def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLineReader | JsonLineReader | None]:
     """The frame of a file, and how its lines are to be read where it consists of lines."""
     if not path.is_file():
         raise InputError(f"{path} is not a file; check the path")
@@ -30,11 +30,11 @@ def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLines | Js
         return spark.readStream.schema(spark.read.parquet(pattern).schema).parquet(pattern), None
     lines = spark.readStream.option("lineSep", "\n").text(pattern)
     if not is_csv(path.name):
-        return lines, JsonLines()
+        return lines, JsonLineReader()
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         header = file.readline(LONGEST_LINE)
     first = header.decode("utf-8-sig", errors="replace").rstrip("\n")
-    return lines.where(lines[LINE] != first), CsvLines(header, path.name)
+    return lines.where(lines[LINE] != first), CsvLineReader(header, path.name)
 
 
 def _only(path: Path) -> str:

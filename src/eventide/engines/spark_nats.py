@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from eventide.events.files.line_formats import json_object
+from eventide.events.files.lines import json_object
 from eventide.events.texts import texts
-from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
-from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
+from eventide.live.sources.nats_streams import (
+    PATIENCE,
+    Consumer,
+    Look,
+    Message,
+    NatsConnection,
+    check_place,
+    look,
+    parse_address,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Array
-from eventide.events.files.line_formats import CsvLines, JsonLines
+from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Columns, EventReader, Events
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.texts import buffers, texts
@@ -29,7 +29,7 @@ from eventide.events.times import parse_times
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 
 SUMMARY = -1  # stands for a step in the rows that sum up a partition
 BYTES_AT_ONCE = 32 << 20
@@ -60,7 +60,7 @@ class Counting:
     key: bytes = field(default=b"", repr=False)
     next_step: int = 0
     shards: int = 1
-    lines: CsvLines | JsonLines | None = None
+    lines: CsvLineReader | JsonLineReader | None = None
 
     @property
     def wanted(self) -> list[str]:
@@ -107,7 +107,7 @@ class Tallying:
     def _tallied(self, table: Any) -> Iterator[Any]:
         self._feed.begin(Resume(self._counting.next_step, None, self._counting.key, [], self._keep))
         for shard, events in self._shards(self._read(table)):
-            self._feed.take(Batch(events, None, EARLIEST, key=str(shard)))
+            self._feed.take(EventBatch(events, None, EARLIEST, key=str(shard)))
             made, self._made = self._made, []
             yield _batch(made)
 

@@ -1,6 +1,9 @@
-"""Which events of a user count, compiled.
+"""The rule that bounds what one user adds to a step, compiled.
 
-Gives what `bounding`, the rule in plain form, gives.
+Of each user's events in a step those count that have the smallest keyed hash of (user, step, bin, occurrence), where
+the n events of a user in one bin are the occurrences 0 to n - 1. So at most `most` of them count, which ones depends on
+that user's events alone, is random to whoever does not know the key, and is the same in whatever order, batches or
+engine they came. Two users whose 64-bit hashes agree would be bounded as one; with a secret key nobody can arrange it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from eventide.arrays import Array, Bools, Ints
 from eventide.events import siphash_kernels
 from eventide.events.bins import checked_names
-from eventide.events.rows import RawRows
+from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
 from eventide.events.times import parse_times
 from eventide.events.zones import Zone
@@ -48,7 +48,7 @@ class Events(NamedTuple):
     bin: Array  # int32
     arrival: Ints
     refused: Counter[str]
-    raw: RawRows | None = None
+    raw: UnparsedRows | None = None
 
     def __repr__(self) -> str:
         return "<events>"
@@ -111,7 +111,7 @@ class EventReader:
         return times[readable]
 
     def read(
-        self, rows: Any, unreadable: int = 0, arrival: int | Ints | None = None, raw: RawRows | None = None
+        self, rows: Any, unreadable: int = 0, arrival: int | Ints | None = None, raw: UnparsedRows | None = None
     ) -> Events:
         """The events of rows that arrived at one moment, or each at its own; without it each when it happens.
 

@@ -9,35 +9,42 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 
-class RawRows(NamedTuple):
+class FileBlock(NamedTuple):
+    """A piece of a file that is still to be read into rows, and where the next one begins."""
+
+    content: Any
+    end: int
+
+
+class UnparsedRows(NamedTuple):
     """Lines, messages or rows of a table in the order in which they came: how many, and the first few read again."""
 
     size: Callable[[], int]
-    first: Callable[[int], Rows]
+    first: Callable[[int], ParsedRows]
 
     def __repr__(self) -> str:
         return "<raw rows>"
 
 
-class Rows(NamedTuple):
+class ParsedRows(NamedTuple):
     """Rows as `EventReader` takes them, how many lines were none, and what all were read from."""
 
     rows: Any
     unreadable: int
-    raw: RawRows | None = None
+    raw: UnparsedRows | None = None
 
     def __repr__(self) -> str:
         return "<rows>"
 
 
-def raw_lines(lines: bytes, read: Callable[[bytes], Rows]) -> RawRows:
+def unparsed_lines(lines: bytes, read: Callable[[bytes], ParsedRows]) -> UnparsedRows:
     """Lines of text, as something reads whole lines."""
-    return RawRows(
+    return UnparsedRows(
         lambda: lines.count(b"\n") + (lines[-1:] not in (b"", b"\n")),
         lambda number: read(b"\n".join(lines.split(b"\n", number)[:number]) + b"\n"),
     )
 
 
-def raw_list(items: Sequence[Any], read: Callable[[Sequence[Any]], Rows]) -> RawRows:
+def unparsed_list(items: Sequence[Any], read: Callable[[Sequence[Any]], ParsedRows]) -> UnparsedRows:
     """Items of a list, as something reads a list of them."""
-    return RawRows(lambda: len(items), lambda number: read(items[:number]))
+    return UnparsedRows(lambda: len(items), lambda number: read(items[:number]))

@@ -1,6 +1,7 @@
 """SipHash-2-4, compiled, over texts in Arrow's buffers and over four whole numbers.
 
-Gives what `siphash` gives, the same in plain numpy.
+A keyed hash: who does not know the 16 bytes of the key cannot tell its values from random ones. J.-P. Aumasson and
+D. J. Bernstein, SipHash: a fast short-input PRF, 2012.
 """
 
 from __future__ import annotations

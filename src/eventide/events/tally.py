@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -20,22 +19,6 @@ from eventide.events.siphash_kernels import key_words
 
 LEAST_CAP = 1024
 _FEW_ROWS = 1 << 16
-
-
-class Tally(Protocol):
-    """What an open step needs."""
-
-    def add(self, users: Array | None, bins: Array) -> None:
-        """Count events."""
-
-    def join(self, data: bytes) -> None:
-        """Count what another tally has counted, as its bytes."""
-
-    def counts(self, step: int) -> Ints:
-        """The bounded counts."""
-
-    def to_bytes(self) -> bytes:
-        """The tally as bytes."""
 
 
 class UserTally:
@@ -113,6 +96,10 @@ class EventTally:
     def to_bytes(self) -> bytes:
         """The tally as bytes."""
         return _packed((self._counts,))
+
+
+Tally = UserTally | EventTally
+"""What an open step needs."""
 
 
 def _sorting(users: Array, bins: Array) -> Array:

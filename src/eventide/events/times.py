@@ -39,5 +39,5 @@ def _temporal(column: Any) -> tuple[Ints, Bools, Bools]:
     zone = getattr(column.type, "tz", None)
     numbers = pc.cast(pc.cast(column, pa.timestamp("us", zone), safe=False), pa.int64())
     readable = np.asarray(numbers.is_valid())
-    times = np.array(pc.fill_null(numbers, 0), dtype=np.int64)
+    times = np.asarray(pc.fill_null(numbers, 0), dtype=np.int64).copy()  # Arrow's own may be read-only
     return times, readable, readable if zone is None else np.zeros(len(times), dtype=bool)

@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Array, Floats
 from eventide.display.cards import MOST_ROWS, card, few
-from eventide.display.drawings import COLOURS, GREY, Curve, Panel, Style, Table, largest, shortened, shown, stepped
+from eventide.display.drawings import COLOURS, GREY, Curve, Panel, Style, TextTable, largest, shortened, shown, stepped
 from eventide.display.images import draw
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
@@ -117,7 +117,7 @@ def _public(run: Run, truth: Any) -> Array | None:
     return true
 
 
-def _bin_table(names: Sequence[str], columns: dict[str, Floats | None]) -> tuple[Table, list[str]]:
+def _bin_table(names: Sequence[str], columns: dict[str, Floats | None]) -> tuple[TextTable, list[str]]:
     """A row for each bin, or for the few with the largest values, which the note then says."""
     known = {heading: array for heading, array in columns.items() if array is not None}
     values = next(iter(known.values()))
@@ -126,4 +126,4 @@ def _bin_table(names: Sequence[str], columns: dict[str, Floats | None]) -> tuple
         for place in largest(values, MOST_ROWS)
     ]
     note = [f"The {len(rows)} largest of {len(names):,} bins."] if len(rows) < len(names) else []
-    return Table(["bin", *known], rows), note
+    return TextTable(["bin", *known], rows), note

@@ -8,21 +8,20 @@ value, variance).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from eventide.arrays import Floats, Ints
-from eventide.errors import InputError
-from eventide.releases.formats import Csv, Format, Formats, Parquet, Tabular
+from eventide.releases.formats import Csv, Lines, Parquet, Tabular, by_ending, refuse_taken
 from eventide.releases.lines import plain
 
 OWN_COLUMNS = ("query", "begin", "end", "variance")
 
 
-class Rows(NamedTuple):
+class AnswerRows(NamedTuple):
     """Answers, one for each entry: the query's name, the window [begin, end), values `(answers, d)`, variance."""
 
     query: Sequence[str]
@@ -32,7 +31,7 @@ class Rows(NamedTuple):
     variance: Floats
 
 
-def objects(rows: Rows) -> list[dict[str, Any]]:
+def objects(rows: AnswerRows) -> list[dict[str, Any]]:
     """Answers ready for JSON, one object each."""
     return [
         {"query": query, "begin": int(begin), "end": int(end), "values": plain(values), "variance": float(variance)}
@@ -40,31 +39,24 @@ def objects(rows: Rows) -> list[dict[str, Any]]:
     ]
 
 
-def rows_of(answers: Sequence[dict[str, Any]]) -> Rows:
+def rows_of(answers: Sequence[dict[str, Any]]) -> AnswerRows:
     """The same as columns again.
 
     >>> rows_of([{"query": "hour", "begin": 0, "end": 6, "values": [3, 4], "variance": 2.0}]).values
     array([[3., 4.]])
     """
-    query, begin, end, values, variance = ([each[name] for each in answers] for name in Rows._fields)
-    return Rows(query, np.array(begin), np.array(end), np.array(values, dtype=np.float64), np.array(variance))
+    query, begin, end, values, variance = ([each[name] for each in answers] for name in AnswerRows._fields)
+    return AnswerRows(query, np.array(begin), np.array(end), np.array(values, dtype=np.float64), np.array(variance))
 
 
-class AnswerLines(Format):
-    """One JSON object a line, one line an answer."""
+class AnswerLines(Lines):
+    """One line an answer."""
 
-    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
-        if layout is not None:
-            raise InputError("a layout is for .csv and .parquet; JSON lines hold one object an answer, so leave it out")
-        self.stream = stream
+    no_layout = "a layout is for .csv and .parquet; JSON lines hold one object an answer, so leave it out"
 
-    def add(self, rows: Rows) -> None:
-        """Write answers."""
-        for answer in objects(rows):
-            self.stream.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
-
-    def close(self) -> None:
-        """Nothing is held back."""
+    def lines(self, release: AnswerRows) -> Iterable[bytes]:
+        """A line for each of the answers."""
+        return (json.dumps(answer, allow_nan=False).encode() for answer in objects(release))
 
 
 class AnswerTable(Tabular):
@@ -72,13 +64,11 @@ class AnswerTable(Tabular):
 
     def columns(self, bins: Sequence[str]) -> dict[str, Any]:
         """The columns of the layout."""
-        if self.layout == "wide" and (taken := set(bins) & set(OWN_COLUMNS)):
-            raise InputError(
-                f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
-            )
-        between = dict.fromkeys(bins, pa.float64())
         if self.layout == "long":
             between = {"bin": pa.string(), "value": pa.float64()}
+        else:
+            refuse_taken(OWN_COLUMNS, bins)
+            between = dict.fromkeys(bins, pa.float64())
         return {"query": pa.string(), "begin": pa.int64(), "end": pa.int64(), **between, "variance": pa.float64()}
 
     def add(self, rows: Any) -> None:
@@ -100,8 +90,4 @@ class AnswerParquet(AnswerTable, Parquet):
     """Apache Parquet."""
 
 
-ANSWER_FORMATS: Formats = {
-    ".jsonl": AnswerLines,
-    ".csv": AnswerCsv,
-    ".parquet": AnswerParquet,
-}
+ANSWER_FORMATS = by_ending(AnswerLines, AnswerCsv, AnswerParquet)

@@ -59,8 +59,8 @@ def open_releases(
         yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
         return
     path = Path(out)
+    refuse_path(path, source)
     with _refusals(path):
-        _check(path, source)
         unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         stream = unfinished.open("xb")
     with ExitStack() as undone:
@@ -72,13 +72,15 @@ def open_releases(
         yield ReleaseFile(content, unfinished, path)
 
 
-def _check(path: Path, source: Path | None) -> None:
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
-    if path.is_dir():
-        raise InputError(f"--out {path} is a folder; give the name of a file")
-    if source and path.exists() and source.exists() and path.samefile(source):  # "-" and addresses are no files
-        raise InputError(f"--out {path} is the file that is read; choose another name")
+def refuse_path(path: Path, source: Path | None = None) -> None:
+    """Refuse a path that cannot be that of releases: by its ending, a folder, or the file that is read."""
+    with _refusals(path):
+        if path.suffix.lower() not in FORMATS:
+            raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
+        if path.is_dir():
+            raise InputError(f"--out {path} is a folder; give the name of a file")
+        if source and path.exists() and source.exists() and path.samefile(source):  # "-" and addresses are no files
+            raise InputError(f"--out {path} is the file that is read; choose another name")
 
 
 def _close(stream: BinaryIO) -> None:

@@ -1,6 +1,6 @@
 """How a release is written: JSON lines, CSV and Parquet, each a class that takes releases and fills a stream.
 
-JSON lines hold one object a step, as `release_lines` writes it. Tables are wide (step, then one column a bin) or long
+JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, scale); where steps have times, a column start follows step. In text, whole numbers are written as
 such, without ".0"; a scale that is not known (no look yet) is null.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,39 +21,11 @@ import pyarrow.parquet as pa_parquet
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.releases.lines import write_line
+from eventide.releases.lines import ReleaseLine, write_line
 
 LAYOUTS = ("wide", "long")
 WIDEST = 1_000  # bins; above it tables are long unless asked otherwise
 BUFFERED_CELLS = 1 << 20
-
-
-class Released(Protocol):
-    """What is written of a release; its arrays are `(d,)`."""
-
-    @property
-    def step(self) -> int:
-        """Its index, from 0."""
-
-    @property
-    def fresh(self) -> bool:
-        """Whether anything was measured at this step."""
-
-    @property
-    def values(self) -> Floats:
-        """The estimates."""
-
-    @property
-    def scale(self) -> Floats:
-        """The noise scale behind each, infinite where there was no look yet."""
-
-    @property
-    def low(self) -> Floats | None:
-        """Lower ends of intervals around the values, where known."""
-
-    @property
-    def high(self) -> Floats | None:
-        """Upper ends."""
 
 
 class Format(ABC):
@@ -73,20 +45,37 @@ class Format(ABC):
         """Write no more, not even when garbage is collected."""
 
 
-class JsonLines(Format):
-    """One JSON object a line, one line a step."""
+class Lines(Format):
+    """JSON objects, one a line, written as they come."""
+
+    no_layout: ClassVar[str]  # why a layout is refused
 
     def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None) -> None:
         if layout is not None:
-            raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
-        self.stream = stream
+            raise InputError(self.no_layout)
+        self.stream, self.bins = stream, bins
 
-    def add(self, release: Released) -> None:
-        """Write a release."""
-        self.stream.write(write_line(release, _start(release), answers=getattr(release, "answers", ())) + b"\n")
+    @abstractmethod
+    def lines(self, release: Any) -> Iterable[bytes]:
+        """What is given, as lines without their ends."""
+
+    def add(self, release: Any) -> None:
+        """Write what is given."""
+        for line in self.lines(release):
+            self.stream.write(line + b"\n")
 
     def close(self) -> None:
         """Nothing is held back."""
+
+
+class ReleaseLines(Lines):
+    """One line a step."""
+
+    no_layout = "a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out"
+
+    def lines(self, release: ReleaseLine) -> Iterable[bytes]:
+        """The line of a release."""
+        return [write_line(release, release.start, answers=release.answers)]
 
 
 class Tabular(Format):
@@ -99,7 +88,7 @@ class Tabular(Format):
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
         self.bins = pa.array(bins, pa.string())
-        self._held: list[Released] = []
+        self._held: list[ReleaseLine] = []
         self.schema = pa.schema(self.columns(bins))
         self.begin()
 
@@ -108,10 +97,7 @@ class Tabular(Format):
         first = {"step": pa.int64()} | ({"start": pa.string()} if self.starts else {})
         if self.layout == "long":
             return first | {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
-        if taken := first.keys() & set(bins):
-            raise InputError(
-                f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
-            )
+        refuse_taken(first, bins)
         return first | dict.fromkeys(bins, pa.float64())
 
     @abstractmethod
@@ -122,7 +108,7 @@ class Tabular(Format):
     def put(self, columns: list[Any]) -> None:
         """Write rows, given column by column as arrays in the order of the schema."""
 
-    def add(self, release: Released) -> None:
+    def add(self, release: ReleaseLine) -> None:
         """Take a release; it is written when enough have come together."""
         self._held.append(release)
         if len(self._held) * len(self.bins) >= BUFFERED_CELLS:
@@ -138,7 +124,7 @@ class Tabular(Format):
         which = np.repeat(np.arange(len(self._held)), 1 if self.layout == "wide" else len(self.bins))
         first = [np.array([release.step for release in self._held])[which]]
         if self.starts:
-            first.append(pa.array(map(_start, self._held), pa.string()).take(which))
+            first.append(pa.array([release.start for release in self._held], pa.string()).take(which))
         values = np.stack([release.values for release in self._held])
         if self.layout == "wide":
             self.put([*first, *map(_known, values.T)])
@@ -188,17 +174,26 @@ class Parquet(Tabular):
 
 Formats = dict[str, Callable[[BinaryIO, Sequence[str], str | None], Format]]
 
-FORMATS: Formats = {
-    ".jsonl": JsonLines,
-    ".csv": Csv,
-    ".parquet": Parquet,
-}
+
+def by_ending(lines: type[Lines], csv: type[Tabular], parquet: type[Tabular], **options: Any) -> Formats:
+    """Formats by the endings of file names; the options are those of tables."""
+    return {".jsonl": lines, ".csv": partial(csv, **options), ".parquet": partial(parquet, **options)}
 
 
 def formats(*, starts: bool) -> Formats:
     """The formats of releases, whose tables also tell when steps begin if that is known."""
-    tables = {".csv": Csv, ".parquet": Parquet}
-    return {".jsonl": JsonLines, **{ending: partial(table, starts=starts) for ending, table in tables.items()}}
+    return by_ending(ReleaseLines, Csv, Parquet, starts=starts)
+
+
+FORMATS = formats(starts=False)
+
+
+def refuse_taken(own: Iterable[str], bins: Sequence[str]) -> None:
+    """Refuse bins that are named like a column that a wide table has of its own."""
+    if taken := set(own) & set(bins):
+        raise InputError(
+            f"a wide table has a column {min(taken)} of its own, so no bin may be named so; choose --layout long"
+        )
 
 
 def _known(numbers: Floats) -> Any:
@@ -209,8 +204,3 @@ def _known(numbers: Floats) -> Any:
 
 def _is_whole(numbers: Any) -> bool:
     return isinstance(numbers, np.ndarray) and bool((numbers == np.rint(numbers)).all())
-
-
-def _start(release: Released) -> str | None:
-    """When the step begins; not every release knows."""
-    return getattr(release, "start", None)

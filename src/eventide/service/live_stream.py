@@ -16,12 +16,12 @@ from eventide.errors import EventideError
 from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.stores.base import Epoch, Setting
+from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.config import Stream
+from eventide.service.config.settings import StreamConfig
+from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_feed import PushedFeed
-from eventide.service.spending import Spending
-from eventide.service.step_notices import Board
+from eventide.service.step_notices import StepNotices
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
@@ -52,7 +52,7 @@ class LiveStream:
 
     def __init__(
         self,
-        settings: Stream,
+        settings: StreamConfig,
         clock: Clock,
         *,
         most_waiting: int = 64,
@@ -61,7 +61,7 @@ class LiveStream:
         not_before: int = 0,
     ) -> None:
         self.settings = settings
-        self.board = Board()
+        self.notices = StepNotices()
         self.closing = False
         self.followed = True  # until those who follow are sent away
         self.failed = False
@@ -70,7 +70,7 @@ class LiveStream:
             settings.timeline(),
             self.reader,
             clock,
-            self.board,
+            self.notices,
             max_per_step=settings.max_per_step,
             late=settings.late,
             most_waiting=most_waiting,
@@ -81,12 +81,12 @@ class LiveStream:
         self.publisher = Publisher(
             self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
         )
-        self.board.last = self.publisher.next_step - 1
+        self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)
         self._find_epoch()
-        self._spending = Spending(settings.window)
-        self._count(self._spending, self._epoch.first_step, self.board.last)
-        self._spending_lock = threading.Lock()
+        self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
+        with self.windows():
+            pass  # counted now, so that nobody who asks later waits for it
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
 
     @property
@@ -102,7 +102,7 @@ class LiveStream:
     def dismiss(self) -> None:
         """Send those away who follow the stream."""
         self.followed = False
-        self.board.pin(self.board.last)
+        self.notices.announce(self.notices.last)
 
     def stop(self) -> None:
         """Finish the step in hand, however long it takes (the first of Tide may have to be compiled), and let go."""
@@ -128,16 +128,15 @@ class LiveStream:
 
     def last_until(self, last: int | None) -> int:
         """The last step that is released, and no later than `last`."""
-        return self.board.last if last is None else min(last, self.board.last)
+        return self.notices.last if last is None else min(last, self.notices.last)
 
     @contextmanager
-    def spending(self) -> Iterator[Spending]:
+    def windows(self) -> Iterator[LatestWindows]:
         """What the windows hold, up to the last release; it stays so inside the block."""
-        with self._spending_lock:
-            seen = self._spending.latest[-1].step if self._spending.latest else self._epoch.first_step - 1
-            if seen < self.board.last:
-                self._count(self._spending, seen + 1, self.board.last)
-            yield self._spending
+        with self._windows_lock:
+            if self._windows.last < (last := self.notices.last):
+                self._windows.add(self._stored.entries(self._windows.last + 1), last)
+            yield self._windows
 
     def _publish(self) -> None:
         try:
@@ -159,14 +158,8 @@ class LiveStream:
         self._first_step = _first_like_the_last(epochs, lambda setting: setting.bins)
         self.answered_from = _first_like_the_last(epochs, lambda setting: (setting.bins, setting.queries))
 
-    def _count(self, spending: Spending, first: int, last: int) -> None:
-        entries = itertools.groupby(self._stored.entries(first), lambda entry: entry.step)
-        charged = {step: list(group) for step, group in entries}
-        for step in range(first, last + 1):
-            spending.add(step, charged.get(step, ()))
 
-
-def _first_like_the_last(epochs: list[Epoch], what: Callable[[Setting], object]) -> int:
+def _first_like_the_last(epochs: list[Epoch], what: Callable[[StoreSetting], object]) -> int:
     """The first step since which `what` of the setting is what it is now."""
     now = what(epochs[-1].setting)
     return min(epoch.first_step for epoch in itertools.takewhile(lambda one: what(one.setting) == now, epochs[::-1]))

@@ -1,8 +1,11 @@
 """A feed that events are handed to: batch by batch, from any thread, each answered when it is durable.
 
-One thread alone takes batches and closes steps. A batch arrives when its request is stamped (`arrivals`), however long
-that thread is busy with others; a step closes when everything that was stamped before its deadline has been taken or
-refused. So whether an event counts depends on its own stamp alone.
+One thread alone takes batches and closes steps. A request is stamped once, when the last byte of its body is here and
+before anything is made of it, however long that thread is busy with others; a step closes when everything that was
+stamped before its deadline has been counted or refused. So whether an event counts depends on its own stamp alone.
+Before that moment a part of the batch has not arrived, and whoever sends it slowly would hold back everybody's step;
+after it only our own work is left, which has an end. So no sender can keep a step open: a body that never ends is never
+stamped.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,14 +28,50 @@ from eventide.events.timeline import Timeline
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
-from eventide.service.http.arrivals import Arrival, Arrivals
-from eventide.service.step_notices import Board
+from eventide.live.sources.base import EventBatch
+from eventide.service.step_notices import StepNotices
 
 LOOK_UP = 0.1  # seconds after which the clock is looked at though no batch came
 STEPS_BETWEEN = 8  # steps that are published between two batches, when many are due after a pause
 
 Keep = Callable[[Iterable[tuple[int, bytes]], str | None], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """The stamp of one request; two of the same moment are not the same."""
+
+    moment: int
+
+
+class Arrivals:
+    """Stamps requests, from any thread, and knows those that are not worked off."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: set[Arrival] = set()
+
+    @contextmanager
+    def stamp(self) -> Iterator[Arrival]:
+        """Stamp a request that has just arrived; at the end of the block it is worked off, whatever became of it."""
+        with self._lock:
+            arrival = Arrival(self._clock.now())
+            self._open.add(arrival)
+        try:
+            yield arrival
+        finally:
+            self.work_off(arrival)
+
+    def work_off(self, arrival: Arrival) -> None:
+        """Say that the events of a request were counted or refused; saying it again does no harm."""
+        with self._lock:
+            self._open.discard(arrival)
+
+    def worked_off_until(self) -> int:
+        """The moment before which nothing arrived that is still being worked on, nor will have arrived later."""
+        with self._lock:
+            return min([self._clock.certain(), *(arrival.moment for arrival in self._open)])
 
 
 class Receipt(NamedTuple):
@@ -55,14 +95,14 @@ class Submitted(NamedTuple):
 
 
 class PushedFeed(EventFeed):
-    """Events by `submit`, steps to whoever publishes them; `board` says which steps were."""
+    """Events by `submit`, steps to whoever publishes them; `notices` says which steps were."""
 
     def __init__(
         self,
         timeline: Timeline,
         reader: EventReader,
         clock: Clock,
-        board: Board,
+        notices: StepNotices,
         *,
         max_per_step: int = 1,
         late: str | None = None,
@@ -71,7 +111,7 @@ class PushedFeed(EventFeed):
         super().__init__(None, timeline, reader, clock, max_per_step=max_per_step, late=late)
         self._replays = False  # a batch that is sent again is known by its key
         self.clock = clock
-        self.board = board
+        self.notices = notices
         self.arrivals = Arrivals(clock)
         self.totals = Counters()  # of all batches; `counters` are those of the last one
         self.begun = threading.Event()  # from then on the reader knows the store's key, and batches are taken
@@ -103,10 +143,10 @@ class PushedFeed(EventFeed):
         self.begun.set()
         while not self._ended:
             self._take_next(0.0 if self._seen_until >= self._deadline(self._next) else LOOK_UP)
-            self.take(Batch(Events.none(), None, self.arrivals.worked_off_until()))
+            self.take(EventBatch(Events.none(), None, self.arrivals.worked_off_until()))
             for closed in islice(self.closed(), STEPS_BETWEEN):
                 yield closed
-                self.board.pin(closed.index)  # whoever asks for more has published this one
+                self.notices.announce(closed.index)  # whoever asks for more has published this one
             yield None
 
     def end(self) -> None:
@@ -128,7 +168,7 @@ class PushedFeed(EventFeed):
         return self._overdue() // self.timeline.length * self.timeline.length / 1e6
 
     def _overdue(self) -> int:
-        return max(0, self.clock.now() - self._deadline(self.board.last + 1))
+        return max(0, self.clock.now() - self._deadline(self.notices.last + 1))
 
     def _noticing(self, keep: Keep | None) -> Keep | None:
         """The store's `keep`, so that its answer is known here."""
@@ -161,6 +201,6 @@ class PushedFeed(EventFeed):
     def _taken(self, submitted: Submitted) -> Receipt:
         self.counters, self._kept = Counters(), True
         arrival = np.full(len(submitted.events.time), submitted.arrival.moment)
-        self.take(Batch(submitted.events._replace(arrival=arrival), None, EARLIEST, submitted.key))
+        self.take(EventBatch(submitted.events._replace(arrival=arrival), None, EARLIEST, submitted.key))
         self.totals.add(self.counters)
         return Receipt(self.counters, not self._kept)

@@ -1,24 +1,27 @@
 """Runs the service until it is told to stop, by SIGTERM or SIGINT; the steps in hand are finished.
 
 No request is logged, since even how many there are says something about people. Where others can reach the service and
-nothing is encrypted, it warns.
+nothing is encrypted, it warns. Connections that dawdle are closed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
 from collections.abc import Callable
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eventide.errors import InputError
-from eventide.service.config.config import Config
+from eventide.service.config.settings import Config
 from eventide.service.http.app import build_app
-from eventide.service.http.connections import PatientProtocol
 from eventide.service.service import Service
 
+HEADER_SECONDS = 10.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOG = logging.getLogger("eventide.live.service")
 
@@ -40,6 +43,42 @@ def serve(service: Service, told: Callable[[str], None]) -> None:
         server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, quiet)
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP/1.1 with an end to patience: a request must arrive with all its headers within some seconds.
+
+    The server's own limit is on silence between two requests; this one is on headers that never end.
+    """
+
+    _look: asyncio.TimerHandle | None = None
+    _answered = False
+    _dawdled = False  # the last time somebody looked
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Look at the connection from now on."""
+        super().connection_made(transport)
+        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Look no more."""
+        if self._look is not None:
+            self._look.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """From now on silence is the server's own concern."""
+        self._answered = True
+        super().on_response_complete()
+
+    def _look_again(self) -> None:
+        begun = bool(self.conn.trailing_data[0])
+        dawdles = self.conn.their_state is h11.IDLE and (begun or not self._answered)
+        if dawdles and (self._dawdled or not begun):
+            self.transport.close()
+            return
+        self._dawdled = dawdles
+        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
 
 
 class _Server(uvicorn.Server):

@@ -13,14 +13,13 @@ from fractions import Fraction
 from typing import Literal
 
 from eventide.events.clock import Clock, SystemClock
-from eventide.live.publisher.questions import Questions
+from eventide.live.publisher.window_queries import Questions
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
-from eventide.service.config.config import Config
+from eventide.service.config.settings import Config
 from eventide.service.http import models
-from eventide.service.http.access import Doorkeeper
-from eventide.service.http.limits import RequestRate
+from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
@@ -77,7 +76,7 @@ class Service:
                 circumstances=circumstances,
                 not_before=first_steps[settings.name],
             )
-        begun = {name: max(one.measured_from, one.board.last + 1) for name, one in self.streams.items()}
+        begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:
             people.settle(begun)
             if people.is_unknown:
@@ -87,7 +86,7 @@ class Service:
                     people.name,
                 )
         for one in self.streams.values():
-            if one.measured_from > one.board.last + 1:
+            if one.measured_from > one.notices.last + 1:
                 LOG.warning("%s", waiting(one.settings, one.measured_from))
 
     def start(self) -> None:
@@ -115,7 +114,7 @@ class Service:
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
         """What is public about a stream."""
-        settings, following = stream.settings, stream.board.last + 1
+        settings, following = stream.settings, stream.notices.last + 1
         return models.StreamAnswer(
             name=settings.name,
             population=settings.population,
@@ -136,23 +135,24 @@ class Service:
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
         """The budget of a stream's windows."""
         epsilon, start_of = stream.settings.epsilon, stream.feed.start_of
-        with stream.spending() as spending:
-            returning = spending.next_return()
+        with stream.windows() as windows:
+            history = [
+                models.WindowAnswer(step=step, start=start_of(step), in_window=amount / NANO)
+                for step, amount in windows.held.items()
+            ]
+            next_return = None
+            if returning := windows.next_return():
+                step, amount = returning
+                next_return = models.ReturnAnswer(step=step, start=start_of(step), amount=amount / NANO)
             return models.LedgerAnswer(
                 epsilon=float(epsilon),
-                window=spending.window,
-                spent=spending.now / NANO,
-                left=float(epsilon - Fraction(spending.now, NANO)),
-                worst=spending.worst / NANO,
-                verified=spending.worst <= epsilon * NANO,
-                next_return=returning
-                and models.ReturnAnswer(
-                    step=returning.step, start=start_of(returning.step), amount=returning.amount / NANO
-                ),
-                history=[
-                    models.WindowAnswer(step=step, start=start_of(step), in_window=amount / NANO)
-                    for step, amount in spending.latest
-                ],
+                window=stream.settings.window,
+                spent=windows.now / NANO,
+                left=float(epsilon - Fraction(windows.now, NANO)),
+                worst=windows.worst / NANO,
+                verified=windows.worst <= epsilon * NANO,
+                next_return=next_return,
+                history=history,
             )
 
     def promised(self, stream: LiveStream) -> Guarantee:
@@ -171,14 +171,9 @@ class Service:
         promised = self.promised(stream)
         return models.GuaranteeAnswer(
             sentence=str(promised),
-            notion=promised.notion,
-            epsilon=promised.epsilon,
             own=float(stream.settings.epsilon),
-            window=promised.window,
-            unit=promised.unit,
-            sensitivity=promised.sensitivity,
-            assumptions=list(promised.assumptions),
             private=promised.not_private is None,
+            **dataclasses.asdict(promised),
         )
 
     def operations(self, stream: LiveStream) -> models.OperationsAnswer:

@@ -1,6 +1,6 @@
-"""The notice board of a stream: the writer pins up that a step was released, and whoever follows is woken.
+"""Notices of steps: the writer of a stream announces that one was released, and whoever follows is woken.
 
-Threads pin, coroutines wait; what was released is read from the store, never from here.
+Threads announce, coroutines wait; what was released is read from the store, never from here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import threading
 
 
-class Board:
+class StepNotices:
     """The last step released, -1 before the first, and those who wait for the next one."""
 
     def __init__(self, last: int = -1) -> None:
@@ -17,7 +17,7 @@ class Board:
         self._lock = threading.Lock()
         self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
-    def pin(self, step: int) -> None:
+    def announce(self, step: int) -> None:
         """Say that a step was released; from any thread."""
         with self._lock:
             self.last = step
@@ -26,7 +26,7 @@ class Board:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
-    async def beyond(self, step: int, seconds: float) -> bool:
+    async def wait_beyond(self, step: int, seconds: float) -> bool:
         """Wait until a later step than this one was released; False if none was in so many seconds."""
         event = asyncio.Event()
         with self._lock:

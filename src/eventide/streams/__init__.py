@@ -1,1 +1,1 @@
-"""Streams of counts: made by a generator, read from a file; and the files releases are written to."""
+"""Streams of counts: made by a generator, or read from a file of counts or of events."""

@@ -4,6 +4,9 @@ Wide: one column a bin, one row a step, and perhaps a first column t or step (0,
 read). Long: columns t or step, bin, and count or value, sorted by step; a cell or step that is absent is 0, and the
 bins must be given. The header says which: a column named bin makes the file long. Memory stays bounded however long the
 file is.
+
+A `Matrix` is a whole file in memory, for studies on data one may look at; nothing is published there, so the bins of a
+long file may be taken from it.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +23,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
-from eventide.streams.cells import whole_numbers
-from eventide.streams.tables import Table, open_table
+from eventide.streams.tables import Table, open_table, whole_numbers
 
 STEP_NAMES = ("t", "step")
 TIME_NAMES = ("time", "start")
@@ -112,10 +114,10 @@ class LongFile(CountFile):
         step_column, bin_column, count_column = self.columns
         numbers = whole_numbers([steps, values], [step_column, count_column], first_row, self.name)
         try:
-            text = pc.utf8_trim_whitespace(pc.cast(names, pa.string()))
+            given = pc.utf8_trim_whitespace(pc.cast(names, pa.string()))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise InputError(f"{self.name}: column {bin_column!r} holds no names; write them as text") from None
-        bins = pc.index_in(text, value_set=pa.array(self.bins, pa.string()))
+        bins = pc.index_in(given, value_set=pa.array(self.bins, pa.string()))
         if bins.null_count:
             row = first_row + np.argmax(bins.is_null())
             raise InputError(
@@ -141,13 +143,49 @@ class LongFile(CountFile):
             )
 
 
-def names_in_header(table: Table) -> tuple[str, ...]:
+class Matrix(NamedTuple):
+    """Counts of shape `(T, d)` with the names of the d bins."""
+
+    counts: Ints
+    bins: tuple[str, ...]
+
+
+def read_matrix(path: str | Path, steps: int = 0, *, named: bool = False) -> Matrix:
+    """Read a file of counts; empty steps are added at the end until there are `steps`.
+
+    named: a wide file is known to begin with names, though they may be numbers, as those of counties are.
+    """
+    bins = bins_in_file(path)
+    if named and bins is None:
+        bins = _counted_columns(open_table(path))
+    file = open_counts(path, bins)
+    rows = list(file.steps())
+    rows += [np.zeros(len(file.bins), dtype=np.int64)] * (steps - len(rows))
+    return Matrix(np.stack(rows), file.bins)
+
+
+def bins_in_file(path: str | Path) -> tuple[str, ...] | None:
+    """Every name that occurs in a long file; None for a wide one, whose header names them."""
+    table = open_table(path)
+    columns = [column for column in table.columns if column.lower() == "bin"]
+    if not columns:
+        return None
+    names = {name for _, (array,) in table.batches(columns) for name in pc.unique(text(array)).to_pylist()}
+    return tuple(sorted(names))
+
+
+def text(array: pa.Array) -> pa.Array:
+    """Names as text without outer blanks; an empty cell is an empty name."""
+    return pc.utf8_trim_whitespace(pc.fill_null(pc.cast(array, pa.string()), ""))
+
+
+def _counted_columns(table: Table) -> tuple[str, ...]:
     """The columns of a wide file that count: all but a leading one of steps or times."""
     return table.columns[1:] if table.columns[0].lower() in STEP_NAMES + TIME_NAMES else table.columns
 
 
 def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
-    header = names_in_header(table)
+    header = _counted_columns(table)
     if not header:
         raise InputError(f"{table.path.name} has no column of counts; give it one column for each bin")
     if bins is None and all(_is_number(name) for name in header):

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
-from eventide.streams.event_counts import count_events
-from eventide.streams.matrices import Matrix, read_matrix
+from eventide.streams.count_files import Matrix, read_matrix
+from eventide.streams.event_files import count_events
 
 
 class RawEvents(NamedTuple):

@@ -11,14 +11,13 @@ Names are resolved on first use, so importing this package loads no numpy.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from eventide.privacy.amounts import Amount
-    from eventide.windows.answering.answers import Answers, ManyAnswers, Settings
+    from eventide.windows.answering.answers import Answers
     from eventide.windows.answering.schedule import Answer, Due
-    from eventide.windows.answering.stream import Bins
     from eventide.windows.plans import Plan
     from eventide.windows.saving import load
     from eventide.windows.workload import Query
@@ -27,13 +26,12 @@ _HOMES = {
     "Answer": "eventide.windows.answering.schedule",
     "Answers": "eventide.windows.answering.answers",
     "Due": "eventide.windows.answering.schedule",
-    "ManyAnswers": "eventide.windows.answering.answers",
     "Plan": "eventide.windows.plans",
     "Query": "eventide.windows.workload",
     "load": "eventide.windows.saving",
 }
 
-__all__ = ["Answer", "Answers", "Due", "ManyAnswers", "Plan", "Query", "load", "plan", "start_many"]
+__all__ = ["Answer", "Answers", "Due", "Plan", "Query", "load", "plan"]
 
 
 def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best", horizon: int | None = None) -> Plan:
@@ -46,15 +44,6 @@ def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best",
     from eventide.windows.workload import Workload
 
     return Plan(Workload.of(queries, horizon), epsilon, planner)
-
-
-def start_many(
-    plans: Mapping[str, Plan], bins: Mapping[str, Bins] | None = None, **settings: Unpack[Settings]
-) -> ManyAnswers:
-    """Answer several attributes of the same events, a plan for each; what they spend adds up in one ledger."""
-    from eventide.windows.answering.answers import ManyAnswers
-
-    return ManyAnswers(plans, bins, **settings)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,15 +18,12 @@ from eventide.errors import BudgetExceeded, InputError
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import Source, why_not_private
-from eventide.windows.explain import explain
 from eventide.windows.planners.registry import PLANNERS, design
-from eventide.windows.schemes.base import Scheme, query_errors, workload_error
-from eventide.windows.schemes.slots import Slots
+from eventide.windows.schemes.scheme import Scheme, Slots, query_errors, workload_error
 from eventide.windows.workload import Query, Workload
 
 if TYPE_CHECKING:
-    from eventide.windows.answering.answers import Answers, Settings
-    from eventide.windows.answering.stream import Bins
+    from eventide.windows.answering.answers import Answers, Bins, Settings
 
 
 class Plan:
@@ -107,7 +104,7 @@ class Plan:
 
         By default that is a window of a query of middling length; `begin` is the tick at which it begins.
         """
-        from eventide.windows.drawing import draw
+        from eventide.windows.showing import draw
 
         return draw(self, query, begin)
 
@@ -115,16 +112,18 @@ class Plan:
         return f"Plan(queries={len(self.queries)}, epsilon={self.epsilon:g}, planner={self.planner!r})"
 
     def _repr_html_(self) -> str:
-        from eventide.windows.drawing import plan_card
+        from eventide.windows.showing import plan_card
 
         return plan_card(self)
 
     def explain(self) -> str:
         """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""
+        from eventide.windows.showing import explain
+
         return explain(self)
 
 
-def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | None, *more: str) -> Guarantee:
+def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | None) -> Guarantee:
     """What is promised about answers whose noise comes from `source`; None stands for a private one."""
     return Guarantee(
         notion="event-level" if window == 1 else "w-event",
@@ -134,7 +133,6 @@ def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | No
         sensitivity=sensitivity,
         assumptions=(
             "a step is a tick",
-            *more,
             "the counts are trusted to keep that bound",
             "for this run only, since no store keeps its ledger",
         ),

@@ -6,7 +6,6 @@ A plan at work goes on exactly where it was saved, ledger included; while slots 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -15,13 +14,11 @@ from eventide.errors import EventideError, StateError
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
-from eventide.windows.answering.answers import Answers, ManyAnswers, Run
-from eventide.windows.answering.stream import Stream
+from eventide.windows.answering.answers import Answers
 from eventide.windows.plans import Plan
-from eventide.windows.schemes.base import Scheme
 from eventide.windows.schemes.cover import Cover, Layers
 from eventide.windows.schemes.nested import Level, Nested
-from eventide.windows.schemes.slots import Slots
+from eventide.windows.schemes.scheme import Scheme, Slots
 from eventide.windows.workload import Query, Workload
 
 PLAN, ANSWERS, VERSION = "eventide plan", "eventide answers", 1
@@ -32,70 +29,65 @@ def save_plan(plan: Plan) -> bytes:
     return pack({"format": PLAN, "version": VERSION, "plan": _described(plan)})
 
 
-def save_run(run: Run) -> bytes:
-    """Plans at work as bytes."""
-    streams = [
-        {
-            "name": name,
-            "plan": _described(stream.plan),
-            "bins": stream.bins,
-            "since": stream.since,
-            "refine": stream.refine,
-            "noise": recorded_name(stream.source),
-            "state": stream.snapshot(),
-        }
-        for name, stream in run._streams.items()
-    ]
+def save_answers(answers: Answers) -> bytes:
+    """A plan at work as bytes."""
+    stream = {
+        "name": "",
+        "plan": _described(answers.plan),
+        "bins": answers.bins,
+        "since": answers.since,
+        "refine": answers.refine,
+        "noise": recorded_name(answers.source),
+        "state": answers.snapshot(),
+    }
     document = {
         "format": ANSWERS,
         "version": VERSION,
-        "several": isinstance(run, ManyAnswers),
-        "window": run.ledger.window,
-        "replicas": run.ledger.replicas,
-        "sensitivity": run.sensitivity,
-        "ledger": run.ledger.snapshot(),
-        "streams": streams,
+        "several": False,
+        "window": answers.ledger.window,
+        "replicas": answers.ledger.replicas,
+        "sensitivity": answers.sensitivity,
+        "ledger": answers.ledger.snapshot(),
+        "streams": [stream],
     }
     return pack(document)
 
 
-def load(data: bytes) -> Plan | Answers | ManyAnswers:
-    """What `save` of a plan, or of a plan at work, put away."""
+def load(data: bytes) -> Plan | Answers | dict[str, Answers]:
+    """What `save` of a plan, or of a plan at work, put away.
+
+    Earlier versions could save several plans at work under one ledger: they come back by name, each with its own.
+    """
     document = unpack(data)
-    readers: dict[str, Callable[[dict[str, Any]], Plan | Answers | ManyAnswers]] = {PLAN: _plan, ANSWERS: _run}
     try:
-        if document["format"] not in readers or document["version"] != VERSION:
+        if document["format"] not in (PLAN, ANSWERS) or document["version"] != VERSION:
             raise StateError(f"these are bytes of {document['format']!r}, version {document['version']}; not readable")
-        return readers[document["format"]](document)
+        if document["format"] == PLAN:
+            return _built(document["plan"])
+        answers = {stream["name"]: _answers(document, stream) for stream in document["streams"]}
+        return answers if document["several"] else answers[""]
     except EventideError:
         raise
     except (KeyError, ValueError, TypeError, AttributeError, IndexError) as problem:
         raise StateError(f"the saved bytes cannot be read ({type(problem).__name__}); they are damaged") from None
 
 
-def _plan(document: dict[str, Any]) -> Plan:
-    return _built(document["plan"])
+def _answers(document: dict[str, Any], stream: dict[str, Any]) -> Answers:
+    """A plan at work as it was saved.
 
-
-def _run(document: dict[str, Any]) -> Answers | ManyAnswers:
-    plans = {stream["name"]: _built(stream["plan"]) for stream in document["streams"]}
-    bins = {stream["name"]: stream["bins"] for stream in document["streams"]}
+    The ledger of several plans holds the sum of their charges. Taken apart, each gets its own epsilon and counts every
+    tick so far with the most its plan may charge for one; the epsilons of all add up to what they were together.
+    """
     settings = {name: document[name] for name in ("window", "replicas", "sensitivity")}
-    run = ManyAnswers(plans, bins, **settings) if document["several"] else Answers(plans[""], bins[""], **settings)
-    run.ledger.restore(document["ledger"])
-    for saved in document["streams"]:
-        stream = Stream(
-            plans[saved["name"]],
-            run.ledger,
-            named(saved["noise"]),
-            saved["bins"],
-            run.sensitivity,
-            saved["refine"],
-            saved["since"],
-        )
-        stream.restore(saved["state"])
-        run._streams[saved["name"]] = stream
-    return run
+    plan, noise = _built(stream["plan"]), named(stream["noise"])
+    answers = Answers(plan, stream["bins"], noise=noise, refine=stream["refine"], **settings)
+    if document["several"]:
+        answers.pass_over(document["ledger"]["step"], plan.budget // answers.ledger.window)
+    else:
+        answers.ledger.restore(document["ledger"])
+    answers.begin(plan, stream["since"])
+    answers.restore(stream["state"])
+    return answers
 
 
 def _described(plan: Plan) -> dict[str, Any]:

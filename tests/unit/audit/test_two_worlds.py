@@ -12,7 +12,7 @@ from worlds import PERSONS, STEPS, WINDOW, Setup, check, command, events, run
 import eventide as ev
 from eventide.audit.two_worlds import OnlyA, OnlyB, Unseen, WorldsDiffer, check_two_worlds
 from eventide.audit.two_worlds.view import UNSEEN, PublicView
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.mechanisms.base import Mechanism
 
 # The short form: every source, store, life and person is met, and no two cases have the same mechanism.

@@ -11,7 +11,7 @@ from worlds import Setup, check
 
 from eventide.audit.two_worlds import WorldsDiffer
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.stores.written_rows import WrittenRows
+from eventide.live.stores.rows import WrittenRows
 from eventide.service.pushed_feed import PushedFeed
 
 

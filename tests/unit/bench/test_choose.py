@@ -13,11 +13,17 @@ import pytest
 from eventide import cli
 from eventide.bench import choose, describe
 from eventide.bench.choose.choice import UNPAID
-from eventide.bench.choose.choose import candidates
+from eventide.bench.choose.choose import (
+    candidates,
+    coarser,
+    fewer_bins,
+    longer_steps,
+    more_epsilon,
+    smaller_window,
+)
 from eventide.bench.choose.history import MOST_BINS, MOST_STEPS, given_history, read_history
-from eventide.bench.choose.remedies import coarser, fewer_bins, longer_steps, more_epsilon, smaller_window
-from eventide.bench.choose.trials import Plan
-from eventide.cli.choose_page import build_page
+from eventide.bench.choose.trials import Publication
+from eventide.cli.choose_result import build_page
 from eventide.errors import InputError
 from eventide.mechanisms import registry
 
@@ -130,15 +136,15 @@ def test_a_remedys_figure_is_what_a_choice_made_with_it_finds(drowned):
 
 
 def test_remedies_change_the_plan_as_they_say():
-    plan = Plan(np.arange(24).reshape(8, 3), epsilon=0.5, window=5)
-    assert more_epsilon(plan, 4).plan.epsilon == 2
-    assert smaller_window(plan, 4).plan.window == 1
-    longer = longer_steps(plan, 2).plan
+    plan = Publication(np.arange(24).reshape(8, 3), epsilon=0.5, window=5)
+    assert more_epsilon(plan, 4).publication.epsilon == 2
+    assert smaller_window(plan, 4).publication.window == 1
+    longer = longer_steps(plan, 2).publication
     assert longer.counts.tolist() == [[3, 5, 7], [15, 17, 19], [27, 29, 31], [39, 41, 43]]
     assert longer.window == 3  # steps 1 to 5 lie in the long steps 0, 1 and 2
-    assert fewer_bins(plan, 2).plan.counts[:2].tolist() == [[1, 2], [7, 5]]
-    assert coarser(plan, 2).plan.counts[0].tolist() == [8, 7]
-    assert coarser(plan, 2).plan.window == 3
+    assert fewer_bins(plan, 2).publication.counts[:2].tolist() == [[1, 2], [7, 5]]
+    assert coarser(plan, 2).publication.counts[0].tolist() == [8, 7]
+    assert coarser(plan, 2).publication.window == 3
     assert coarser(plan, 4) is fewer_bins(plan, 4) is None
     assert longer_steps(plan, 4) is not None
     assert longer_steps(plan, 16) is None
@@ -150,7 +156,7 @@ def test_remedies_change_the_plan_as_they_say():
 def test_long_steps_cover_every_sequence_of_short_ones(window, touched):
     begins = np.arange(4)
     most = max((begins + window - 1) // 4 + 1)
-    assert longer_steps(Plan(np.ones((400, 1)), 1.0, window), 4).plan.window == touched == most
+    assert longer_steps(Publication(np.ones((400, 1)), 1.0, window), 4).publication.window == touched == most
 
 
 def test_advice_on_the_window_follows_what_is_to_be_hidden_and_the_season(wave):

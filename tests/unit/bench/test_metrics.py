@@ -5,9 +5,9 @@ import pytest
 
 from eventide.bench.study.metrics import (
     METRICS,
-    Block,
     MetricOptions,
-    Tally,
+    MetricTally,
+    StepBlock,
     crossing_precision,
     crossing_recall,
     season_kept,
@@ -32,11 +32,11 @@ def run():
 def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
     """The figures of a run, whose intervals reach 5 to both sides of what is released."""
     truth, released, fresh, unused = run
-    tally = Tally(tuple(metrics), truth, released.shape[1], epsilon, window, options)
+    tally = MetricTally(tuple(metrics), truth, released.shape[1], epsilon, window, options)
     for begin in range(0, truth.shape[1], block):
         steps = slice(begin, begin + block)
         tally.add(
-            Block(
+            StepBlock(
                 begin,
                 np.moveaxis(truth[:, None, steps], 2, 0),
                 np.moveaxis(released[:, :, steps], 2, 0),
@@ -199,4 +199,4 @@ def test_without_a_true_alarm_recall_does_not_exist():
 
 def test_only_totals_asked_for_are_kept(run):
     truth, _, _, _ = run
-    assert Tally(("mae",), truth, REPETITIONS, 1.0, 5, OPTIONS)._released.size == 0
+    assert MetricTally(("mae",), truth, REPETITIONS, 1.0, 5, OPTIONS)._released.size == 0

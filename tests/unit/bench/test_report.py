@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,9 @@ from click.testing import CliRunner
 
 import eventide as ev
 from eventide.bench import build_report, load_study, read_results, run_study
-from eventide.bench.report.field import read_field
 from eventide.bench.report.figures import BAND
-from eventide.bench.report.plotly_figures import paint
+from eventide.bench.report.page_parts import paint
+from eventide.bench.report.scores import read_scores
 from eventide.bench.report.streams import read_shown
 from eventide.cli import main
 from eventide.display.drawings import DISTANCE, HeatMap
@@ -104,17 +105,17 @@ def with_rows(results, change):
 
 
 def test_distances_are_those_of_the_results(results):
-    field = read_field(results)
-    places = {(contest.stream, *contest.setting): place for place, contest in enumerate(field.contests)}
+    scores = read_scores(results)
+    places = {(contest.stream, *astuple(contest.setting)): place for place, contest in enumerate(scores.contests)}
     rows = [row for row in results.table.to_pylist() if row["metric"] == "mae"]
-    assert len(rows) == field.deltas.size
+    assert len(rows) == scores.deltas.size
     for row in rows:
         place = places[row["stream"], row["experiment"], row["epsilon"], row["window"]]
-        assert field.deltas[place, field.mechanisms.index(row["mechanism"])] == row["delta"]
+        assert scores.deltas[place, scores.mechanisms.index(row["mechanism"])] == row["delta"]
 
 
 def test_streams_get_the_shortest_names_that_tell_them_apart(results):
-    shorts = [stream.short for stream in read_field(results).streams.values()]
+    shorts = [stream.short for stream in read_scores(results).streams.values()]
     assert shorts == ["seasonal amplitude 10", "seasonal amplitude 1000", "secret.csv"]
 
 
@@ -195,8 +196,8 @@ def test_long_names_of_streams_are_broken_and_their_rows_have_room():
 
 
 def test_a_cell_is_shown_as_it_was_run_or_not_at_all(results):
-    field, shown = read_field(results), read_shown(results, "mae", (), None)
-    contest = field.contests[0]
+    scores, shown = read_scores(results), read_shown(results, "mae", (), None)
+    contest = scores.contests[0]
     cell = shown.released(contest, "ba")
     assert cell.error == pytest.approx(np.abs(cell.released - cell.truth).mean())
     off = with_rows(results, lambda row: row | {"mean": row["mean"] * 1.001})
@@ -219,8 +220,8 @@ def tide_results(tide_study, tmp_path_factory):
 
 
 def test_a_cell_of_one_bin_is_shown_with_the_intervals_of_its_mechanism(tide_study, tide_results):
-    field, shown = read_field(tide_results), read_shown(tide_results, "mae", (), None)
-    one, three = field.contests
+    scores, shown = read_scores(tide_results), read_shown(tide_results, "mae", (), None)
+    one, three = scores.contests
     cell = next(each for each in tide_study.cells if (each.mechanism.label, each.stream.label) == ("tide", one.stream))
     truth, seed = cell.stream.read(), tide_study.seed_of(cell)
     run = ev.run(ev.Tide(epsilon=1.0, window=4, bins=1, replicas=3, seed=seed), truth)

@@ -9,15 +9,22 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from eventide.bench.report.compare import compare, shifts
-from eventide.bench.report.field import Contest, Field, Setting, Stream
+from eventide.bench.report.comparisons import (
+    Weight,
+    as_good_as_best,
+    best_by,
+    compare,
+    influences,
+    ranking,
+    shifts,
+    student_quantile,
+)
 from eventide.bench.report.figures import setting_labels
-from eventide.bench.report.influence import Weight, best_by, influences
-from eventide.bench.report.ranking import as_good_as_best, ranking, student_quantile
-from eventide.bench.report.tables import reasons_table
+from eventide.bench.report.scores import Contest, ReportedStream, Scores
 from eventide.bench.report.verdict import about_requirements, about_zeros, against_others, effect, verdict
 from eventide.bench.reproduction.findings import findings
-from eventide.bench.reproduction.reference import differences, read_reference
+from eventide.bench.reproduction.reference import differences, read_reference, reasons_table
+from eventide.bench.study.study import Setting
 from eventide.display.drawings import CHANGE, DISTANCE
 from eventide.errors import InputError
 
@@ -25,14 +32,14 @@ LOOSE, STRICT = Setting("vary epsilon", 1.0, 10), Setting("vary epsilon", 0.1, 1
 
 
 def make_field(mechanisms, cells, errors=0.0, repetitions=100):
-    """A field from {(amplitude, season, setting): means}."""
+    """A scores from {(amplitude, season, setting): means}."""
     streams, contests = {}, []
     for amplitude, season, setting in cells:
         label = f"amplitude={amplitude} season={season}"
-        streams[label] = Stream(label, "generator", "seasonal", {"amplitude": amplitude, "season": season}, label)
+        streams[label] = ReportedStream("seasonal", {"amplitude": amplitude, "season": season}, label)
         contests.append(Contest(label, setting))
     means = np.array(list(cells.values()), dtype=float)
-    return Field(
+    return Scores(
         "mae",
         repetitions,
         tuple(mechanisms),
@@ -45,7 +52,7 @@ def make_field(mechanisms, cells, errors=0.0, repetitions=100):
 
 
 @pytest.fixture
-def field():
+def scores():
     """Sample wins where the amplitude is small, uniform where it is large; the season changes nothing."""
     return make_field(
         ["uniform", "sample", "ba"],
@@ -58,39 +65,39 @@ def field():
     )
 
 
-def test_distances_winners_and_wins(field):
-    assert field.least.tolist() == [1, 2, 5, 10]
-    assert field.deltas.tolist() == [[8, 1, 4], [8, 1, 4], [1, 8, 4], [1, 8, 4]]
-    assert field.winners.tolist() == [1, 1, 0, 0]
-    assert field.wins() == {"uniform": 2, "sample": 2, "ba": 0}
+def test_distances_winners_and_wins(scores):
+    assert scores.least.tolist() == [1, 2, 5, 10]
+    assert scores.deltas.tolist() == [[8, 1, 4], [8, 1, 4], [1, 8, 4], [1, 8, 4]]
+    assert scores.winners.tolist() == [1, 1, 0, 0]
+    assert scores.wins() == {"uniform": 2, "sample": 2, "ba": 0}
 
 
-def test_a_field_without_a_mechanism_is_judged_anew(field):
-    less = field.without("sample")
+def test_a_field_without_a_mechanism_is_judged_anew(scores):
+    less = scores.without("sample")
     assert less.mechanisms == ("uniform", "ba")
     assert less.deltas.tolist() == [[2, 1], [2, 1], [1, 4], [1, 4]]
-    assert field.only("sample").deltas.tolist() == [[1]] * 4
+    assert scores.only("sample").deltas.tolist() == [[1]] * 4
 
 
 def test_who_takes_no_part_in_a_cell_neither_wins_nor_loses_it():
-    field = make_field(["uniform", "ba groups=2"], {(1, 1, LOOSE): [2, math.nan], (1, 2, LOOSE): [4, 2]})
-    assert field.winners.tolist() == [0, 1]
-    assert [(rank.mechanism, rank.cells, rank.typical) for rank in ranking(field)] == [
+    scores = make_field(["uniform", "ba groups=2"], {(1, 1, LOOSE): [2, math.nan], (1, 2, LOOSE): [4, 2]})
+    assert scores.winners.tolist() == [0, 1]
+    assert [(rank.mechanism, rank.cells, rank.typical) for rank in ranking(scores)] == [
         ("ba groups=2", 1, 1.0),
         ("uniform", 2, pytest.approx(math.sqrt(2))),
     ]
-    assert len(field.without("uniform").contests) == 1
+    assert len(scores.without("uniform").contests) == 1
 
 
 def test_a_cell_whose_best_error_is_0_has_a_winner_and_no_distances():
-    field = make_field(["uniform", "sample"], {(1, 1, LOOSE): [3, 0], (1, 2, LOOSE): [4, 2]})
-    assert field.wins() == {"sample": 2, "uniform": 0}
-    assert np.isnan(field.deltas[0]).all()
-    assert {rank.mechanism: rank.typical for rank in ranking(field)} == {"sample": 1, "uniform": pytest.approx(2)}
+    scores = make_field(["uniform", "sample"], {(1, 1, LOOSE): [3, 0], (1, 2, LOOSE): [4, 2]})
+    assert scores.wins() == {"sample": 2, "uniform": 0}
+    assert np.isnan(scores.deltas[0]).all()
+    assert {rank.mechanism: rank.typical for rank in ranking(scores)} == {"sample": 1, "uniform": pytest.approx(2)}
 
 
-def test_the_ranking_is_by_geometric_means(field):
-    ranks = {rank.mechanism: rank for rank in ranking(field)}
+def test_the_ranking_is_by_geometric_means(scores):
+    ranks = {rank.mechanism: rank for rank in ranking(scores)}
     assert ranks["uniform"].typical == pytest.approx(math.sqrt(8))
     assert ranks["ba"].typical == pytest.approx(4)
     assert (ranks["sample"].best, ranks["sample"].worst, ranks["sample"].cells) == (2, 8, 4)
@@ -118,28 +125,28 @@ def test_students_quantile_is_near_the_exact_one():
 
 @pytest.mark.parametrize(("gap", "as_good"), [(2.7, True), (2.9, False)])
 def test_as_good_as_the_best_within_students_interval(gap, as_good):
-    field = make_field(["uniform", "ba"], {(1, 1, LOOSE): [10, 10 + gap]}, errors=1.0)
+    scores = make_field(["uniform", "ba"], {(1, 1, LOOSE): [10, 10 + gap]}, errors=1.0)
     assert 2.7 < student_quantile(0.95, 99) * math.sqrt(2) < 2.9
-    assert as_good_as_best(field).tolist() == [[True, as_good]]
+    assert as_good_as_best(scores).tolist() == [[True, as_good]]
 
 
 def test_with_too_few_repetitions_only_the_winner_is_as_good():
-    field = make_field(["uniform", "ba"], {(1, 1, LOOSE): [10, 10.1]}, errors=5.0, repetitions=3)
-    assert as_good_as_best(field).tolist() == [[True, False]]
+    scores = make_field(["uniform", "ba"], {(1, 1, LOOSE): [10, 10.1]}, errors=5.0, repetitions=3)
+    assert as_good_as_best(scores).tolist() == [[True, False]]
 
 
-def test_amplitude_decides_and_season_does_not(field):
-    amplitude, season = influences(field)
+def test_amplitude_decides_and_season_does_not(scores):
+    amplitude, season = influences(scores)
     assert (amplitude.parameter, amplitude.pairs, amplitude.weight) == ("amplitude", 2, Weight.DECIDES)
     assert amplitude.factor == pytest.approx(8 ** (2 / 3))  # 8, 8 and 1
     assert amplitude.same_winner == 0
     assert (season.parameter, season.factor, season.same_winner) == ("season", 1.0, 1.0)
     assert season.weight is Weight.DOES_NOT
-    assert best_by(field, "amplitude") == {10: Counter(sample=2), 1000: Counter(uniform=2)}
+    assert best_by(scores, "amplitude") == {10: Counter(sample=2), 1000: Counter(uniform=2)}
 
 
-def test_the_verdict_says_the_opposite_of_opposite_data(field):
-    said = " ".join(verdict(field))
+def test_the_verdict_says_the_opposite_of_opposite_data(scores):
+    said = " ".join(verdict(scores))
     assert "Amplitude decides which mechanism is good; season does not decide." in said
     assert "Uniform and sample are each best in 2 of 4 cells; ba in none." in said
     assert "the baselines win most cells" in said
@@ -192,21 +199,21 @@ def test_a_reason_is_told_once_for_all_parameters_of_a_mechanism():
     assert [name for name, _ in rows] == ["bd", "ba"]
 
 
-def test_the_effect_of_a_mechanism_is_its_error_over_the_best_other(field):
-    assert against_others(field, "ba").tolist() == [4, 4, 4, 4]
-    assert against_others(field, "uniform").tolist() == [8, 8, 0.25, 0.25]
-    assert effect(field, "uniform") == (
+def test_the_effect_of_a_mechanism_is_its_error_over_the_best_other(scores):
+    assert against_others(scores, "ba").tolist() == [4, 4, 4, 4]
+    assert against_others(scores, "uniform").tolist() == [8, 8, 0.25, 0.25]
+    assert effect(scores, "uniform") == (
         "Uniform beats the best of all others in 2 of 4 cells; its error is 1.41 times theirs in the geometric mean, "
         "and 8 times in its worst cell (amplitude=10 season=40, epsilon 1, w 10)."
     )
 
 
-def test_zeros_count_where_their_error_is_known_and_no_larger(field):
+def test_zeros_count_where_their_error_is_known_and_no_larger(scores):
     zeros = {"amplitude=10 season=40": 1.0, "amplitude=1000 season=40": 5.1}
-    assert about_zeros(field, zeros) == [
+    assert about_zeros(scores, zeros) == [
         "Releasing zeros for ever would be no worse than the best mechanism in 1 of 2 cells."
     ]
-    assert about_zeros(field, {}) == []
+    assert about_zeros(scores, {}) == []
 
 
 def test_requirements_that_fail_are_named():
@@ -217,9 +224,9 @@ def test_requirements_that_fail_are_named():
     assert "E-2 (3 repetitions are too few)" in about_requirements([met, missed])
 
 
-def test_changes_are_ratios_with_intervals_that_hold_together(field):
+def test_changes_are_ratios_with_intervals_that_hold_together(scores):
     small = make_field(["ba", "fast"], {(10, 40, LOOSE): [2, 1], (10, 80, LOOSE): [8, 1], (9, 9, LOOSE): [1, 1]}, 0.02)
-    noisy = make_field(field.mechanisms, {(10, 40, LOOSE): [8, 1, 4], (10, 80, LOOSE): [16, 2, 8]}, errors=0.04)
+    noisy = make_field(scores.mechanisms, {(10, 40, LOOSE): [8, 1, 4], (10, 80, LOOSE): [16, 2, 8]}, errors=0.04)
     first, second = compare(noisy, small)
     assert (first.mechanism, first.ratio, first.kind, second.ratio, second.kind) == ("ba", 2, "worse", 1, "same")
     reach = student_quantile(1 - 0.05 / 2, 99) * math.hypot(0.04 / 4, 0.02 / 2)
@@ -235,9 +242,9 @@ def test_a_difference_within_the_noise_is_unclear():
     assert [change.kind for change in compare(one, other)] == ["unclear"]
 
 
-def test_results_without_a_common_cell_cannot_be_compared(field):
+def test_results_without_a_common_cell_cannot_be_compared(scores):
     with pytest.raises(InputError, match="no cell in common"):
-        compare(field, make_field(["uniform"], {(3, 3, LOOSE): [1]}))
+        compare(scores, make_field(["uniform"], {(3, 3, LOOSE): [1]}))
 
 
 def test_findings_are_looked_for_among_the_benchmarks_mechanisms():
@@ -256,13 +263,13 @@ def test_findings_are_looked_for_among_the_benchmarks_mechanisms():
     assert not any("RescueDP" in published for published in found)
 
 
-def test_the_reference_is_compared_cell_by_cell(tmp_path, field):
+def test_the_reference_is_compared_cell_by_cell(tmp_path, scores):
     path = tmp_path / "reference.csv"
     path.write_text(
         "season,amplitude,epsilon,window,experiment,mechanism,mae_mean\n"
         "40,10,1.0,10,eps,uniform,4\n40,10,1.0,10,w,uniform,12\n80,10,1.0,10,eps,uniform,4\n40,1000,1.0,10,eps,ba,20\n"
     )
-    uniform, ba = differences(field, read_reference(path))
+    uniform, ba = differences(scores, read_reference(path))
     assert (uniform.mechanism, uniform.cells, uniform.off) == (
         "uniform",
         2,

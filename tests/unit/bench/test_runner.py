@@ -19,7 +19,7 @@ from eventide.bench import load_study, read_results, repeat_cell, run_study
 from eventide.bench.run import runner
 from eventide.bench.run.journal import Journal
 from eventide.bench.run.results import standings, summary
-from eventide.bench.run.runner import Runner, plan
+from eventide.bench.run.runner import Runner, batches_of
 from eventide.bench.run.workers import in_processes
 from eventide.bench.study.study import StudiedMechanism
 from eventide.cli.bench import command
@@ -78,7 +78,7 @@ def with_mechanism(study, name):
 
 
 def test_streams_of_one_bin_and_one_length_are_one_run(study):
-    batches = plan(study)
+    batches = batches_of(study)
     sizes = sorted(len(batch.cells) for batch in batches)
     assert sizes == [1] * 6 + [4] * 6  # three mechanisms, two settings
     assert sorted(number for batch in batches for number in batch.cells) == list(range(len(study.cells)))
@@ -90,7 +90,7 @@ def test_streams_of_one_bin_and_one_length_are_one_run(study):
 @pytest.mark.parametrize("name", ev.mechanism_names())
 def test_a_cell_alone_is_the_cell_among_others(study, name):
     study = with_mechanism(study, name)
-    for batch in plan(study):
+    for batch in batches_of(study):
         cells = [study.cells[number] for number in batch.cells]
         together = Runner(study).figures(cells)
         for place, cell in enumerate(cells):
@@ -166,7 +166,7 @@ def test_wide_streams_are_run_in_lots_and_long_ones_too(study, monkeypatch):
     monkeypatch.setattr(runner, "LONGEST_RUN", 60 * 5)
     repeat_cell(study, cell_of(study, "uniform", 1))
     assert built == [5, 1]
-    assert max(len(batch.cells) for batch in plan(study)) == 1
+    assert max(len(batch.cells) for batch in batches_of(study)) == 1
 
 
 def test_metrics_see_few_values_at_once(study, monkeypatch):
@@ -255,7 +255,7 @@ def test_an_interrupted_study_goes_on_where_it_stopped(study, monkeypatch, after
     monkeypatch.setattr(Runner, "__call__", lambda self, numbers: ran.append(numbers) or call(self, numbers))
     heard = []
     run_study(study, "results.parquet", tell=lambda done, total: heard.append(done / total))
-    assert len(ran) == len(plan(study)) - after
+    assert len(ran) == len(batches_of(study)) - after
     assert heard[-1] == 1
     assert Path("results.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     assert not Path("results.parquet.partial").exists()

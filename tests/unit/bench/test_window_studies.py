@@ -12,13 +12,12 @@ from eventide import windows
 from eventide.bench import check_requirements, load_study, read_results, repeat_cell, run_study
 from eventide.bench.run import plan_runs
 from eventide.bench.run.plan_runs import PlanRun
-from eventide.bench.run.runner import plan
+from eventide.bench.run.runner import batches_of
 from eventide.bench.study.metrics import PLAN_METRICS, MetricOptions
 from eventide.bench.study.study import StudiedStream
-from eventide.bench.study.workloads import StudiedWorkload
+from eventide.bench.study.workloads import StudiedWorkload, general
 from eventide.errors import InputError
 from eventide.streams.generators import bernoulli
-from eventide.windows.random_workloads import general
 
 HISTOGRAMS = """\
 seed = 5
@@ -112,7 +111,7 @@ def test_any_other_mechanism_is_measured_by_the_sum_of_its_last_releases(load):
 
 def test_streams_of_one_bin_with_different_spans_are_not_one_run(load):
     study = load(HISTOGRAMS.replace("bins = 4", "bins = 1"))
-    batches = plan(study)
+    batches = batches_of(study)
     assert len(batches) == len(study.cells) == 8
 
 

@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from plotly.offline import get_plotlyjs
 
 from eventide.cli.demo import command
-from eventide.cli.demo_page import build_page
-from eventide.cli.demo_run import publish_city
+from eventide.cli.demo_page import build_page, publish_city
 from eventide.errors import InputError
 from eventide.streams.city import build_city
 

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from eventide.cli import main
-from eventide.live.stores.base import Commit, Setting
+from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.releases.lines import ReleaseLine
-from eventide.releases.total_formats import totals
+from eventide.releases.totals import totals
 
 BINS = ("north", "south", "west")
-SETTING = Setting("riders", {"name": "ba"}, 10**9, 4, 1, BINS, {"step": "10min"}, "secure")
+SETTING = StoreSetting("riders", {"name": "ba"}, 10**9, 4, 1, BINS, {"step": "10min"}, "secure")
 STEPS = [
     (0, True, [3, 0, 7], [None, None, None]),
     (1, True, [5, 1, 7], [2, 2, 0.5]),

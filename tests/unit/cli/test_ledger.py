@@ -6,13 +6,13 @@ import sqlite3
 import pytest
 
 from eventide.cli import main
-from eventide.cli.text_bars import bars
-from eventide.live.stores.base import Commit, Setting
+from eventide.cli.ledger import bar_lines
+from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
-SETTING = Setting("riders", {"name": "ba"}, NANO, 4, 1, ("north", "south"), {"step": "10min"}, "secure")
+SETTING = StoreSetting("riders", {"name": "ba"}, NANO, 4, 1, ("north", "south"), {"step": "10min"}, "secure")
 
 
 @pytest.fixture
@@ -168,8 +168,8 @@ def test_it_works_while_a_writer_writes(run):
 
 
 def test_bars_show_the_largest_of_each_stretch():
-    (line,) = bars([0, 0, 1, 9, 4, 8], top=8, width=3, height=1)
+    (line,) = bar_lines([0, 0, 1, 9, 4, 8], top=8, width=3, height=1)
     assert line == " ▲█"
-    assert bars([], top=1, width=5, height=2) == ["", ""]
-    (tiny,) = bars([1e-9, 1], top=1, width=5, height=1)
+    assert bar_lines([], top=1, width=5, height=2) == ["", ""]
+    (tiny,) = bar_lines([1e-9, 1], top=1, width=5, height=1)
     assert tiny == "▁█"

@@ -208,6 +208,22 @@ def test_a_dry_run_says_where_the_store_stands_and_changes_nothing(publish, tmp_
     assert {name: (tmp_path / name).read_bytes() for name in held} == held
 
 
+def test_a_dry_run_refuses_an_output_that_does_not_follow_the_store(publish, tmp_path):
+    save(tmp_path / "counts.csv", wide_lines())
+    words = ("counts.csv", *PRIVACY, "--store")
+    assert publish(*words, "city.db", "--out", "private.jsonl")[0] == 0
+    (tmp_path / "other.csv").write_text("step,elsewhere\n")
+    held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, _, err = publish(*words, "new.db", "--out", "private.jsonl", "--dry-run")
+    assert (code, "and the store only up to -1" in err) == (5, True)
+    code, _, err = publish(*words, "city.db", "--out", "other.csv", "--dry-run")
+    assert (code, "other columns" in err) == (2, True)
+    code, _, err = publish(*words, "city.db", "--webhook", "https://", "--dry-run")
+    assert (code, "a webhook is an address" in err) == (2, True)
+    assert {name: (tmp_path / name).read_bytes() for name in held} == held
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_a_dry_run_refuses_a_store_that_cannot_be_one(publish, tmp_path):
     save(tmp_path / "counts.csv", wide_lines())
     (tmp_path / "folder").mkdir()

@@ -61,10 +61,10 @@ def failing(monkeypatch):
         def command():
             raise error
 
-        module = ModuleType("a_failing_verb")
+        module = ModuleType("eventide.cli.fail")
         module.command = command
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setitem(cli.VERBS, "fail", cli.Verb(module.__name__, "Fail.", "eventide fail"))
+        monkeypatch.setitem(cli.VERBS, "fail", cli.Verb("Fail.", "eventide fail"))
 
     return install
 

@@ -12,7 +12,7 @@ import eventide as ev
 from eventide import windows
 from eventide.bench import load_study, read_results, run_study
 from eventide.display.cards import MOST_ROWS, card
-from eventide.display.drawings import Table
+from eventide.display.drawings import TextTable
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
 
@@ -188,7 +188,7 @@ def test_names_are_text_wherever_they_stand():
     for thing in named:
         assert "<script" not in thing._repr_html_()
         assert any(EVIL in text for text in read(thing))
-    markup = card(EVIL, {EVIL: EVIL}, Table([EVIL], [[EVIL]]), [EVIL])
+    markup = card(EVIL, {EVIL: EVIL}, TextTable([EVIL], [[EVIL]]), [EVIL])
     assert "<script" not in markup
     assert Reader(markup).texts == [EVIL] * 6
 

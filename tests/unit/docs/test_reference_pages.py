@@ -15,9 +15,9 @@ from eventide.bench import builtin_studies
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS
 from eventide.cli import EXIT_CODES, main
 from eventide.live.stores.tables import table_statements
-from eventide.service.config.reader import read_config
-from eventide.service.config.tables import TABLES
-from eventide.service.http.metrics import exposition
+from eventide.service.config.config_file import read_config
+from eventide.service.config.settings import TABLES
+from eventide.service.http.prometheus import exposition
 
 API = generator("generate_api")
 METRICS_PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")

@@ -15,7 +15,6 @@ def test_its_blocks_give_what_it_says(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "plan by 'best': 3 queries" in printed
     assert "quarter 0 15" in printed
-    assert "whose epsilons add up: ward 0.6, age 0.4" in printed
     assert "NOT PRIVATE" not in printed
     assert [query.window for query in read_queries(tmp_path / "queries.toml", "5min")] == [3, 12]
     header = (tmp_path / "answers.csv").read_text().splitlines()[0]

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
-from eventide.engines.spark_work import WorkFolder
+from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
 from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.base import FOREVER, EventBatch
 
 BINS = ("north", "south", "harbour")
 KEY = bytes(range(16))
@@ -76,7 +76,7 @@ def counted_by_one_machine(rule, events):
     feed.begin(Resume(rule.next_step, None, KEY, []))
     good = [event for event in events if event["arrival"] is not None]
     arrival = np.array([round(float(event["arrival"]) * 1e6) for event in good], np.int64)
-    feed.take(Batch(feed.reader.read(good, 0, arrival), None, FOREVER))
+    feed.take(EventBatch(feed.reader.read(good, 0, arrival), None, FOREVER))
     counts = np.zeros((STEPS, len(BINS)), np.int64)
     for step in feed.closed():
         counts[step.index] = step.counts

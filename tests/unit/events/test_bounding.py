@@ -10,17 +10,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_bounding import bounded_counts, rank_message, siphash
 
 from eventide.errors import StoreError
-from eventide.events import bounding, bounding_kernels, siphash_kernels
+from eventide.events import bounding_kernels, siphash_kernels
 from eventide.events.reader import EventReader
-from eventide.events.siphash import rank_message, siphash
 from eventide.events.tally import LEAST_CAP, EventTally, UserTally
 from eventide.events.texts import buffers, texts
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 
 KEY = bytes(range(16))
 SIZE = 4
@@ -117,7 +117,7 @@ def test_the_kernel_chooses_as_the_plain_rule_does(rows, most, step):
     occurrences = np.array([row[2] for row in rows], np.int64)
     words = siphash_kernels.key_words(KEY)
     compiled = bounding_kernels.bounded_counts(users, bins, occurrences, words, step, most, SIZE)
-    assert compiled.tolist() == bounding.bounded_counts(users, bins, occurrences, KEY, step, most, SIZE).tolist()
+    assert compiled.tolist() == bounded_counts(users, bins, occurrences, KEY, step, most, SIZE).tolist()
     totals = np.bincount(users.astype(int), weights=occurrences) if rows else np.zeros(0)
     assert compiled.sum() == np.minimum(totals, most).sum()
 
@@ -246,8 +246,8 @@ def counts_of(events, looks, most: int, late: str | None = None) -> list[list[in
     for look in [*looks, 10**15]:
         for arrival in sorted({event["arrival"] for event in events if before <= event["arrival"] < look}):
             rows = [event | {"time": f"{event['time'] / 1e6:.6f}"} for event in events if event["arrival"] == arrival]
-            feed.take(Batch(feed.reader.read(rows, arrival=arrival), None, before))
-        feed.take(Batch(feed.reader.read([], arrival=look), None, look))
+            feed.take(EventBatch(feed.reader.read(rows, arrival=arrival), None, before))
+        feed.take(EventBatch(feed.reader.read([], arrival=look), None, look))
         closed += [step.counts.tolist() for step in feed.closed()]
         before = look
     assert len(closed) == STEPS

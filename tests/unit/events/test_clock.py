@@ -12,12 +12,12 @@ from eventide.events.reader import Columns, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import Batch
+from eventide.live.sources.base import EventBatch
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
 from eventide.service import pushed_feed
 from eventide.service.pushed_feed import PushedFeed
-from eventide.service.step_notices import Board
+from eventide.service.step_notices import StepNotices
 
 HOUR = 3_600 * SECOND
 KEY = bytes(range(16))
@@ -128,7 +128,7 @@ class Pushed:
 
     def __init__(self, machine: Machine, next_step: int = 0) -> None:
         self.closed: list[tuple[int, int]] = []
-        self.feed = PushedFeed(Timeline("1970-01-01", "1s"), reader(), machine.clock, Board(next_step - 1))
+        self.feed = PushedFeed(Timeline("1970-01-01", "1s"), reader(), machine.clock, StepNotices(next_step - 1))
         self._steps = self.feed.steps(Resume(next_step, None, KEY, []))
         self.look()
 
@@ -189,7 +189,7 @@ def test_a_source_that_is_ahead_of_the_clock_is_told_of_once(said):
     feed = EventFeed(None, Timeline("1970-01-01", "10s"), reader(), ManualClock(30 * SECOND))
     feed.begin(Resume(3, None, KEY, []))
     for seconds in (40, 50, 60):
-        feed.take(Batch(Events.none(), None, seconds * SECOND))
+        feed.take(EventBatch(Events.none(), None, seconds * SECOND))
         assert len(list(feed.closed())) == 1
     (warning,) = said()
     assert warning.startswith(

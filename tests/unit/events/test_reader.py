@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from plain_bounding import siphash
 
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
-from eventide.events.siphash import siphash
 from eventide.events.times import parse_times
 from eventide.events.zones import EPOCH, Zone
 
@@ -134,6 +134,13 @@ def test_columns_of_texts_with_and_without_zone_may_be_mixed():
     times, good = parse_times(["2024-07-01T12:00", "2024-07-01T12:00Z", "never"], BERLIN)
     assert good.tolist() == [True, True, False]
     assert times[1] - times[0] == 2 * 3_600_000_000
+
+
+def test_an_empty_timestamp_without_a_zone_does_not_stop_the_others():
+    column = pa.chunked_array([pa.array([datetime(2024, 7, 1), None], pa.timestamp("us"))])
+    times, readable = parse_times(column, Zone("Europe/Berlin"))
+    assert readable.tolist() == [True, False]
+    assert times[0] == datetime(2024, 6, 30, 22, tzinfo=UTC).timestamp() * 1_000_000
 
 
 def test_rows_become_events():

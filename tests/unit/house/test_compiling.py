@@ -15,7 +15,7 @@ from other_user import OtherUser
 
 from eventide import cli, compiling
 from eventide.bench.run.workers import in_processes
-from eventide.cli import warm_work
+from eventide.cli import warm
 from eventide.errors import StateError
 from eventide.events.texts import buffers, texts
 
@@ -31,8 +31,8 @@ print(json.dumps(compiling.counted()), file=sys.stderr)
 """
 WARM = f"""
 import sys
-from eventide.cli import main, warm_work
-warm_work.WORK = {{{CHEAP!r}: warm_work.WORK[{CHEAP!r}]}}
+from eventide.cli import main, warm
+warm.WORK = {{{CHEAP!r}: warm.WORK[{CHEAP!r}]}}
 main(sys.argv[1:])
 """
 
@@ -80,10 +80,10 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path, capsys):
 
 
 def test_a_folder_that_was_not_filled_to_the_end_is_not_called_warm(monkeypatch):
-    monkeypatch.setattr(warm_work, "WORK", {"one": lambda: compiling.NOT_KEPT.append("a kernel")})
+    monkeypatch.setattr(warm, "WORK", {"one": lambda: compiling.NOT_KEPT.append("a kernel")})
     monkeypatch.setattr(compiling, "NOT_KEPT", [])
     with pytest.raises(StateError, match="could not be written to the end"):
-        warm_work.compiled("one")
+        warm.compiled("one")
 
 
 @pytest.fixture

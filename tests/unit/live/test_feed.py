@@ -13,7 +13,7 @@ from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, Batch
+from eventide.live.sources.base import FOREVER, EventBatch
 from eventide.streams.count_files import open_counts
 
 KEY = bytes(range(16))
@@ -41,7 +41,7 @@ def push(
     feed: EventFeed, *rows: tuple[float, str], arrival: float | None = None, seen: float
 ) -> list[tuple[int, list]]:
     """Push events and give the steps that close."""
-    feed.take(Batch(events_of(feed, *rows, arrival=arrival), None, round(seen * SECOND)))
+    feed.take(EventBatch(events_of(feed, *rows, arrival=arrival), None, round(seen * SECOND)))
     return [(step.index, step.counts.tolist()) for step in feed.closed()]
 
 
@@ -82,9 +82,9 @@ def test_an_event_that_arrives_too_late_does_not_count_whether_or_not_its_step_h
     # step 0   |---------|....|            waits 3 s
     # arrives          a   a  a            at 9, 12.999999 and 13, all happened at 5
     feed = pushed(late="3s")
-    feed.take(Batch(events_of(feed, (5, "a"), arrival=9), None, 0))
-    feed.take(Batch(events_of(feed, (5, "a"), arrival=12.999999), None, 0))
-    feed.take(Batch(events_of(feed, (5, "a"), arrival=13), None, 0))
+    feed.take(EventBatch(events_of(feed, (5, "a"), arrival=9), None, 0))
+    feed.take(EventBatch(events_of(feed, (5, "a"), arrival=12.999999), None, 0))
+    feed.take(EventBatch(events_of(feed, (5, "a"), arrival=13), None, 0))
     assert push(feed, seen=13) == [(0, [2, 0])]
     assert push(feed, (5, "a"), arrival=14, seen=14) == []
     assert (feed.counters.accepted, feed.counters.late) == (2, 2)
@@ -125,7 +125,7 @@ def test_calendar_days_close_at_local_midnight():
     seen = [Timeline(text, "1s").start for text in ("2024-03-30T22:59:59", "2024-03-30T23:00", "2024-03-31T22:00")]
     closed = []
     for moment in seen:
-        feed.take(Batch(Events.none(), None, moment))
+        feed.take(EventBatch(Events.none(), None, moment))
         closed.append([step.index for step in feed.closed()])
     assert closed == [[], [0], [1]]
 
@@ -133,7 +133,9 @@ def test_calendar_days_close_at_local_midnight():
 class Scripted:
     """A source that hands over given batches."""
 
-    def __init__(self, *batches: Batch, complete: bool = False, replays: bool = True, records_arrival: bool = True):
+    def __init__(
+        self, *batches: EventBatch, complete: bool = False, replays: bool = True, records_arrival: bool = True
+    ):
         self.complete, self.replays, self.records_arrival = complete, replays, records_arrival
         self._batches = deque(batches)
 
@@ -147,9 +149,9 @@ class Scripted:
         self.opened_at = "closed"
 
 
-def batch(position: int, seen: float, *rows: tuple[float, str], arrival: float | None = None) -> Batch:
+def batch(position: int, seen: float, *rows: tuple[float, str], arrival: float | None = None) -> EventBatch:
     events = events_of(pushed(), *rows, arrival=arrival)
-    return Batch(events, {"at": position}, round(seen * SECOND))
+    return EventBatch(events, {"at": position}, round(seen * SECOND))
 
 
 def pulled(source: Scripted, resume: Resume | None = None, **options) -> list[ClosedStep]:
@@ -279,7 +281,7 @@ def test_a_batch_that_was_kept_before_is_not_counted_again():
         return not known
 
     feed = pushed(Resume(0, None, KEY, [], keep))
-    again = Batch(events_of(feed, (1, "a")), None, 0, "batch 7")
+    again = EventBatch(events_of(feed, (1, "a")), None, 0, "batch 7")
     feed.take(again)
     feed.take(again)
     assert feed.counters.accepted == 1

@@ -17,11 +17,11 @@ from eventide.cli import main
 from eventide.errors import StateError
 from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
-from eventide.events.rows import Rows, raw_lines
+from eventide.events.rows import ParsedRows, unparsed_lines
 from eventide.events.timeline import Timeline
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ENOUGH, MostRowsRefused
-from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.live.sources import standard_input
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
@@ -162,7 +162,7 @@ def test_the_number_of_a_row_is_that_of_its_line(publish):
 
 @pytest.mark.parametrize(("text", "size"), [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\n\nb\n", 3), (b"a\nb", 2)])
 def test_lines_are_counted_and_read_again_from_the_first_on(text, size):
-    raw = raw_lines(text, lambda lines: Rows(lines, 0))
+    raw = unparsed_lines(text, lambda lines: ParsedRows(lines, 0))
     assert raw.size() == size
     assert [raw.first(number).rows for number in range(1, size + 1)] == [
         b"".join(line + b"\n" for line in text.split(b"\n")[:number]) for number in range(1, size + 1)
@@ -171,7 +171,7 @@ def test_lines_are_counted_and_read_again_from_the_first_on(text, size):
 
 @pytest.mark.parametrize("bad_first", [True, False])
 def test_the_first_thousand_rows_decide(publish, monkeypatch, bad_first):
-    monkeypatch.setattr("eventide.events.files.line_file.BLOCK", 4_000)  # bytes: a hundred rows or so
+    monkeypatch.setattr("eventide.events.files.lines.BLOCK", 4_000)  # bytes: a hundred rows or so
     bad = range(ENOUGH) if bad_first else range(ENOUGH + 200, 4 * ENOUGH)
     write("events.csv", rows(4 * ENOUGH, bin=lambda number: "hom" if number in bad else "home"))
     code, _, err = publish("events.csv", *STORED)

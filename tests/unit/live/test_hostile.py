@@ -12,19 +12,19 @@ from live_stores import SETTING, a_commit, filled
 
 from eventide.cli import main
 from eventide.errors import InputError, StoreError
-from eventide.events.files.line_formats import CsvLines
+from eventide.events.files.lines import CsvLineReader
 from eventide.events.reader import Columns, Counters, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.feeds.memory_feed import MemoryFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.webhook import Webhook
-from eventide.live.stores.checked_rows import CheckedRows
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.rows import CheckedRows
 from eventide.live.stores.verification import verify
 from eventide.mechanisms.uniform import Uniform
 from eventide.releases.files import open_releases
@@ -162,7 +162,7 @@ def test_an_end_that_is_not_after_the_start_is_refused(until):
 def test_a_line_that_is_neither_a_row_nor_text_takes_no_other_with_it(bad, place):
     good = [b"2024-01-01T00:%02d,u%d\xfe,n" % (row, row) for row in range(6)]
     lines = [*good[:place], bad, *good[place:]]
-    rows, unreadable, _ = CsvLines(b"time,user,bin", "x").rows(b"\n".join(lines) + b"\n", ["user"])
+    rows, unreadable, _ = CsvLineReader(b"time,user,bin", "x").rows(b"\n".join(lines) + b"\n", ["user"])
     users = rows.column("user").to_pylist()
     assert [user for user in users if user.startswith(b"u")] == [b"u%d\xfe" % row for row in range(6)]
     assert unreadable >= 1
@@ -251,7 +251,7 @@ def test_no_repr_shows_what_is_raw():
 
 def test_a_missing_header_shows_nobody():
     with pytest.raises(InputError, match="has no column 'user'") as refusal:
-        CsvLines(b"2024-01-01,alice,north", "x").rows(b"2024-01-01,bob,north\n", ["user"])
+        CsvLineReader(b"2024-01-01,alice,north", "x").rows(b"2024-01-01,bob,north\n", ["user"])
     assert "alice" not in str(refusal.value)
 
 

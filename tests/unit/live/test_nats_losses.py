@@ -13,7 +13,7 @@ from nats_server import PATIENCE, NatsServer
 from eventide.errors import InputError
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sources.jetstream import JetStream
-from eventide.live.sources.nats_stream import Consumer, MessagesLost
+from eventide.live.sources.nats_streams import Consumer, MessagesLost
 
 
 def event(number):

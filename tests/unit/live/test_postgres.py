@@ -13,13 +13,13 @@ from postgres_server import PostgresServer
 
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
-from eventide.live.publisher import answering
+from eventide.live.feeds.count_feed import MemoryFeed
+from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
 from eventide.live.stores import postgres_database
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.postgres_statistics import RAW
+from eventide.live.stores.tables import RAW
 from eventide.live.stores.verification import verify
 
 pytestmark = pytest.mark.database
@@ -376,7 +376,7 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
 
 
 def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
-    monkeypatch.setattr(answering, "SNAPSHOT_EVERY", 3)
+    monkeypatch.setattr(window_queries, "SNAPSHOT_EVERY", 3)
     counts = [[step, 10 * step] for step in range(9)]
     for until in (2, 4, 5, 9):
         mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())

@@ -14,7 +14,7 @@ import pytest
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.base import ClosedStep, Promise
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import delivery
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.open_store import open_store
@@ -120,7 +120,7 @@ def test_every_sink_gets_every_stored_release_in_order(tmp_path):
         with publisher(tmp_path / "store.db", sinks=[*places, collecting, failing]) as live:
             begun = live.next_step
             live.run(until=until)
-            live._deliveries[-1]._pause = 0.001
+            live._deliveries._each[-1]._pause = 0.001
         stored = list(open_reading(tmp_path / "store.db").releases())
         assert collecting.sent == failing.sent == stored[begun:]
         assert places[0].read_bytes() == b"".join(release + b"\n" for _, release in stored)
@@ -316,7 +316,7 @@ def test_a_writer_that_was_taken_over_sends_nothing_any_more(tmp_path):
     late, out = Collecting(), tmp_path / "out.jsonl"
     first = publisher(tmp_path / "store.db", sinks=[late, out])
     first.run(until=3)
-    deliveries, first._deliveries = first._deliveries, []
+    deliveries, first._deliveries = first._deliveries, delivery.Deliveries(first.store)
     first.run(until=6)  # committed, and about to be sent when it is paused
     first._deliveries = deliveries
     with publisher(tmp_path / "store.db", sinks=[out], take_over=True) as second:
@@ -324,7 +324,7 @@ def test_a_writer_that_was_taken_over_sends_nothing_any_more(tmp_path):
             first.deliver()
         second.run(until=9)
         for step, release in second.store.releases(3, 5):
-            first._sinks[1].send(step, release)  # and also one that looked a moment before
+            first._deliveries._opened[1].send(step, release)  # and also one that looked a moment before
     first.close()
     assert [step for step, _ in late.sent] == [0, 1, 2]
     assert [json.loads(line)["step"] for line in out.read_text().splitlines()] == list(range(9))

@@ -12,7 +12,8 @@ from running_service import MINUTE, configuration, event, running, stream, wait_
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
+from eventide.live.publisher.delivery import Deliveries
 from eventide.live.stores import database_store
 from eventide.live.stores.open_store import open_store
 
@@ -72,7 +73,7 @@ def test_nothing_leaves_a_store_that_is_gone(tmp_path, way, caplog):
 @pytest.mark.parametrize("way", WAYS)
 def test_no_event_is_taken_and_no_waiting_release_is_sent(tmp_path, way):
     live = publisher(tmp_path / "store.db")
-    live._deliveries, waiting = [], live._deliveries  # a sink that rests
+    live._deliveries, waiting = Deliveries(live.store), live._deliveries  # a sink that rests
     live.run(until=2)
     live._deliveries = waiting
     way(tmp_path / "store.db")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -20,11 +21,12 @@ from hypothesis import strategies as st
 
 from eventide.errors import InputError
 from eventide.events.clock import ManualClock
-from eventide.events.files import line_file, line_formats
+from eventide.events.files import lines as event_lines
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.open_feed import open_feed
 from eventide.live.sources import growing_file, standard_input
 from eventide.live.sources.complete_file import CompleteFile
 from eventide.live.sources.file_marks import mark_of_file
@@ -41,9 +43,9 @@ ENDINGS = [".csv", ".csv.gz", ".jsonl", ".ndjson", ".jsonl.gz", ".parquet"]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Many blocks, so that what happens between them is seen."""
-    monkeypatch.setattr(line_file, "BLOCK", 200)
+    monkeypatch.setattr(event_lines, "BLOCK", 200)
     monkeypatch.setattr(growing_file, "BLOCK", 200)
-    for module in (line_file, line_formats, growing_file, standard_input):
+    for module in (event_lines, growing_file, standard_input):
         monkeypatch.setattr(module, "LONGEST_LINE", 150)
 
 
@@ -119,6 +121,61 @@ def test_reading_goes_on_from_any_position(tmp_path, expected, ending):
         assert counts_of(again) == expected[step.index + 1 :]
 
 
+@pytest.fixture
+def passes(monkeypatch) -> list[int]:
+    """Where each pass over a file of lines began."""
+    begun: list[int] = []
+    plain = event_lines.LineFile.blocks
+
+    def counted(self, begin: int):
+        begun.append(begin)
+        return plain(self, begin)
+
+    monkeypatch.setattr(event_lines.LineFile, "blocks", counted)
+    return begun
+
+
+def opened(path: Path) -> EventFeed:
+    """A feed whose start is taken from the data, so that the times are looked through before it is begun."""
+    feed = open_feed(path, ["a", "b"], step="10s", time="time", user="user", max_per_step=2)
+    assert isinstance(feed, EventFeed)
+    return feed
+
+
+def pulled(feed: EventFeed, resume: Resume | None = None) -> list[ClosedStep]:
+    with contextlib.closing(feed):
+        return [step for step in feed.steps(resume or Resume(0, None, KEY, [])) if step is not None]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl.gz"])
+def test_a_complete_file_is_passed_over_once_for_times_and_once_to_read(tmp_path, expected, passes, ending):
+    path = write(tmp_path / f"events{ending}")
+    steps = pulled(opened(path))
+    assert counts_of(steps) == expected
+    assert passes == [0, 0]
+    position = json.loads(json.dumps(steps[30].position))
+    again = pulled(opened(path), Resume(31, position, KEY, []))
+    assert counts_of(again) == expected[31:]
+    assert passes[2:] == [0, position["at"]]
+
+
+def test_times_are_looked_through_again_where_they_were_found_in_something_else(
+    tmp_path, expected, passes, monkeypatch
+):
+    path = write(tmp_path / "events.csv")
+    position = steps_of(open_source(path))[30].position
+    feed = opened(path)
+    monkeypatch.setattr(event_lines, "BLOCK", 333)  # an earlier version may have read other blocks
+    elsewhere = opened(path)
+    passes.clear()
+    assert counts_of(pulled(elsewhere, Resume(31, position, KEY, []))) == expected[31:]
+    assert passes == [position["at"], position["at"]]
+    write(path, [*ROWS, (600, "user 1", "a")])
+    passes.clear()
+    assert counts_of(pulled(feed)) == [*expected, [1, 0]]
+    assert passes == [0, 0]
+
+
 def test_few_steps_of_a_sorted_file_are_open_at_a_time(tmp_path):
     feed = feed_of(open_source(write(tmp_path / "events.csv")))
     most = 0
@@ -184,7 +241,7 @@ def test_a_line_may_be_as_long_as_is_said_and_not_longer():
         for before, after in ((b"", b""), (b"a\n", b""), (b"", b"\n"), (b"b\n" * 99, b"\nc\n" + b"d\n" * 99)):
             lines = before + b"x" * length + after
             kept = lines if not refused else before + after.removeprefix(b"\n")
-            assert line_formats.without_long_lines(lines) == (kept, refused)
+            assert event_lines.without_long_lines(lines) == (kept, refused)
 
 
 def test_lines_that_are_no_rows_are_counted_and_left_out(tmp_path):
@@ -217,9 +274,9 @@ json_line = st.one_of(
 @pytest.mark.parametrize(
     ("lines", "form"),
     [
-        (csv_line, line_formats.CsvLines(b"time,user,bin", "a file")),
-        (csv_line, line_formats.CsvLines(b"user,time,bin", "a file")),
-        (json_line, line_formats.JsonLines()),
+        (csv_line, event_lines.CsvLineReader(b"time,user,bin", "a file")),
+        (csv_line, event_lines.CsvLineReader(b"user,time,bin", "a file")),
+        (json_line, event_lines.JsonLineReader()),
     ],
     ids=["csv", "csv, users first", "json"],
 )

@@ -17,10 +17,10 @@ from running_service import MINUTE, configuration, event, running, stream, wait_
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import StateError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores import database_store
 from eventide.live.stores.open_store import open_store
-from eventide.service.http.metrics import exposition
+from eventide.service.http.prometheus import exposition
 
 BINS = 3000  # the release of a step needs some pages of its own
 CALM, JUMP = np.full((2, BINS), 50), np.array([np.full(BINS, 50), np.full(BINS, 9000)])
@@ -143,6 +143,6 @@ def test_the_service_tells_nothing_of_it(tmp_path, second_step_finds_no_room, ca
             reader = up.client("read")
             paths = ["/v1/streams/city", *(f"/v1/streams/city/{what}" for what in ("ledger", "releases", "guarantee"))]
             answers = [reader.get(path).text for path in paths]
-            seen.append((answers, exposition([city], with_raw=False), city.board.last, told(caplog)))
+            seen.append((answers, exposition([city], with_raw=False), city.notices.last, told(caplog)))
     assert seen[0] == seen[1]
     assert [fields["step"] for _, fields in seen[0][3] if "step" in fields] == [0]

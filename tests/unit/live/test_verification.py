@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import eventide as ev
-from eventide.live.stores.base import Epoch, Setting
-from eventide.live.stores.first_measured import first_measured
+from eventide.live.stores.base import Epoch, StoreSetting
+from eventide.live.stores.epochs import first_measured
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry, WindowLedger
 
 
 def setting(epsilon=NANO, window=3):
-    return Setting("all", {"name": "ba"}, epsilon, window, 1, ("a", "b"), {}, "secure")
+    return StoreSetting("all", {"name": "ba"}, epsilon, window, 1, ("a", "b"), {}, "secure")
 
 
 def epoch(number=0, first=0, measured_from=None, restored=False, **parameters):

@@ -11,11 +11,11 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError, StoreError
-from eventide.live.feeds.memory_feed import MemoryFeed
-from eventide.live.publisher import answering
-from eventide.live.stores.budget_report import account
+from eventide.live.feeds.count_feed import MemoryFeed
+from eventide.live.publisher import window_queries
+from eventide.live.stores.budget_report import budget_report
 from eventide.live.stores.open_store import open_store
-from eventide.live.stores.stored_answers import answered_names, stored_answers
+from eventide.live.stores.stored_releases import answered_names, stored_answers
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
@@ -28,7 +28,7 @@ WINDOW = 5
 
 @pytest.fixture(autouse=True)
 def snapshots_often(monkeypatch):
-    monkeypatch.setattr(answering, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(window_queries, "SNAPSHOT_EVERY", 8)
 
 
 def publisher(path, *, of="bins", mechanism="ba", noise=None, queries=QUERIES, share=0.4, counts=COUNTS, **options):
@@ -87,7 +87,7 @@ def test_charges_of_releases_and_answers_are_in_one_ledger(tmp_path):
     assert "with epsilon 1," in sentence
     assert "epsilon 0.4 of that is for answers to window queries, one part in 5 of it at each step" in sentence
     with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
-        found = account(store)
+        found = budget_report(store)
         charged = {amount for step, _, _, amount in store.entries() if step == 30}
     assert found.guarantee == sentence
     assert found.verification.holds
@@ -162,7 +162,7 @@ def test_other_queries_are_a_new_epoch(tmp_path):
         np.testing.assert_allclose(answer["values"], COUNTS[answer["begin"] : answer["end"]].sum(axis=0))
     with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
         assert store.epochs()[-1].measured_from == measured_from
-        assert account(store).verification.holds
+        assert budget_report(store).verification.holds
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import eventide as ev
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 
 BINS = ("north", "south", "harbour")
 COUNTS = np.array([[1, 20, 300], [4, 50, 600]])  # in the order of the bins

@@ -15,7 +15,7 @@ import pytest
 import eventide as ev
 from eventide import windows
 from eventide.errors import InputError, StateError
-from eventide.live.feeds.memory_feed import MemoryFeed
+from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.privacy import noise
 
 DRAWING = [noise.Secure, noise.OpenDP, lambda: noise.Seeded(5)]

@@ -143,7 +143,7 @@ def test_whatever_is_asked_is_recorded(name, kinds):
 
 def test_slots_are_recorded():
     plan = ev.windows.plan([ev.Query(window=2, step=2)]).start(noise=ev.noise.Seeded(1))
-    with RecordedAnswers.recording(plan._stream.meter) as answers:
+    with RecordedAnswers.recording(plan.meter) as answers:
         plan.push_many(np.arange(6))
     assert [(kind, values.shape) for kind, values in answers._answers] == [("slots", (3, 1, 1))]
     assert not answers.whole

@@ -6,7 +6,6 @@ import errno
 import gc
 import json
 import os
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,6 +15,7 @@ from eventide.errors import InputError, StoreError
 from eventide.releases import formats as release_formats
 from eventide.releases.files import open_releases
 from eventide.releases.formats import FORMATS
+from eventide.releases.lines import ReleaseLine
 from eventide.streams.count_files import open_counts
 
 BINS = ("north", 'the "old", south')
@@ -23,10 +23,7 @@ VALUES = np.array([[3, 0], [123_456_789_012, 1], [7, 10**15]], dtype=float)
 
 
 def released(step, values, scale=2.0, **known):
-    scales = np.full(len(values), scale)
-    return SimpleNamespace(
-        step=step, fresh=np.bool_(step == 0), values=values, scale=scales, **{"low": None, "high": None} | known
-    )
+    return ReleaseLine(step, np.bool_(step == 0), values, np.full(len(values), scale), **known)
 
 
 def write(path, values=VALUES, layout=None, bins=BINS):

@@ -14,7 +14,7 @@ from running_service import configuration, event, running, stream
 
 from eventide.errors import InputError
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.reader import mistakes_in, read_config
+from eventide.service.config.config_file import examine, read_config
 from eventide.windows.workload import Query
 
 QUERIES = (Query(2, 1, "two"), Query(4, 2, "four"), Query(6, 6))
@@ -190,7 +190,7 @@ def test_queries_are_configured_with_their_share(tmp_path):
     ],
 )
 def test_a_mistake_about_queries_is_named(tmp_path, more, line, part):
-    (said,) = mistakes_in(written(tmp_path, more))
+    _, (said,) = examine(written(tmp_path, more))
     assert said.startswith(f"eventide.toml, line {line}: "), said
     assert part in said
 

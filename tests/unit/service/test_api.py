@@ -19,8 +19,8 @@ import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
 from eventide.live.stores.open_store import open_store
-from eventide.service.config.config import Access, Limits, Server
-from eventide.service.http.page import ASSETS
+from eventide.service.config.settings import Access, Limits, Server
+from eventide.service.http.dashboard import ASSETS
 from eventide.service.http.tokens import add_token
 
 
@@ -252,7 +252,7 @@ def test_streams_are_apart(tmp_path):
         assert up.post([event("x")], "b").json()["accepted"] == 1
         assert up.post([event("x")], "a").json()["accepted"] == 0
         up.pass_steps(1, "a")
-        wait_until(lambda: up.service.streams["b"].board.last == 0)
+        wait_until(lambda: up.service.streams["b"].notices.last == 0)
         assert released(up, 0, "a")["values"] == [1, 0, 0]
         assert released(up, 0, "b")["values"] == [1, 0]
         names = [each["name"] for each in up.client("read").get("/v1/streams").json()["streams"]]
@@ -267,7 +267,7 @@ def test_a_restart_goes_on_with_what_was_acknowledged(tmp_path):
     (tmp_path / "tokens").unlink()
     with running(config) as up:
         up.clock.set(up.service.streams["city"].feed.timeline.begin(1))
-        assert up.service.streams["city"].board.last == 0
+        assert up.service.streams["city"].notices.last == 0
         assert up.post([event("north", "carla", 1)], key="l").json()["accepted"] == 1
         up.pass_steps()
         assert released(up, 1)["values"] == [1, 1, 0]
@@ -418,6 +418,6 @@ def test_after_a_long_pause_batches_are_taken_between_the_steps_that_are_due(cit
     city.clock.set(stream.feed.timeline.end(399))
     receipt = city.post([event("south", "bert", 6, 40) | {"time": "2026-01-01T06:40:00Z"}])
     assert receipt.json()["accepted"] == 1
-    wait_until(lambda: stream.board.last == 399)
+    wait_until(lambda: stream.notices.last == 399)
     city.pass_steps()
     assert released(city, 400)["values"] == [0, 1, 0]

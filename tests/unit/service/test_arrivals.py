@@ -16,9 +16,9 @@ from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
-from eventide.service.http import api
+from eventide.service.http import ingest
 from eventide.service.pushed_feed import Busy, PushedFeed
-from eventide.service.step_notices import Board
+from eventide.service.step_notices import StepNotices
 
 OTHERS = [event("south", f"user {number}") for number in range(500)]
 
@@ -41,7 +41,7 @@ def end_of_step(up):
 
 def count_of_others(up):
     """What step 0 has of everybody but the neighbour, who is in the north."""
-    wait_until(lambda: up.service.streams["city"].board.last == 0)
+    wait_until(lambda: up.service.streams["city"].notices.last == 0)
     (release,) = up.client("read").get("/v1/streams/city/releases").json()["releases"]
     return release["values"][1]
 
@@ -81,21 +81,21 @@ def test_others_count_the_same_with_and_without_a_neighbour_who_keeps_the_writer
 
 def test_a_step_waits_for_what_arrived_before_its_end_and_is_still_being_read(city, monkeypatch):
     feed, held, go, looks = city.service.streams["city"].feed, threading.Event(), threading.Event(), []
-    take, read_events = feed.take, api.read_events
+    take, read_events = feed.take, ingest.read_events
 
     def read_slowly(*arguments):
         held.set()
         go.wait(PATIENCE)
         return read_events(*arguments)
 
-    monkeypatch.setattr(api, "read_events", read_slowly)
+    monkeypatch.setattr(ingest, "read_events", read_slowly)
     feed.take = lambda batch: (looks.append(batch), take(batch))
     sender = in_background(city.post, OTHERS)
     assert held.wait(PATIENCE)
     city.clock.set(end_of_step(city))
     before = len(looks)
     wait_until(lambda: len(looks) > before + 2)  # the writer has looked whether the step is over
-    assert feed.board.last == -1
+    assert feed.notices.last == -1
     go.set()
     assert count_of_others(city) == 500
     sender.join()
@@ -134,7 +134,7 @@ class Pushed:
     def __init__(self, **options):
         self.clock = ManualClock(Timeline(START, "1min").start)
         reader = EventReader(["north", "south"], Columns("time", "user", "bin"))
-        self.feed = PushedFeed(Timeline(START, "1min"), reader, self.clock, Board(), **options)
+        self.feed = PushedFeed(Timeline(START, "1min"), reader, self.clock, StepNotices(), **options)
         self._steps = self.feed.steps(Resume(0, None, bytes(16), [], lambda tallies, key: list(tallies) is not None))
         assert self.look() is None
 

@@ -12,10 +12,9 @@ import time
 import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
-from eventide.service import service
-from eventide.service.config.config import Limits, Server
-from eventide.service.http import connections
-from eventide.service.http.limits import RequestRate
+from eventide.service import server, service
+from eventide.service.config.settings import Limits, Server
+from eventide.service.http.access import RequestRate
 
 EVENTS = "/v1/streams/city/events"
 OF_A_STREAM = ("", "/bins", "/guarantee", "/ledger", "/releases", "/stream")
@@ -28,10 +27,10 @@ NASTY = '<img src=x onerror="alert(1)">'
 def city(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacked")
     limits = Limits(body_megabytes=1, body_seconds=3, requests_per_second=500, connections=40)
-    before, connections.HEADER_SECONDS = connections.HEADER_SECONDS, 2.0
+    before, server.HEADER_SECONDS = server.HEADER_SECONDS, 2.0
     with running(configuration(folder, [stream(folder, bins=("north", NASTY))], limits=limits)) as up:
         yield up
-    connections.HEADER_SECONDS = before
+    server.HEADER_SECONDS = before
 
 
 @pytest.fixture(autouse=True)
@@ -281,7 +280,7 @@ def test_too_many_requests_are_slowed_down(tmp_path, monkeypatch):
 
 
 def test_too_many_connections_are_turned_away(tmp_path, monkeypatch):
-    monkeypatch.setattr(connections, "HEADER_SECONDS", PATIENCE)  # so that silent ones stay
+    monkeypatch.setattr(server, "HEADER_SECONDS", PATIENCE)  # so that silent ones stay
     with running(configuration(tmp_path, limits=Limits(connections=5))) as up:
         host, port = up.address.removeprefix("http://").split(":")
         held = [socket.create_connection((host, int(port))) for _ in range(8)]
@@ -299,11 +298,11 @@ def test_by_default_only_this_machine_can_come_in():
 
 def test_an_unexpected_fault_says_nothing(city, caplog):
     stream = city.service.streams["city"]
-    before, stream.spending = stream.spending, lambda: {}["anna was in the harbour"]
+    before, stream.windows = stream.windows, lambda: {}["anna was in the harbour"]
     try:
         answer = city.client("read").get("/v1/streams/city/ledger")
     finally:
-        stream.spending = before
+        stream.windows = before
     assert problem(answer) == (500, "unexpected")
     assert "anna" not in answer.text
     wait_until(lambda: "KeyError" in caplog.text)

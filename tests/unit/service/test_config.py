@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from eventide.cli import main
 from eventide.errors import InputError
-from eventide.service.config.reader import mistakes_in, read_config
+from eventide.service.config.config_file import examine, read_config
 
 STREAM = """
 [[streams]]
@@ -79,7 +79,7 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
             ]
         ),
     )
-    said = mistakes_in(file)
+    _, said = examine(file)
     expected = [
         (2, "did you mean 'host'"),
         (3, "whole number"),
@@ -126,14 +126,14 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
     ],
 )
 def test_a_mistake_is_named(tmp_path, text, part):
-    said = mistakes_in(written(tmp_path, text))
+    _, said = examine(written(tmp_path, text))
     assert any(part in sentence for sentence in said), said
 
 
 def test_a_mistake_in_one_place_hides_none_in_another(tmp_path):
     """What a mechanism takes is known only when it is built, which a mistake elsewhere does not prevent."""
     two = a_stream("two") + "parameters = { k = 0 }\n"
-    said = mistakes_in(written(tmp_path, "[server]\nport = 0\n" + PEOPLE + a_stream(epsilon=-1) + two))
+    _, said = examine(written(tmp_path, "[server]\nport = 0\n" + PEOPLE + a_stream(epsilon=-1) + two))
     expected = ("port", "epsilon is -1", "takes no 'k'")
     assert all(part in sentence for part, sentence in zip(expected, said, strict=True)), said
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck
 from running_service import PATIENCE, configuration, running, stream
 
-from eventide.service.config.config import Limits
+from eventide.service.config.settings import Limits
 from eventide.windows.workload import Query
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis: pip install '.[test-all]'")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from running_service import PATIENCE, configuration, event, running, stream
 
-from eventide.service.config.config import Limits
+from eventide.service.config.settings import Limits
 from eventide.windows.workload import Query
 
 

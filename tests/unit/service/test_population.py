@@ -375,7 +375,7 @@ def test_a_stream_that_waits_answers_all_the_same(tmp_path):
         service.start()
         stream = service.streams["b"]
         clock.set(stream.feed.timeline.end(9))
-        wait_until(lambda: stream.board.last >= 9)
+        wait_until(lambda: stream.notices.last >= 9)
         fresh = [json.loads(line)["fresh"] for _, line in stream.lines(0, 10)]
         assert fresh == [False] * 7 + [True] * 3
         assert service.ledger(stream).verified

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eventide.errors import InputError
-from eventide.streams.matrices import read_matrix
+from eventide.streams.count_files import read_matrix
 from eventide.streams.real import REAL_STREAMS, count_raw, data_folder, read_real, why_missing
 
 

@@ -8,6 +8,7 @@ import pytest
 from window_oracles import best_linear, random_plan, released_slots, rows, truth
 
 from eventide import windows
+from eventide.bench.study.workloads import general, special
 from eventide.errors import BudgetExceeded
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import WindowLedger
@@ -16,7 +17,6 @@ from eventide.windows import Query
 from eventide.windows.answering import estimates
 from eventide.windows.answering.estimates import Fused
 from eventide.windows.answering.timetable import Timetable
-from eventide.windows.random_workloads import general, special
 
 # name: queries, horizon, ticks
 WORKLOADS = {
@@ -265,7 +265,7 @@ def test_memory_stays_bounded_on_an_endless_stream(name, planner):
     sizes = []
     for _ in range(4):
         answers.push_many(counts_of(30_000))
-        held = [answers.ledger.snapshot(), answers._stream.snapshot()]
+        held = [answers.ledger.snapshot(), answers.snapshot()]
         arrays = [value for part in held for value in walk(part) if isinstance(value, np.ndarray)]
         sizes.append(sum(array.nbytes for array in arrays))
     assert max(sizes) < 1.05 * sizes[0]

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eventide.bench.study.workloads import general, special
 from eventide.privacy.amounts import NANO
-from eventide.windows.planners import base_planner as base
 from eventide.windows.planners import best, emd, sample_dp
-from eventide.windows.random_workloads import general, special
-from eventide.windows.schemes.base import workload_error
+from eventide.windows.planners import every_step as base
 from eventide.windows.schemes.cover import Cover
 from eventide.windows.schemes.nested import Level, Nested
-from eventide.windows.schemes.slots import noise_variance
+from eventide.windows.schemes.scheme import noise_variance, workload_error
 from eventide.windows.workload import Query, Workload
 
 EXAMPLE = [Query(15, 5), Query(20, 10), Query(350, 350)]

@@ -7,13 +7,13 @@ import pytest
 from window_oracles import best_linear, released_slots, rows, truth
 
 from eventide import windows
+from eventide.bench.study.workloads import general
 from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import Unit, Zero
 from eventide.windows import Query
 from eventide.windows.answering import estimates
-from eventide.windows.random_workloads import general
 from eventide.windows.workload import Workload
 
 OLD = [Query(15, 5), Query(20, 10), Query(60, 30)]
@@ -45,7 +45,7 @@ def test_without_noise_answers_across_boundaries_are_true_sums(planner, boundari
     answers, tick = windows.plan(next(queries), planner=planner, horizon=horizon).start(noise=Zero()), 0
     for boundary in (*boundaries, 280):
         while tick < boundary:
-            more = int(min(boundary - tick, answers._stream._epoch.ticks_left))
+            more = int(min(boundary - tick, answers._epoch.ticks_left))
             due = answers.push_many(counts[tick : tick + more])
             tick += more
             np.testing.assert_allclose(due.value, truth(counts, due), atol=1e-6)
@@ -166,19 +166,6 @@ def test_a_bad_workload_changes_nothing(bad):
     assert answers.save() == twin.save()
 
 
-def test_one_attribute_is_replanned_and_the_others_go_on():
-    counts = counts_of(100)
-    plans = {"a": windows.plan([Query(10, 5)]), "b": windows.plan([Query(6, 3)])}
-    answers = windows.start_many(plans, noise=Zero())
-    answers.push_many({"a": counts[:52], "b": counts[:52]})
-    answers.replan("b", [Query(8, 4)])
-    due = answers.push_many({"a": counts[52:], "b": counts[52:]})
-    for name in plans:
-        np.testing.assert_allclose(due[name].value, truth(counts, due[name]), atol=1e-6)
-    assert windows_of(due["a"], Query(10, 5)) == all_windows(Query(10, 5), 52, 100)
-    assert answers.plans["b"].queries == (Query(8, 4),)
-
-
 @pytest.mark.parametrize("start", [0, 7, 1_000, 12_345])
 @pytest.mark.parametrize("planner", ["base", "sample-dp", "emd", "best"])
 def test_a_workload_that_begins_later_has_its_windows_at_multiples_of_all_steps(start, planner):
@@ -220,20 +207,6 @@ def test_saved_at_any_tick_it_goes_on_the_same(planner, settings, monkeypatch):
         assert found + rows(answers.push_many(counts[middle:])) == expected
         assert str(answers.guarantee) == str(whole.guarantee)
         assert answers.save() == whole.save()
-
-
-def test_saved_attributes_go_on_the_same():
-    plans = {"a": windows.plan([Query(10, 5)]), "b": windows.plan([Query(6, 3)], planner="base")}
-    counts = counts_of(60)
-    whole = windows.start_many(plans, seed=2)
-    expected = whole.push_many({"a": counts, "b": counts})
-    answers = windows.start_many(plans, seed=2)
-    first = answers.push_many({"a": counts[:31], "b": counts[:31]})
-    answers = windows.load(answers.save())
-    second = answers.push_many({"a": counts[31:], "b": counts[31:]})
-    for name in plans:
-        assert rows(first[name]) + rows(second[name]) == rows(expected[name])
-    assert str(answers.guarantee) == str(whole.guarantee)
 
 
 @pytest.mark.parametrize("planner", ["base", "binary", "sample-dp", "emd", "best"])

@@ -1,17 +1,14 @@
 """What goes into a plan at work and what is said about it: refusals, the end of a plan, guarantees, attributes."""
 
-import itertools
-
 import numpy as np
 import pytest
-from window_oracles import rows, truth
 
 from eventide import windows
+from eventide.bench.study.workloads import general
 from eventide.errors import InputError, StateError
-from eventide.privacy.noise import Seeded, Zero
+from eventide.privacy.noise import Zero
 from eventide.windows import Query
 from eventide.windows.answering import estimates
-from eventide.windows.random_workloads import general
 
 
 def counts_of(ticks, seed=0, bins=None):
@@ -118,65 +115,3 @@ def test_a_push_that_was_broken_off_is_not_gone_on_from(monkeypatch):
     with pytest.raises(StateError, match="broken off"):
         answers.push(1)
     assert answers.tick == 2
-
-
-@pytest.fixture
-def attributes():
-    ward = windows.plan([Query(6, 2), Query(4, 4)], epsilon=0.25)
-    age = windows.plan([Query(9, 3)], epsilon=0.5)
-    return {"ward": ward, "age": age}
-
-
-def test_attributes_share_a_ledger_and_their_charges_add_up(attributes):
-    answers = windows.start_many(attributes, bins={"age": 3}, noise=Zero())
-    ward, age = counts_of(50), counts_of(50, seed=1, bins=3)
-    due = answers.push_many({"ward": ward, "age": age})
-    np.testing.assert_allclose(due["ward"].value, truth(ward, due["ward"]))
-    np.testing.assert_allclose(due["age"].value, truth(age, due["age"]))
-    assert answers.ledger.worst_window() == 0.75
-    assert "in each of 2 attributes, whose epsilons add up: ward 0.25, age 0.5" in str(answers.guarantee)
-    assert "epsilon 0.75" in str(answers.guarantee)
-
-
-def test_attributes_tick_by_tick_are_those_pushed_together(attributes):
-    counts = {"ward": counts_of(40), "age": counts_of(40, seed=1, bins=3)}
-    together = windows.start_many(attributes, bins={"age": 3}, seed=4, window=3).push_many(counts)
-    each = windows.start_many(attributes, bins={"age": 3}, seed=4, window=3)
-    single = [each.push({name: own[tick] for name, own in counts.items()}) for tick in range(40)]
-    for name in attributes:
-        assert rows(together[name]) == rows(itertools.chain.from_iterable(due[name] for due in single))
-    alone = attributes["ward"].start(seed=4).push_many(counts["ward"])
-    assert not np.array_equal(alone.value, together["ward"].value)
-
-
-@pytest.mark.parametrize(
-    ("counts", "says"),
-    [
-        ({"ward": [1]}, "counts for each of ward, age"),
-        ({"ward": [1], "age": [1], "sex": [1]}, "nothing else"),
-        ({"ward": [1], "age": [1, 2]}, "different numbers of ticks"),
-        ({"ward": [1], "age": [-1]}, "between 0"),
-    ],
-)
-def test_attributes_are_pushed_as_one_or_not_at_all(attributes, counts, says):
-    answers = windows.start_many(attributes)
-    with pytest.raises(InputError, match=says):
-        answers.push_many(counts)
-    assert answers.tick == 0
-
-
-def test_bad_attributes_are_refused(attributes):
-    with pytest.raises(InputError, match="no plan to start"):
-        windows.start_many({})
-    with pytest.raises(InputError, match="'sex', which has no plan"):
-        windows.start_many(attributes, bins={"sex": 2})
-    with pytest.raises(InputError, match="no attribute 'sex'"):
-        windows.start_many(attributes).replan("sex")
-
-
-def test_seeded_sources_of_attributes_differ_and_a_given_one_is_shared(attributes):
-    due = windows.start_many({"a": attributes["age"], "b": attributes["age"]}, seed=1).push_many(
-        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}
-    )
-    assert not np.array_equal(due["a"].value, due["b"].value)
-    assert windows.start_many(attributes, noise=Seeded(1)).guarantee.not_private

@@ -7,7 +7,7 @@ from window_oracles import random_plan
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
 from eventide.windows.schemes.nested import Level, Nested
-from eventide.windows.schemes.slots import noise_variance
+from eventide.windows.schemes.scheme import noise_variance
 
 NO_STEP = np.empty(0, dtype=np.int64)
 

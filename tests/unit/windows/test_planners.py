@@ -6,13 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from eventide.bench.study.workloads import general, special
 from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
-from eventide.windows.planners import base_planner as base
 from eventide.windows.planners import binary, emd, sample_dp
-from eventide.windows.random_workloads import general, special
-from eventide.windows.schemes.base import query_errors, workload_error
-from eventide.windows.schemes.slots import noise_variance
+from eventide.windows.planners import every_step as base
+from eventide.windows.schemes.scheme import noise_variance, query_errors, workload_error
 from eventide.windows.workload import Query, Workload
 
 EXAMPLE = Workload.of([Query(15, 5), Query(20, 10), Query(350, 350)])

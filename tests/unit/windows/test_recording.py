@@ -9,7 +9,7 @@ from eventide import windows
 from eventide.errors import InputError, StateError
 from eventide.privacy.archive import unpack
 from eventide.privacy.noise import Zero
-from eventide.windows.answering.recording import Recorder
+from eventide.windows.answering.recording import TickRecorder
 
 QUERIES = [windows.Query(6, 2), windows.Query(9, 3), windows.Query(4, 4)]
 COUNTS = np.random.default_rng(5).integers(100, 1000, (60, 2))
@@ -30,12 +30,12 @@ def as_lists(dues):
 @pytest.mark.parametrize("planner", ["best", "base", "emd"])
 @pytest.mark.parametrize(("snapshot_after", "deaths_after"), [(0, 1), (0, 25), (13, 14), (24, 37)])
 def test_a_plan_is_taken_up_again_from_its_record(planner, snapshot_after, deaths_after):
-    recorder = Recorder(windows.plan(QUERIES, 0.5, planner).start(bins=2, window=7, noise=Zero()))
+    recorder = TickRecorder(windows.plan(QUERIES, 0.5, planner).start(bins=2, window=7, noise=Zero()))
     for counts in COUNTS[:snapshot_after]:
         recorder.push(counts)
     snapshot = recorder.snapshot()
     released = [recorder.push(counts)[1] for counts in COUNTS[snapshot_after:deaths_after]]
-    again = Recorder.from_record(snapshot, released, recorder.open_slots())
+    again = TickRecorder.from_record(snapshot, released, recorder.open_slots())
     assert again.answers.tick == deaths_after
     assert again.answers.ledger.snapshot()["_spent"] == recorder.answers.ledger.snapshot()["_spent"]
     expected = as_lists(rest(recorder, deaths_after))
@@ -44,18 +44,18 @@ def test_a_plan_is_taken_up_again_from_its_record(planner, snapshot_after, death
 
 
 def test_what_was_released_is_not_drawn_again():
-    recorder = Recorder(started())
+    recorder = TickRecorder(started())
     snapshot = recorder.snapshot()
     due, released = zip(*(recorder.push(counts) for counts in COUNTS[:12]), strict=True)
-    again = [Recorder.from_record(snapshot, list(released), recorder.open_slots()) for _ in range(2)]
-    estimates = [one._stream._epoch._estimates.snapshot()["_released"] for one in (recorder, *again)]
+    again = [TickRecorder.from_record(snapshot, list(released), recorder.open_slots()) for _ in range(2)]
+    estimates = [one.answers._epoch._estimates.snapshot()["_released"] for one in (recorder, *again)]
     np.testing.assert_array_equal(estimates[0], estimates[1])
     np.testing.assert_array_equal(estimates[0], estimates[2])
     assert sum(map(len, due)) > 5
 
 
 def test_a_snapshot_holds_nothing_raw_and_open_slots_do():
-    recorder = Recorder(started())
+    recorder = TickRecorder(started())
     for counts in COUNTS[:5]:
         recorder.push(counts)
     assert recorder.answers.holds_raw
@@ -66,13 +66,13 @@ def test_a_snapshot_holds_nothing_raw_and_open_slots_do():
 
 
 def test_a_record_with_a_hole_or_of_another_plan_is_refused():
-    recorder = Recorder(started())
+    recorder = TickRecorder(started())
     snapshot = recorder.snapshot()
     released = [recorder.push(counts)[1] for counts in COUNTS[:3]]
     with pytest.raises(StateError, match="does not fit the plan"):
-        Recorder.from_record(snapshot, released[1:], recorder.open_slots())
+        TickRecorder.from_record(snapshot, released[1:], recorder.open_slots())
     with pytest.raises(StateError, match="something else"):
-        Recorder.from_record(windows.plan(QUERIES).save(), [], recorder.open_slots())
+        TickRecorder.from_record(windows.plan(QUERIES).save(), [], recorder.open_slots())
 
 
 @pytest.mark.parametrize("tick", [1, 5, 12, 100_000])

@@ -3,20 +3,23 @@
 Every candidate publishes the history some times, with the noise of studies and rounded to counts as the command line
 does it; the one with the least error is recommended. Nothing is published and nothing is charged, which is why the
 history must be one that may be looked at. The same arguments give the same choice.
+
+Where nothing is worth publishing, remedies are tried. Each changes what is to be published by a factor and says how;
+it gives None where it cannot go so far.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from eventide.arrays import Ints
 from eventide.bench.choose.choice import USELESS, Choice, Remedy, least
 from eventide.bench.choose.history import History, given_history, read_history
-from eventide.bench.choose.remedies import REMEDIES
-from eventide.bench.choose.trials import Candidate, Plan, Trials
+from eventide.bench.choose.trials import Candidate, Publication, Trials
 from eventide.bench.study.metrics import season_length
 from eventide.bench.study.requirements import BASELINES
 from eventide.errors import InputError
@@ -73,8 +76,8 @@ def _choice(
     history: History, epsilon: float, window: int, hide: int | None, field: list[Candidate], trials: Trials
 ) -> Choice:
     counts = history.counts
-    plan = Plan(counts, epsilon, window)
-    tried = sorted(trials.run([(each, plan) for each in field]), key=lambda trial: trial.error)
+    given = Publication(counts, epsilon, window)
+    tried = sorted(trials.run([(each, given) for each in field]), key=lambda trial: trial.error)
     ranked = [Candidate(trial.mechanism, trial.parameters) for trial in tried]
     of_another_kind = next(each for each in ranked if each.name != ranked[0].name)
     shortlist = [each for each in ranked if each in (ranked[0], of_another_kind) or each.name in BASELINES]
@@ -95,10 +98,10 @@ def _choice(
         movement=float(np.abs(counts - np.median(counts, axis=0)).mean()),
         season=season,
         candidates=tuple(tried),
-        over_window=(*as_asked, *trials.run([(c, plan._replace(window=w)) for w in windows for c in shortlist])),
-        over_epsilon=(*as_asked, *trials.run([(c, plan._replace(epsilon=e)) for e in epsilons for c in shortlist])),
-        remedies=() if tried[0].error <= USELESS * level else _remedies(trials, shortlist, plan),
-        released=trials.released(ranked[0], plan),
+        over_window=(*as_asked, *trials.run([(c, given._replace(window=w)) for w in windows for c in shortlist])),
+        over_epsilon=(*as_asked, *trials.run([(c, given._replace(epsilon=e)) for e in epsilons for c in shortlist])),
+        remedies=() if tried[0].error <= USELESS * level else _remedies(trials, shortlist, given),
+        released=trials.released(ranked[0], given),
     )
 
 
@@ -146,18 +149,75 @@ def _other_windows(window: int, wanted: tuple[int | None, ...], steps: int) -> l
     return sorted(each for each in found if 1 <= each <= steps and each != window)
 
 
-def _remedies(trials: Trials, shortlist: list[Candidate], plan: Plan) -> tuple[Remedy, ...]:
+class Changed(NamedTuple):
+    """What is to be published after a change, and the change in words."""
+
+    words: str
+    publication: Publication
+
+
+def more_epsilon(given: Publication, factor: int) -> Changed | None:
+    """A larger budget: weaker privacy for less noise."""
+    epsilon = given.epsilon * factor
+    if epsilon > LARGEST / NANO:
+        return None
+    return Changed(f"epsilon {epsilon:g} instead of {given.epsilon:g}", given._replace(epsilon=epsilon))
+
+
+def smaller_window(given: Publication, factor: int) -> Changed | None:
+    """Shorter sequences of events protected."""
+    if factor > given.window:
+        return None
+    window = given.window // factor
+    return Changed(f"window {window} instead of {given.window}", given._replace(window=window))
+
+
+def longer_steps(given: Publication, factor: int) -> Changed | None:
+    """Several steps summed into one. A sequence of short steps can begin inside a long one, so it touches one more."""
+    window = -(-(given.window - 1) // factor) + 1
+    counts = _summed(given.counts[: len(given.counts) // factor * factor], factor)
+    if len(counts) < window:
+        return None
+    return Changed(
+        f"steps {factor} times as long, with a window of {window}", given._replace(counts=counts, window=window)
+    )
+
+
+def fewer_bins(given: Publication, factor: int) -> Changed | None:
+    """Neighbouring bins summed into one."""
+    if factor > given.counts.shape[1]:
+        return None
+    return Changed(f"{factor} bins summed into one", given._replace(counts=_summed(given.counts.T, factor).T))
+
+
+def coarser(given: Publication, factor: int) -> Changed | None:
+    """Longer steps and fewer bins."""
+    longer = longer_steps(given, factor)
+    if longer is None:
+        return None
+    fewer = fewer_bins(longer.publication, factor)
+    return fewer and Changed(f"{longer.words}, and {fewer.words}", fewer.publication)
+
+
+def _summed(rows: Ints, factor: int) -> Ints:
+    """The sums of so many consecutive rows each, the last of what is left."""
+    return np.add.reduceat(rows, np.arange(0, len(rows), factor))
+
+
+REMEDIES = (more_epsilon, smaller_window, longer_steps, fewer_bins, coarser)
+
+
+def _remedies(trials: Trials, shortlist: list[Candidate], given: Publication) -> tuple[Remedy, ...]:
     """Each remedy, as large as it must be to help, or else as large as it was tried; the most helpful first."""
     found = []
     field = [*shortlist, *(each for each in [Candidate("hybrid", {})] if each not in shortlist)]
     for remedy in REMEDIES:
-        changes = (remedy(plan, size) for size in REMEDY_SIZES)
         result = None
-        for change in changes:
+        for change in (remedy(given, size) for size in REMEDY_SIZES):
             if change is None:
                 break
-            best = least(trials.run([(candidate, change.plan) for candidate in field]))
-            result = Remedy(change.words, best, float(change.plan.counts.mean()))
+            best = least(trials.run([(candidate, change.publication) for candidate in field]))
+            result = Remedy(change.words, best, float(change.publication.counts.mean()))
             if result.share <= USELESS:
                 break
         if result is not None:

@@ -16,8 +16,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.mechanisms.base import whole_counts
-from eventide.streams.count_files import open_counts
-from eventide.streams.matrices import bins_in_file
+from eventide.streams.count_files import bins_in_file, open_counts
 
 MOST_BINS = 200  # distances over all bins, which decide in many mechanisms, are hardly noisier than over more
 MOST_STEPS = 2000

@@ -14,7 +14,6 @@ import numpy as np
 from eventide.arrays import Floats, Ints
 from eventide.bench.choose.choice import Trial
 from eventide.bench.run.runner import repeat_cell
-from eventide.bench.study.metrics import MetricOptions
 from eventide.bench.study.study import Cell, Setting, StudiedMechanism, StudiedStream, Study, labelled
 from eventide.mechanisms.run import run
 from eventide.privacy.noise import Seeded
@@ -34,7 +33,7 @@ class Candidate(NamedTuple):
         return labelled(self.name, self.parameters)
 
 
-class Plan(NamedTuple):
+class Publication(NamedTuple):
     """Counts `(T, d)` that are to be published under epsilon and a window."""
 
     counts: Ints
@@ -58,35 +57,23 @@ class Trials:
 
     def __init__(self, sensitivity: int, repetitions: int, seed: int, tell: Callable[[int, int], None]) -> None:
         self.sensitivity = sensitivity
-        self.study = Study(
-            name="choose",
-            text="",
-            seed=seed,
-            repetitions=repetitions,
-            metrics=("mae", "publications"),
-            options=MetricOptions(),
-            states_sanity_bound=False,
-            mechanisms=(),
-            streams=(),
-            settings=(),
-            facts={},
-        )
+        self.study = Study("choose", "", seed, repetitions, metrics=("mae", "publications"))
         self._tell = tell
         self._done = self._total = 0
 
-    def run(self, wanted: Sequence[tuple[Candidate, Plan]]) -> list[Trial]:
+    def run(self, wanted: Sequence[tuple[Candidate, Publication]]) -> list[Trial]:
         """A trial of each, in this order."""
         self._total += len(wanted)
-        return [self._trial(candidate, plan) for candidate, plan in wanted]
+        return [self._trial(candidate, given) for candidate, given in wanted]
 
-    def released(self, candidate: Candidate, plan: Plan) -> Floats:
+    def released(self, candidate: Candidate, given: Publication) -> Floats:
         """What one run of a candidate releases, `(T, d)`."""
-        cell = self._cell(candidate, plan)
+        cell = self._cell(candidate, given)
         noise = Seeded(self.study.seed_of(cell))
-        return run(cell.mechanism.build(cell.setting, plan.counts.shape[1], 1, noise), plan.counts).values
+        return run(cell.mechanism.build(cell.setting, given.counts.shape[1], 1, noise), given.counts).values
 
-    def _trial(self, candidate: Candidate, plan: Plan) -> Trial:
-        figures = repeat_cell(self.study, self._cell(candidate, plan))
+    def _trial(self, candidate: Candidate, given: Publication) -> Trial:
+        figures = repeat_cell(self.study, self._cell(candidate, given))
         errors = figures["mae"]
         low, high = np.quantile(errors, NINE_OF_TEN)
         self._done += 1
@@ -94,20 +81,20 @@ class Trials:
         return Trial(
             mechanism=candidate.name,
             parameters=candidate.parameters,
-            epsilon=plan.epsilon,
-            window=plan.window,
+            epsilon=given.epsilon,
+            window=given.window,
             error=float(errors.mean()),
             low=float(low),
             high=float(high),
             looks=float(figures["publications"].mean()),
         )
 
-    def _cell(self, candidate: Candidate, plan: Plan) -> Cell:
+    def _cell(self, candidate: Candidate, given: Publication) -> Cell:
         mechanism = StudiedMechanism(
             label=candidate.label,
             name=candidate.name,
             parameters=candidate.parameters | {"sensitivity": self.sensitivity},
             filter="truncate",
         )
-        stream = InMemory("file", "history", counts=plan.counts)
-        return Cell(mechanism, stream, Setting("choose", plan.epsilon, plan.window))
+        stream = InMemory("file", "history", counts=given.counts)
+        return Cell(mechanism, stream, Setting("choose", given.epsilon, given.window))

@@ -1,21 +1,25 @@
 """The figures of a report, from its numbers: ranking, heat maps, error curves, streams, comparison.
 
-They are drawings, which the page and the image files paint.
+They are drawings, which the page paints; here they also become image files and the picture of results in a notebook.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.bench.report.compare import Change, geometric_mean
-from eventide.bench.report.field import Contest, Field, Setting
-from eventide.bench.report.ranking import CONFIDENCE, Rank, student_quantile
+from eventide.bench.report.comparisons import CONFIDENCE, Change, Rank, geometric_mean, means_of_known, student_quantile
+from eventide.bench.report.scores import Contest, Scores, read_scores
 from eventide.bench.report.streams import Shown
 from eventide.bench.report.verdict import METRIC_NAMES, against_others
+from eventide.bench.run.results import NOT_PRIVATE, Results, standings
 from eventide.bench.study.requirements import BASELINES
+from eventide.bench.study.study import Setting
+from eventide.display.cards import MOST_ROWS, card
 from eventide.display.drawings import (
     CHANGE,
     DISTANCE,
@@ -25,29 +29,31 @@ from eventide.display.drawings import (
     HeatMap,
     Panel,
     Style,
-    Table,
+    TextTable,
+    shortened,
     shown,
     shown_briefly,
     style_of,
 )
+from eventide.display.images import draw
+from eventide.errors import InputError
 
 BEST = "•"
+IMAGE_KINDS = ("svg", "png")
 BAND = "The band around a release is the mechanism's own interval for the true count."
 
-Writer = Callable[[float], str]
 
-
-def styles(field: Field) -> dict[str, Style]:
+def styles(scores: Scores) -> dict[str, Style]:
     """The look of each mechanism, the same in all figures."""
     return {
         label: style_of(column, name in BASELINES)
-        for column, (label, name) in enumerate(zip(field.mechanisms, field.names, strict=True))
+        for column, (label, name) in enumerate(zip(scores.mechanisms, scores.names, strict=True))
     }
 
 
-def ranking_figure(field: Field, ranks: Sequence[Rank]) -> Figure:
+def ranking_figure(scores: Scores, ranks: Sequence[Rank]) -> Figure:
     """Typical distances from the best, with intervals."""
-    looks = styles(field)
+    looks = styles(scores)
     curves = [
         Curve(r.mechanism, looks[r.mechanism]._replace(line=False), [r.mechanism], [r.typical], [r.low], [r.high])
         for r in ranks
@@ -63,28 +69,23 @@ def ranking_figure(field: Field, ranks: Sequence[Rank]) -> Figure:
         "A mechanism's error divided by the best error of the cell, as a geometric mean over all cells: 1 is best "
         "everywhere.",
         (Panel("", "", "times the best error", curves),),
-        Table(headings, rows),
+        TextTable(headings, rows),
     )
 
 
-def overview_map(field: Field, title: str) -> HeatMap:
+def overview_map(scores: Scores, title: str) -> HeatMap:
     """Streams by mechanisms: distances from the best, as geometric means over settings."""
-    labels = list(field.streams)
-    means = np.full((len(labels), len(field.mechanisms)), np.nan)
-    for place, label in enumerate(labels):
-        ours = field.logs[[contest.stream == label for contest in field.contests]]
-        known = ~np.isnan(ours)
-        sums = np.where(known, ours, 0).sum(axis=0)
-        np.divide(sums, known.sum(axis=0), out=means[place], where=known.any(axis=0))
-    return _heat(title, _shorts(field), list(field.mechanisms), np.exp(means), shown_briefly)
+    rows = [[contest.stream == label for contest in scores.contests] for label in scores.streams]
+    ratios = np.exp([means_of_known(scores.logs[ours]) for ours in rows])
+    return HeatMap(title, _shorts(scores), list(scores.mechanisms), ratios, DISTANCE, _texts(ratios, shown_briefly))
 
 
-def overview_figure(field: Field, without: str | None) -> Figure:
+def overview_figure(scores: Scores, without: str | None) -> Figure:
     """The overview; as a pair, without and with a mechanism, if one is named."""
     if without is None:
-        maps = [overview_map(field, "")]
+        maps = [overview_map(scores, "")]
     else:
-        maps = [overview_map(field.without(without), f"without {without}"), overview_map(field, f"with {without}")]
+        maps = [overview_map(scores.without(without), f"without {without}"), overview_map(scores, f"with {without}")]
     return Figure(
         "overview",
         "Distance from the best, by stream and mechanism" + (f", without and with {without}" if without else ""),
@@ -94,18 +95,18 @@ def overview_figure(field: Field, without: str | None) -> Figure:
     )
 
 
-def cells_figure(field: Field) -> Figure:
+def cells_figure(scores: Scores) -> Figure:
     """Every cell: a heat map of streams by settings for each mechanism."""
-    columns = setting_labels(field.settings)
+    columns = setting_labels(scores.settings)
     maps = []
-    for column, label in enumerate(field.mechanisms):
-        ratios = field.by_stream(field.deltas[:, column])
-        best = field.by_stream((field.winners == column).astype(np.float64)) == 1
+    for column, label in enumerate(scores.mechanisms):
+        ratios = scores.by_stream(scores.deltas[:, column])
+        best = scores.by_stream((scores.winners == column).astype(np.float64)) == 1
         texts = np.where(best, BEST, "").tolist()
-        maps.append(HeatMap(label, _shorts(field), columns, ratios, DISTANCE, texts))
+        maps.append(HeatMap(label, _shorts(scores), columns, ratios, DISTANCE, texts))
     rows = [
-        [field.place(contest), *map(shown, deltas)]
-        for contest, deltas in zip(field.contests, field.deltas, strict=True)
+        [scores.place(contest), *map(shown, deltas)]
+        for contest, deltas in zip(scores.contests, scores.deltas, strict=True)
     ]
     return Figure(
         "cells",
@@ -113,14 +114,14 @@ def cells_figure(field: Field) -> Figure:
         f"A map for each mechanism: streams from top to bottom, privacy settings from left to right. {BEST} marks the "
         "cells in which it is best.",
         tuple(maps),
-        Table(["cell", *field.mechanisms], rows),
+        TextTable(["cell", *scores.mechanisms], rows),
     )
 
 
-def effect_figure(field: Field, name: str) -> Figure:
+def effect_figure(scores: Scores, name: str) -> Figure:
     """A mechanism against the best of all others, cell by cell."""
-    ratios = field.by_stream(against_others(field, name))
-    heat = HeatMap("", _shorts(field), setting_labels(field.settings), ratios, CHANGE, _texts(ratios, shown_briefly))
+    ratios = scores.by_stream(against_others(scores, name))
+    heat = HeatMap("", _shorts(scores), setting_labels(scores.settings), ratios, CHANGE, _texts(ratios, shown_briefly))
     return Figure(
         "effect",
         f"{name} against the best of all others",
@@ -130,30 +131,30 @@ def effect_figure(field: Field, name: str) -> Figure:
     )
 
 
-def curve_figure(field: Field, label: str, number: int, zeros: float | None) -> Figure:
+def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -> Figure:
     """A stream's errors over epsilon and over w, with the error of zeros where it is known."""
-    places = [place for place, contest in enumerate(field.contests) if contest.stream == label]
+    places = [place for place, contest in enumerate(scores.contests) if contest.stream == label]
     panels = []
-    for title, axis, chosen in _sweeps([(place, field.contests[place].setting) for place in places]):
-        x = [float(getattr(field.contests[place].setting, axis)) for place in chosen]
-        panels.append(_sweep_panel(field, title, "epsilon" if axis == "epsilon" else "w", chosen, x, zeros))
+    for title, axis, chosen in _sweeps([(place, scores.contests[place].setting) for place in places]):
+        x = [float(getattr(scores.contests[place].setting, axis)) for place in chosen]
+        panels.append(_sweep_panel(scores, title, "epsilon" if axis == "epsilon" else "w", chosen, x, zeros))
     rows = [
-        [f"epsilon {setting.epsilon:g}, w {setting.window}", *map(shown, field.means[place])]
-        for place, setting in ((place, field.contests[place].setting) for place in places)
+        [f"epsilon {setting.epsilon:g}, w {setting.window}", *map(shown, scores.means[place])]
+        for place, setting in ((place, scores.contests[place].setting) for place in places)
     ]
     return Figure(
         f"curves-{number}",
-        field.streams[label].short,
-        f"The {METRIC_NAMES.get(field.metric, field.metric)} on this stream: lower is better, circles are baselines."
+        scores.streams[label].short,
+        f"The {METRIC_NAMES.get(scores.metric, scores.metric)} on this stream: lower is better, circles are baselines."
         + ("" if zeros is None else f" Releasing zeros for ever would give {shown(zeros)} (dotted)."),
         tuple(panels),
-        Table(["setting", *field.mechanisms], rows),
+        TextTable(["setting", *scores.mechanisms], rows),
     )
 
 
-def stream_figure(field: Field, contest: Contest, number: int, cells: Sequence[Shown]) -> Figure:
+def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence[Shown]) -> Figure:
     """True and released totals of a stream, a panel for each mechanism."""
-    looks, setting = styles(field), contest.setting
+    looks, setting = styles(scores), contest.setting
     panels = []
     for cell in cells:
         steps = list(map(float, range(len(cell.truth))))
@@ -166,23 +167,23 @@ def stream_figure(field: Field, contest: Contest, number: int, cells: Sequence[S
     rows = [[cell.mechanism, shown(cell.error)] for cell in cells]
     return Figure(
         f"streams-{number}",
-        field.streams[contest.stream].short,
+        scores.streams[contest.stream].short,
         f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
         + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
-        Table(["mechanism", f"{field.metric} of this release"], rows),
+        TextTable(["mechanism", f"{scores.metric} of this release"], rows),
     )
 
 
-def change_figure(field: Field, changes: Sequence[Change]) -> Figure:
+def change_figure(scores: Scores, changes: Sequence[Change]) -> Figure:
     """The errors of these results over those of the others, streams by mechanisms."""
     found: dict[tuple[str, str], list[float]] = {}
     for change in changes:
         found.setdefault((change.contest.stream, change.mechanism), []).append(change.ratio)
-    streams = [label for label in field.streams if any(label == stream for stream, _ in found)]
-    mechanisms = [label for label in field.mechanisms if any(label == mechanism for _, mechanism in found)]
+    streams = [label for label in scores.streams if any(label == stream for stream, _ in found)]
+    mechanisms = [label for label in scores.mechanisms if any(label == mechanism for _, mechanism in found)]
     ratios = np.array([[geometric_mean(np.array(found.get((s, m), []))) for m in mechanisms] for s in streams])
-    shorts = [field.streams[label].short for label in streams]
+    shorts = [scores.streams[label].short for label in streams]
     heat = HeatMap("", shorts, mechanisms, ratios, CHANGE, _texts(ratios, lambda ratio: f"{ratio:.2f}"))
     return Figure(
         "changes",
@@ -220,35 +221,72 @@ def _sweeps(settings: Sequence[tuple[int, Setting]]) -> list[tuple[str, str, lis
 
 
 def _sweep_panel(
-    field: Field, title: str, x_title: str, places: list[int], x: list[float], zeros: float | None
+    scores: Scores, title: str, x_title: str, places: list[int], x: list[float], zeros: float | None
 ) -> Panel:
-    reach = student_quantile(CONFIDENCE, field.repetitions - 1) * field.errors[places]
+    reach = student_quantile(CONFIDENCE, scores.repetitions - 1) * scores.errors[places]
     curves = []
-    for column, (label, style) in enumerate(styles(field).items()):
-        means = field.means[places, column]
+    for column, (label, style) in enumerate(styles(scores).items()):
+        means = scores.means[places, column]
         if not np.isnan(means).all():
             low, high = (means - reach[:, column]).tolist(), (means + reach[:, column]).tolist()
             curves.append(Curve(label, style, x, means.tolist(), low, high))
     if zeros:
         curves.append(Curve("zeros", Style(GREY, dash=True), x, [zeros] * len(x)))
-    return Panel(title, x_title, field.metric, curves)
+    return Panel(title, x_title, scores.metric, curves)
 
 
-def _heat(title: str, rows: list[str], columns: list[str], ratios: Floats, write: Writer) -> HeatMap:
-    return HeatMap(title, rows, columns, ratios, DISTANCE, _texts(ratios, write))
-
-
-def _texts(ratios: Floats, write: Writer) -> list[list[str]]:
+def _texts(ratios: Floats, write: Callable[[float], str]) -> list[list[str]]:
     return [["" if np.isnan(ratio) else write(ratio) for ratio in row] for row in ratios]
 
 
-def _table_of(*maps: HeatMap) -> Table:
+def _table_of(*maps: HeatMap) -> TextTable:
     """The ratios of heat maps of the same streams, side by side."""
     columns = [f"{column}, {heat.title}" if heat.title else column for heat in maps for column in heat.columns]
     ratios = np.hstack([heat.ratios for heat in maps])
     rows = [[label, *map(shown, each)] for label, each in zip(maps[0].rows, ratios, strict=True)]
-    return Table(["stream", *columns], rows)
+    return TextTable(["stream", *columns], rows)
 
 
-def _shorts(field: Field) -> list[str]:
-    return [stream.short for stream in field.streams.values()]
+def _shorts(scores: Scores) -> list[str]:
+    return [stream.short for stream in scores.streams.values()]
+
+
+def write_images(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Write each figure as SVG and PNG into a folder, which is made if it is not there."""
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            drawn = draw(figure.title, figure.charts)
+            for kind in IMAGE_KINDS:
+                path = folder / f"{figure.name}.{kind}"
+                drawn.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+                written.append(path)
+    except OSError as problem:
+        raise InputError(f"cannot write to {folder}: {problem.strerror}; choose another --figures") from None
+    return written
+
+
+def results_card(results: Results) -> str:
+    """What was studied, and how mechanisms fare."""
+    about, found = results.about, standings(results)
+    rows = [[shortened(each.mechanism), shown(each.median_delta), f"{each.best} of {each.contests}"] for each in found]
+    table = TextTable(["mechanism", "times the best error", "best in"], rows[:MOST_ROWS])
+    facts = {"streams": f"{len(about['streams']):,}", "mechanisms": f"{len(found):,}", "seed": str(about["seed"])}
+    return card(f"Results of {shortened(about['study'])}", facts, table, [NOT_PRIVATE])
+
+
+def draw_results(results: Results, stream: str | None, metric: str | None) -> Any:
+    """How far from the best every mechanism is on every stream; of one stream, its errors over w and over epsilon."""
+    scores = read_scores(results, metric)
+    if stream is None:
+        figure = overview_figure(scores, without=None)
+    else:
+        found = [label for label, known in scores.streams.items() if stream in (label, known.short)]
+        if not found:
+            choices = ", ".join(repr(known.short) for known in scores.streams.values())
+            raise InputError(f"these results hold no stream {stream!r}; choose one of {choices}")
+        figure = curve_figure(scores, found[0], 1, zeros=None)
+    if not figure.charts:
+        raise InputError(f"{stream} was studied under one setting alone; a curve needs several")
+    return draw(figure.title, figure.charts)

@@ -1,7 +1,7 @@
 """A report of a study's results: one page that says what they mean, shows it, and holds every number behind it.
 
-Numbers, words, drawings and their painters are the neighbours named report_*; here they are put in order. The page
-loads nothing from anywhere.
+Numbers, words, drawings and their painters are the neighbours of this file; here they are put in order. The page loads
+nothing from anywhere.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from functools import cached_property
 from pathlib import Path
 
 from eventide.bench.report import figures, tables
-from eventide.bench.report.compare import Change, compare, shifts
-from eventide.bench.report.field import Contest, Field, read_field
-from eventide.bench.report.html import Page, sentences, table
-from eventide.bench.report.influence import influences
-from eventide.bench.report.ranking import FEWEST_STREAMS, Rank, ranking
+from eventide.bench.report.comparisons import FEWEST_STREAMS, Change, Rank, compare, influences, ranking, shifts
+from eventide.bench.report.page_parts import Page, sentences, table
+from eventide.bench.report.scores import Contest, Scores, read_scores
 from eventide.bench.report.streams import ShownStreams, read_shown
 from eventide.bench.report.verdict import about_changes, about_requirements, about_zeros, effect, verdict
-from eventide.bench.reproduction.findings import findings
-from eventide.bench.reproduction.reference import differences, read_reference
+from eventide.bench.reproduction.findings import findings, findings_table
+from eventide.bench.reproduction.reference import differences, differences_table, read_reference, reasons_table
 from eventide.bench.run.results import NOT_PRIVATE, Results
 from eventide.bench.study.requirements import BASELINES
 from eventide.display.drawings import Figure
@@ -58,15 +56,15 @@ class Material:
 
     results: Results
     other: Results | None
-    field: Field
+    scores: Scores
     chosen: str | None
     shown: ShownStreams
-    reference: Field | None
+    reference: Scores | None
 
     @cached_property
-    def others(self) -> Field:
-        """The field without the chosen mechanism."""
-        return self.field if self.chosen is None else self.field.without(self.chosen)
+    def others(self) -> Scores:
+        """The scores without the chosen mechanism."""
+        return self.scores if self.chosen is None else self.scores.without(self.chosen)
 
     @cached_property
     def zeros(self) -> dict[str, float]:
@@ -76,13 +74,13 @@ class Material:
     @cached_property
     def changes(self) -> list[Change]:
         """What differs from the other results."""
-        return [] if self.other is None else compare(self.field, read_field(self.other, self.field.metric))
+        return [] if self.other is None else compare(self.scores, read_scores(self.other, self.scores.metric))
 
     @cached_property
     def verdict(self) -> list[str]:
         """All sentences of the verdict."""
         said = [about_changes(shifts(self.changes))] if self.changes else []
-        said += [effect(self.field, self.chosen), "All that follows is about the others."] if self.chosen else []
+        said += [effect(self.scores, self.chosen), "All that follows is about the others."] if self.chosen else []
         said += [*verdict(self.others), *about_zeros(self.others, self.zeros)]
         return [*said, about_requirements(self.results.about["requirements"])]
 
@@ -105,23 +103,23 @@ def build_report(
     benchmark's public code. `tell` hears what is being done.
     """
     tell("reading")
-    field = read_field(results, metric)
+    scores = read_scores(results, metric)
     material = Material(
         results=results,
         other=other,
-        field=field,
-        chosen=_chosen(field, without),
-        shown=read_shown(results, field.metric, public, data),
+        scores=scores,
+        chosen=_chosen(scores, without),
+        shown=read_shown(results, scores.metric, public, data),
         reference=None if reference is None else read_reference(reference),
     )
-    page, ranks = Page(), ranking(field)
+    page, ranks = Page(), ranking(scores)
     tell("drawing")
     page.section("The verdict", sentences(material.verdict), kind="verdict")
     _comparison(page, material)
     page.section(
         "Ranking",
-        page.figure(figures.ranking_figure(field, ranks), titled=False, open_table=True),
-        sentences([INTERVALS if len(field.streams) >= FEWEST_STREAMS else NO_INTERVALS]),
+        page.figure(figures.ranking_figure(scores, ranks), titled=False, open_table=True),
+        sentences([INTERVALS if len(scores.streams) >= FEWEST_STREAMS else NO_INTERVALS]),
     )
     _heat_maps(page, material)
     page.section("Error over w and over epsilon", page.choice("Stream", _curves(material)))
@@ -131,25 +129,25 @@ def build_report(
     return Report(material.verdict, ranks, page.figures, _filled(page, material))
 
 
-def _chosen(field: Field, without: str | None) -> str | None:
+def _chosen(scores: Scores, without: str | None) -> str | None:
     """The mechanism to leave out in turn; there must be others."""
-    if without is not None and without not in field.names:
+    if without is not None and without not in scores.names:
         raise InputError(
-            f"{without!r} takes no part in these results; choose one of {', '.join(dict.fromkeys(field.names))}"
+            f"{without!r} takes no part in these results; choose one of {', '.join(dict.fromkeys(scores.names))}"
         )
     name = without or OURS
-    return name if name in field.names and len(set(field.names)) > 1 else None
+    return name if name in scores.names and len(set(scores.names)) > 1 else None
 
 
 def _comparison(page: Page, material: Material) -> None:
     if material.other is None:
         return
     changes = material.changes
-    changed = tables.changes_table(material.field, changes)
+    changed = tables.changes_table(material.scores, changes)
     page.section(
         "Against the other results",
         sentences([TOGETHER]),
-        page.figure(figures.change_figure(material.field, changes)),
+        page.figure(figures.change_figure(material.scores, changes)),
         table(tables.shifts_table(shifts(changes))),
         table(changed, "The cells that changed most") if changed.rows else "",
         table(tables.versions_table([material.results, material.other])),
@@ -157,63 +155,61 @@ def _comparison(page: Page, material: Material) -> None:
 
 
 def _heat_maps(page: Page, material: Material) -> None:
-    parts = [page.figure(figures.overview_figure(material.field, material.chosen))]
+    parts = [page.figure(figures.overview_figure(material.scores, material.chosen))]
     if material.chosen is not None:
-        parts.append(page.figure(figures.effect_figure(material.field, material.chosen)))
-    parts.append(page.figure(figures.cells_figure(material.field)))
+        parts.append(page.figure(figures.effect_figure(material.scores, material.chosen)))
+    parts.append(page.figure(figures.cells_figure(material.scores)))
     parts.append(table(tables.influence_table(influences(material.others)), "What decides"))
     page.section("How far from the best", *parts)
 
 
 def _curves(material: Material) -> list[Figure]:
     drawn = [
-        figures.curve_figure(material.field, label, number, material.zeros.get(label))
-        for number, label in enumerate(material.field.streams, start=1)
+        figures.curve_figure(material.scores, label, number, material.zeros.get(label))
+        for number, label in enumerate(material.scores.streams, start=1)
     ]
     return [figure for figure in drawn if figure.charts]
 
 
 def _streams(material: Material) -> list[Figure]:
     """A few streams, from the last to the first, under the setting that most experiments share."""
-    labels = [label for label in reversed(material.field.streams) if label in material.shown.counts]
+    labels = [label for label in reversed(material.scores.streams) if label in material.shown.counts]
     places = dict.fromkeys(round(part * (len(labels) - 1) / (MOST_SHOWN - 1)) for part in range(MOST_SHOWN))
     drawn = []
     for number, label in enumerate((labels[place] for place in places if labels), start=1):
-        contest = _most_shared(material.field, label)
+        contest = _most_shared(material.scores, label)
         cells = [material.shown.released(contest, label) for label in _worth_showing(material, contest)]
         if known := [cell for cell in cells if cell is not None]:
-            drawn.append(figures.stream_figure(material.field, contest, number, known))
+            drawn.append(figures.stream_figure(material.scores, contest, number, known))
     return drawn
 
 
-def _most_shared(field: Field, label: str) -> Contest:
-    contests = [contest for contest in field.contests if contest.stream == label]
+def _most_shared(scores: Scores, label: str) -> Contest:
+    contests = [contest for contest in scores.contests if contest.stream == label]
     shared = Counter((contest.setting.epsilon, contest.setting.window) for contest in contests)
     return max(contests, key=lambda contest: shared[contest.setting.epsilon, contest.setting.window])
 
 
 def _worth_showing(material: Material, contest: Contest) -> list[str]:
     """The baselines, the best of the others and the chosen one."""
-    field, others = material.field, material.others
-    columns = field.columns(*BASELINES, *([material.chosen] if material.chosen else []))
+    scores, others = material.scores, material.others
+    columns = scores.columns(*BASELINES, *([material.chosen] if material.chosen else []))
     best = others.mechanisms[others.winners[others.contests.index(contest)]] if contest in others.contests else None
-    labels = [field.mechanisms[column] for column in columns]
+    labels = [scores.mechanisms[column] for column in columns]
     return list(dict.fromkeys([*labels, *([best] if best else [])]))
 
 
 def _further_tables(page: Page, material: Material) -> None:
-    field, results, reference = material.field, material.results, material.reference
-    coverage, further = tables.coverage_table(results), tables.other_metrics_table(results, field.metric)
+    scores, results, reference = material.scores, material.results, material.reference
+    coverage, further = tables.coverage_table(results), tables.other_metrics_table(results, scores.metric)
     page.section("Do intervals hold the truth?", table(coverage) if coverage.rows else "")
     page.section("What else was measured", *([sentences([MEANS]), table(further)] if further.rows else []))
-    page.section("The streams", table(tables.streams_table(field, results)))
+    page.section("The streams", table(tables.streams_table(scores, results)))
     found = findings(material.others, reference)
-    reasons = (
-        tables.reasons_table(field) if reference is None else tables.differences_table(differences(field, reference))
-    )
+    reasons = reasons_table(scores) if reference is None else differences_table(differences(scores, reference))
     page.section(
         "Where we differ from the published benchmark, and why",
-        table(tables.findings_table(found), words=True) if found else "",
+        table(findings_table(found), words=True) if found else "",
         table(reasons, words=True) if reasons.rows else "",
     )
     page.section("The benchmark's requirements", table(tables.requirements_table(results), words=True))

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.bench.report.field import Contest
+from eventide.bench.report.scores import Contest, contest_of
 from eventide.bench.run.results import Results
 from eventide.bench.run.runner import LARGEST_RUN, LONGEST_RUN, releases
-from eventide.bench.study.metrics import Block, MetricOptions, Tally
-from eventide.bench.study.own_classes import is_third_party
-from eventide.bench.study.study import Cell, Facts, Setting, StudiedMechanism, StudiedStream, Study
+from eventide.bench.study.custom_mechanisms import is_custom
+from eventide.bench.study.metrics import MetricOptions, MetricTally, StepBlock
+from eventide.bench.study.study import Cell, Facts, StudiedMechanism, StudiedStream, Study
 from eventide.errors import EventideError, InputError
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import data_folder
@@ -56,12 +56,12 @@ class ShownStreams:
 
     def released(self, contest: Contest, mechanism: str) -> Shown | None:
         """Run a cell again; None if it cannot be, or is not the one in the results."""
-        row = self._rows.get((contest.stream, *contest.setting, mechanism))
+        row = self._rows.get((contest.stream, contest.setting, mechanism))
         truth = self.counts[contest.stream]
-        if row is None or is_third_party(row["mechanism_name"]) or _is_too_large(truth, row["repetitions"]):
+        if row is None or is_custom(row["mechanism_name"]) or _is_too_large(truth, row["repetitions"]):
             return None
         study = _study(self.results, row["repetitions"])
-        cell = Cell(_mechanism(row), _stream(row, Path()), Setting(*contest.setting))
+        cell = Cell(_mechanism(row), _stream(row, Path()), contest.setting)
         tally = self._tally(truth, study.repetitions, contest.setting.epsilon, contest.setting.window)
         released, intervals = [], []
         try:
@@ -81,24 +81,23 @@ class ShownStreams:
     def _error_of_zeros(self, counts: Ints) -> float:
         zeros = np.zeros((len(counts), 1, 1))
         tally = self._tally(counts, 1, 1.0, 1)
-        tally.add(Block(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros))
+        tally.add(StepBlock(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros))
         return float(tally.figures()[self.metric][0, 0])
 
-    def _tally(self, counts: Ints, repetitions: int, epsilon: float, window: int) -> Tally:
+    def _tally(self, counts: Ints, repetitions: int, epsilon: float, window: int) -> MetricTally:
         options = MetricOptions(**self.results.about["options"])
-        return Tally((self.metric,), counts[None], repetitions, epsilon, window, options)
+        return MetricTally((self.metric,), counts[None], repetitions, epsilon, window, options)
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], dict[str, Any]]:
         """The rows of the metric by stream, setting and mechanism."""
-        keys = ("stream", "experiment", "epsilon", "window", "mechanism")
-        rows = _rows(self.results)
-        return {tuple(row[key] for key in keys): row for row in rows if row["metric"] == self.metric}
+        rows = (row for row in self.results.table.to_pylist() if row["metric"] == self.metric)
+        return {(*contest_of(row), row["mechanism"]): row for row in rows}
 
 
 def read_shown(results: Results, metric: str, public: Iterable[str], data: str | Path | None) -> ShownStreams:
     """Read every generated stream again, and those named in `public`, which lie in the folder `data`."""
-    rows = {row["stream"]: row for row in _rows(results)}
+    rows = {row["stream"]: row for row in results.table.to_pylist()}
     public = set(public)
     known = {name for row in rows.values() for name in (row["stream"], row["stream_name"])}
     if unknown := sorted(public - known):
@@ -133,11 +132,6 @@ def _read(stream: StudiedStream, facts: dict[str, Any]) -> Ints:
     return counts
 
 
-def _rows(results: Results) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = results.table.to_pylist()
-    return rows
-
-
 def _is_too_large(truth: Ints, repetitions: int) -> bool:
     """Whether the study ran the repetitions in several lots, too large for a picture."""
     steps, bins = truth.shape
@@ -147,19 +141,7 @@ def _is_too_large(truth: Ints, repetitions: int) -> bool:
 def _study(results: Results, repetitions: int) -> Study:
     """As much of the study as it takes to repeat a cell."""
     about = results.about
-    return Study(
-        name=about["study"],
-        text=about["text"],
-        seed=about["seed"],
-        repetitions=repetitions,
-        metrics=(),
-        options=MetricOptions(**about["options"]),
-        states_sanity_bound=True,
-        mechanisms=(),
-        streams=(),
-        settings=(),
-        facts={},
-    )
+    return Study(about["study"], about["text"], about["seed"], repetitions, options=MetricOptions(**about["options"]))
 
 
 def _mechanism(row: dict[str, Any]) -> StudiedMechanism:

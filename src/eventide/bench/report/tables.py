@@ -7,37 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from eventide.bench.report.compare import Change, Shift
-from eventide.bench.report.field import Field
-from eventide.bench.report.influence import Influence
-from eventide.bench.reproduction.findings import Finding, Observed
-from eventide.bench.reproduction.reference import WHY, Difference
+from eventide.bench.report.comparisons import Change, Influence, Shift
+from eventide.bench.report.scores import Scores
 from eventide.bench.run.results import Results
-from eventide.display.drawings import Table, percent, shown
+from eventide.display.drawings import TextTable, percent, shown
 
 COVERAGE = "coverage"
 MOST_CHANGES = 20
 
 
-def streams_table(field: Field, results: Results) -> Table:
+def streams_table(scores: Scores, results: Results) -> TextTable:
     """What each stream looks like; of one that is not public its shape alone."""
     rows = []
-    for label, stream in field.streams.items():
+    for label, stream in scores.streams.items():
         facts = results.about["streams"].get(label, {})
         numbers = [shown(facts.get(key, np.nan)) for key in ("least", "largest", "quantile_90")]
         zeros = percent(facts["zeros"]) if "zeros" in facts else "–"
         rows.append([stream.short, f"{facts.get('bins', 0):,}", f"{facts.get('steps', 0):,}", *numbers, zeros])
-    return Table(["stream", "bins", "steps", "least count", "largest", "90 % quantile", "zeros"], rows)
+    return TextTable(["stream", "bins", "steps", "least count", "largest", "90 % quantile", "zeros"], rows)
 
 
-def requirements_table(results: Results) -> Table:
+def requirements_table(results: Results) -> TextTable:
     """The benchmark's requirements, those that are not met first."""
     found = sorted(results.about["requirements"], key=lambda requirement: requirement["met"])
     rows = [[each["code"], "met" if each["met"] else "NOT MET", each["sentence"]] for each in found]
-    return Table(["requirement", "", "here"], rows)
+    return TextTable(["requirement", "", "here"], rows)
 
 
-def other_metrics_table(results: Results, metric: str) -> Table:
+def other_metrics_table(results: Results, metric: str) -> TextTable:
     """The mean over all cells of everything else that was measured."""
     values = _by_mechanism(results)
     metrics = list(dict.fromkeys(each for _, each in values if each not in (metric, COVERAGE)))
@@ -46,88 +43,55 @@ def other_metrics_table(results: Results, metric: str) -> Table:
         [mechanism, *(shown(float(np.mean(values.get((mechanism, each)) or [np.nan]))) for each in metrics)]
         for mechanism in mechanisms
     ]
-    return Table(["mechanism", *metrics], rows if metrics else [])
+    return TextTable(["mechanism", *metrics], rows if metrics else [])
 
 
-def coverage_table(results: Results) -> Table:
+def coverage_table(results: Results) -> TextTable:
     """How often intervals hold the truth; no rows where no mechanism gives any."""
     rows = [
         [mechanism, shown(float(np.mean(each))), shown(min(each)), shown(max(each))]
         for (mechanism, metric), each in _by_mechanism(results).items()
         if metric == COVERAGE and each
     ]
-    return Table(["mechanism", "coverage", "in the worst cell", "in the best cell"], rows)
+    return TextTable(["mechanism", "coverage", "in the worst cell", "in the best cell"], rows)
 
 
-def influence_table(found: Sequence[Influence]) -> Table:
+def influence_table(found: Sequence[Influence]) -> TextTable:
     """What each parameter changes."""
     rows = [[i.parameter, i.weight.value, shown(i.factor), percent(i.same_winner), f"{i.pairs:,}"] for i in found]
-    return Table(["parameter", "", "factor", "same winner", "pairs of cells"], rows)
+    return TextTable(["parameter", "", "factor", "same winner", "pairs of cells"], rows)
 
 
-def findings_table(found: Sequence[Finding]) -> Table:
-    """The benchmark's findings next to ours."""
-    with_reference = any(finding.reference for finding in found)
-    rows = []
-    for finding in found:
-        reference = [_observed(finding.reference)] if with_reference else []
-        rows.append([finding.published, *reference, _observed(finding.here), finding.why])
-    return Table(["published", *(["its public code"] * with_reference), "here", "why we differ"], rows)
-
-
-def differences_table(found: Sequence[Difference]) -> Table:
-    """Our errors over those of the public code."""
-    amplitudes = sorted({amplitude for each in found for amplitude in each.by_amplitude})
-    rows = [
-        [
-            each.mechanism,
-            shown(each.ratio),
-            *(shown(each.by_amplitude.get(amplitude, np.nan)) for amplitude in amplitudes),
-            f"{each.off} of {each.cells}",
-            each.why,
-        ]
-        for each in found
-    ]
-    by_amplitude = [f"amplitude {amplitude:,g}" for amplitude in amplitudes]
-    return Table(["mechanism", "ours / theirs", *by_amplitude, "cells off by more than 10 %", "why"], rows)
-
-
-def reasons_table(field: Field) -> Table:
-    """Why mechanisms differ from the benchmark's public code."""
-    rows = [[name, WHY[name]] for name in dict.fromkeys(field.names) if name in WHY]
-    return Table(["mechanism", "against the benchmark's public code"], rows)
-
-
-def shifts_table(shifts: Sequence[Shift]) -> Table:
+def shifts_table(shifts: Sequence[Shift]) -> TextTable:
     """What changed, by mechanism."""
     headings = ["mechanism", "cells", "times the other error", "the same", "better", "worse", "unclear"]
     rows = [[s.mechanism, f"{s.cells:,}", shown(s.ratio), *map(str, s[3:])] for s in shifts]
-    return Table(headings, rows)
+    return TextTable(headings, rows)
 
 
-def changes_table(field: Field, changes: Sequence[Change]) -> Table:
+def changes_table(scores: Scores, changes: Sequence[Change]) -> TextTable:
     """The cells that changed most, of those that did."""
     changed = [change for change in changes if change.kind in ("better", "worse")]
     changed.sort(key=lambda change: min(change.ratio, 1 / change.ratio) if change.ratio else 0.0)
     rows = [
         [
             each.mechanism,
-            field.place(each.contest),
+            scores.place(each.contest),
             each.kind,
             shown(each.ratio),
             f"{shown(each.low)} to {shown(each.high)}",
         ]
         for each in changed[:MOST_CHANGES]
     ]
-    return Table(["mechanism", "cell", "", "times the other error", "interval"], rows)
+    return TextTable(["mechanism", "cell", "", "times the other error", "interval"], rows)
 
 
-def versions_table(results: Sequence[Results]) -> Table:
+def versions_table(results: Sequence[Results]) -> TextTable:
     """Of what and with what each of the results was made."""
     facts = [_facts(each) for each in results]
     names = dict.fromkeys(name for each in facts for name in each)
     columns = ["here"] if len(facts) == 1 else ["these results", "the other ones"]
-    return Table(["", *columns], [[name, *(each.get(name, "–") for each in facts)] for name in names])
+    return TextTable(["", *columns], [[name, *(each.get(name, "–") for each in facts)] for name in names])
 
 
 def _facts(results: Results) -> dict[str, str]:
@@ -150,7 +114,3 @@ def _by_mechanism(results: Results) -> dict[tuple[str, str], list[float]]:
     for mechanism, metric, mean in zip(*columns, strict=True):
         found.setdefault((mechanism, metric), []).extend([] if mean is None else [mean])
     return found
-
-
-def _observed(seen: Observed | None) -> str:
-    return "–" if seen is None else f"{'yes' if seen.holds else 'no'}: {seen.words}"

@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.bench.report.compare import Shift, geometric_mean
-from eventide.bench.report.field import Field
-from eventide.bench.report.influence import Influence, Weight, best_by, influences
-from eventide.bench.report.ranking import FEWEST_REPETITIONS, Rank, as_good_as_best, ranking
+from eventide.bench.report.comparisons import (
+    FEWEST_REPETITIONS,
+    Influence,
+    Rank,
+    Shift,
+    Weight,
+    as_good_as_best,
+    best_by,
+    geometric_mean,
+    influences,
+    ranking,
+)
+from eventide.bench.report.scores import Scores
 from eventide.bench.study.requirements import BASELINES
 
 METRIC_NAMES = {
@@ -23,49 +32,50 @@ METRIC_NAMES = {
 }
 
 
-def verdict(field: Field) -> list[str]:
-    """Sentences about the mechanisms of a field, the most important first."""
-    ranks, found = ranking(field), influences(field)
+def verdict(scores: Scores) -> list[str]:
+    """Sentences about the mechanisms with these scores, the most important first."""
+    ranks, found = ranking(scores), influences(scores)
     return [
-        _size(field),
-        _wins(field),
-        *_baselines(field),
-        *_leader(field, ranks),
+        _size(scores),
+        _wins(scores),
+        *_baselines(scores),
+        *_leader(scores, ranks),
         *_decisions(found),
-        *(_by_value(field, each.parameter) for each in found if each.weight is Weight.DECIDES),
-        _close_calls(field),
+        *(_by_value(scores, each.parameter) for each in found if each.weight is Weight.DECIDES),
+        _close_calls(scores),
     ]
 
 
-def effect(field: Field, name: str) -> str:
-    """What a mechanism adds to the others of a field, in a sentence."""
-    ratios = against_others(field, name)
+def effect(scores: Scores, name: str) -> str:
+    """What a mechanism adds to the others, in a sentence."""
+    ratios = against_others(scores, name)
     known = np.flatnonzero(~np.isnan(ratios))
     if not known.size:
         return f"{capital(name)} meets no other mechanism."
     worst = known[ratios[known].argmax()]
-    contest = field.contests[worst]
+    contest = scores.contests[worst]
     wins = (ratios[known] < 1).sum()
     typical = geometric_mean(ratios[known])
     return (
         f"{capital(name)} beats the best of all others in {wins} of {known.size} cells; its error is {typical:.3g} "
-        f"times theirs in the geometric mean, and {ratios[worst]:.3g} times in its worst cell ({field.place(contest)})."
+        f"times theirs in the geometric mean, and {ratios[worst]:.3g} times in its worst cell "
+        f"({scores.place(contest)})."
     )
 
 
-def against_others(field: Field, name: str) -> Floats:
+def against_others(scores: Scores, name: str) -> Floats:
     """The least error of a mechanism over the least of all others, for each contest; NaN where there is none."""
-    ours = field.columns(name)
-    others = [column for column in range(len(field.names)) if column not in ours]
+    ours = scores.columns(name)
+    others = [column for column in range(len(scores.names)) if column not in ours]
     if not ours or not others:
-        return np.full(len(field.contests), np.nan)
-    least, rivals = (np.fmin.reduce(field.means[:, columns], axis=1) for columns in (ours, others))
+        return np.full(len(scores.contests), np.nan)
+    least, rivals = (np.fmin.reduce(scores.means[:, columns], axis=1) for columns in (ours, others))
     return np.asarray(np.divide(least, rivals, out=np.full(least.shape, np.nan), where=rivals > 0))
 
 
-def about_zeros(field: Field, zeros: dict[str, float]) -> list[str]:
+def about_zeros(scores: Scores, zeros: dict[str, float]) -> list[str]:
     """Where nothing is better than to release zeros for ever, by the error of that on each stream; none if unknown."""
-    each = zip(field.contests, field.least, strict=True)
+    each = zip(scores.contests, scores.least, strict=True)
     known = [(least, zeros[contest.stream]) for contest, least in each if contest.stream in zeros]
     if not known:
         return []
@@ -91,41 +101,41 @@ def about_changes(shifts: Sequence[Shift]) -> str:
     )
 
 
-def _size(field: Field) -> str:
-    streams = {contest.stream for contest in field.contests}
+def _size(scores: Scores) -> str:
+    streams = {contest.stream for contest in scores.contests}
     return (
-        f"{counted(len(field.mechanisms), 'mechanism')} compete in {counted(len(field.contests), 'cell')}: "
-        f"{counted(len(streams), 'stream')} under {counted(len(field.settings), 'privacy setting')}, each run "
-        f"{counted(field.repetitions, 'time')}, judged by the {METRIC_NAMES.get(field.metric, field.metric)}."
+        f"{counted(len(scores.mechanisms), 'mechanism')} compete in {counted(len(scores.contests), 'cell')}: "
+        f"{counted(len(streams), 'stream')} under {counted(len(scores.settings), 'privacy setting')}, each run "
+        f"{counted(scores.repetitions, 'time')}, judged by the {METRIC_NAMES.get(scores.metric, scores.metric)}."
     )
 
 
-def _wins(field: Field) -> str:
+def _wins(scores: Scores) -> str:
     by_number: dict[int, list[str]] = {}
-    for label, number in field.wins().items():
+    for label, number in scores.wins().items():
         by_number.setdefault(number, []).append(label)
     losers = by_number.pop(0, [])
     (most, leaders), *others = by_number.items()
     verb = "are each" if len(leaders) > 1 else "is"
-    first = f"{capital(listed(leaders))} {verb} best in {most} of {counted(len(field.contests), 'cell')}"
+    first = f"{capital(listed(leaders))} {verb} best in {most} of {counted(len(scores.contests), 'cell')}"
     rest = [f"{listed(labels)} in {number}{' each' * (len(labels) > 1)}" for number, labels in others]
     return ", ".join([first, *rest]) + (f"; {listed(losers)} in none." if losers else ".")
 
 
-def _baselines(field: Field) -> list[str]:
-    present = field.columns(*BASELINES)
-    if not present or len(present) == len(field.mechanisms):
+def _baselines(scores: Scores) -> list[str]:
+    present = scores.columns(*BASELINES)
+    if not present or len(present) == len(scores.mechanisms):
         return []
-    wins, total = int(np.isin(field.winners, present).sum()), len(field.contests)
+    wins, total = int(np.isin(scores.winners, present).sum()), len(scores.contests)
     most = "win" if 2 * wins > total else "do not win"
-    names = " or ".join(field.mechanisms[column] for column in present)
+    names = " or ".join(scores.mechanisms[column] for column in present)
     return [f"A baseline ({names}) is best in {wins} of {total} cells: the baselines {most} most cells."]
 
 
-def _leader(field: Field, ranks: list[Rank]) -> list[str]:
+def _leader(scores: Scores, ranks: list[Rank]) -> list[str]:
     """Who is nearest to the best, of those that compete in every cell; nothing to add about one that wins them all."""
-    everywhere = [rank for rank in ranks if rank.cells == len(field.contests)]
-    if not everywhere or everywhere[0].best == len(field.contests):
+    everywhere = [rank for rank in ranks if rank.cells == len(scores.contests)]
+    if not everywhere or everywhere[0].best == len(scores.contests):
         return []
     leader = everywhere[0]
     interval = "" if np.isnan(leader.low) else f" (95 % interval {leader.low:.3g} to {leader.high:.3g})"
@@ -157,19 +167,19 @@ def _with_verb(subjects: Sequence[str], verb: str) -> str:
     return f"{listed(subjects)} {verb if len(subjects) == 1 else several[verb]}"
 
 
-def _by_value(field: Field, parameter: str) -> str:
+def _by_value(scores: Scores, parameter: str) -> str:
     parts = []
-    for value, counter in best_by(field, parameter).items():
+    for value, counter in best_by(scores, parameter).items():
         ((label, number),) = counter.most_common(1)
         parts.append(f"{value:,g} {label} ({number} of {counter.total()})")
     return f"Most often best by {parameter}: {', '.join(parts)}."
 
 
-def _close_calls(field: Field) -> str:
-    if field.repetitions < FEWEST_REPETITIONS:
-        return f"{counted(field.repetitions, 'repetition')} cannot tell whether a winner won by chance."
-    shared = int((as_good_as_best(field).sum(axis=1) > 1).sum())
-    return f"In {shared} of {len(field.contests)} cells the winner cannot be told from another at 95 % confidence."
+def _close_calls(scores: Scores) -> str:
+    if scores.repetitions < FEWEST_REPETITIONS:
+        return f"{counted(scores.repetitions, 'repetition')} cannot tell whether a winner won by chance."
+    shared = int((as_good_as_best(scores).sum(axis=1) > 1).sum())
+    return f"In {shared} of {len(scores.contests)} cells the winner cannot be told from another at 95 % confidence."
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,12 +6,15 @@ A reference file has a row for each season, amplitude, epsilon, window and mecha
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from eventide.bench.report.field import Contest, Field, Setting, Stream
+from eventide.bench.report.scores import Contest, ReportedStream, Scores
+from eventide.bench.study.study import Setting
+from eventide.display.drawings import TextTable, shown
 from eventide.errors import InputError
 
 OFF = 1.1  # a cell that differs by more than a tenth is counted
@@ -44,16 +47,16 @@ class Difference(NamedTuple):
     why: str
 
 
-def differences(field: Field, reference: Field) -> list[Difference]:
+def differences(scores: Scores, reference: Scores) -> list[Difference]:
     """Our errors over those of the reference, mechanism by mechanism."""
-    if field.metric != "mae":
-        raise InputError(f"the reference holds mean absolute errors; it cannot be compared by {field.metric}")
+    if scores.metric != "mae":
+        raise InputError(f"the reference holds mean absolute errors; it cannot be compared by {scores.metric}")
     theirs = _by_parameters(reference)
     found = []
     for name, why in WHY.items():
         pairs = [
             (parameters, mean / theirs[parameters, name])
-            for (parameters, label), mean in _by_parameters(field).items()
+            for (parameters, label), mean in _by_parameters(scores).items()
             if label == name and (parameters, name) in theirs
         ]
         if pairs:
@@ -67,8 +70,8 @@ def differences(field: Field, reference: Field) -> list[Difference]:
     return found
 
 
-def read_reference(path: str | Path) -> Field:
-    """The figures of the public code as a field of their own."""
+def read_reference(path: str | Path) -> Scores:
+    """The figures of the public code as scores of their own."""
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -82,7 +85,7 @@ def read_reference(path: str | Path) -> Field:
     mechanisms = tuple(dict.fromkeys(mechanism for _, mechanism in cells))
     means = np.array([[cells.get((contest, each), np.nan) for each in mechanisms] for contest in contests])
     streams = {contest.stream: _reference_stream(contest.stream) for contest in contests}
-    return Field("mae", 0, mechanisms, mechanisms, streams, contests, means, np.full(means.shape, np.nan))
+    return Scores("mae", 0, mechanisms, mechanisms, streams, contests, means, np.full(means.shape, np.nan))
 
 
 def _reference_contest(row: dict[str, str]) -> Contest:
@@ -90,18 +93,41 @@ def _reference_contest(row: dict[str, str]) -> Contest:
     return Contest(f"season={int(row['season'])} amplitude={int(row['amplitude'])}", setting)
 
 
-def _reference_stream(label: str) -> Stream:
+def _reference_stream(label: str) -> ReportedStream:
     parameters = {key: int(value) for key, value in (part.split("=") for part in label.split())}
-    return Stream(label, "reference", "seasonal", parameters, label)
+    return ReportedStream("seasonal", parameters, label)
 
 
-def _by_parameters(field: Field) -> dict[tuple[tuple[float, float, float, int], str], float]:
+def _by_parameters(scores: Scores) -> dict[tuple[tuple[float, float, float, int], str], float]:
     """Mean errors by season, amplitude, epsilon and window, and mechanism, over all experiments that hold that cell."""
     found: dict[tuple[tuple[float, float, float, int], str], list[float]] = {}
-    for contest, means in zip(field.contests, field.means, strict=True):
-        given = field.described(contest)
+    for contest, means in zip(scores.contests, scores.means, strict=True):
+        given = scores.described(contest)
         if {"season", "amplitude"} <= given.keys():
             key = (given["season"], given["amplitude"], contest.setting.epsilon, contest.setting.window)
-            for label, mean in zip(field.mechanisms, means, strict=True):
+            for label, mean in zip(scores.mechanisms, means, strict=True):
                 found.setdefault((key, label), []).append(float(mean))
     return {key: float(np.mean(means)) for key, means in found.items() if not np.isnan(means).any()}
+
+
+def differences_table(found: Sequence[Difference]) -> TextTable:
+    """Our errors over those of the public code."""
+    amplitudes = sorted({amplitude for each in found for amplitude in each.by_amplitude})
+    rows = [
+        [
+            each.mechanism,
+            shown(each.ratio),
+            *(shown(each.by_amplitude.get(amplitude, np.nan)) for amplitude in amplitudes),
+            f"{each.off} of {each.cells}",
+            each.why,
+        ]
+        for each in found
+    ]
+    by_amplitude = [f"amplitude {amplitude:,g}" for amplitude in amplitudes]
+    return TextTable(["mechanism", "ours / theirs", *by_amplitude, "cells off by more than 10 %", "why"], rows)
+
+
+def reasons_table(scores: Scores) -> TextTable:
+    """Why mechanisms differ from the benchmark's public code."""
+    rows = [[name, WHY[name]] for name in dict.fromkeys(scores.names) if name in WHY]
+    return TextTable(["mechanism", "against the benchmark's public code"], rows)

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eventide.arrays import Floats
+from eventide.bench.study.custom_mechanisms import source_digest
 from eventide.bench.study.metrics import ERRORS
-from eventide.bench.study.own_classes import source_digest
 from eventide.bench.study.requirements import check_requirements
 from eventide.bench.study.study import Study
 from eventide.errors import InputError
@@ -72,7 +72,7 @@ class Results(NamedTuple):
         Of one stream, by its label or short name, the errors over w and over epsilon instead. metric: an error that was
         measured, by default the first.
         """
-        from eventide.bench.report.images import draw_results
+        from eventide.bench.report.figures import draw_results
 
         return draw_results(self, stream, metric)
 
@@ -80,7 +80,7 @@ class Results(NamedTuple):
         return f"Results(study={self.about['study']!r}, rows={len(self.table)})"
 
     def _repr_html_(self) -> str:
-        from eventide.bench.report.images import results_card
+        from eventide.bench.report.figures import results_card
 
         return results_card(self)
 
@@ -209,7 +209,7 @@ def _shown(study: Study, label: str, public: bool) -> dict[str, Any]:
     return shown | {"public": public}
 
 
-class Standing(NamedTuple):
+class MechanismStanding(NamedTuple):
     """How a mechanism fares by the first error the study measures: in how many contests it is best, and how near."""
 
     mechanism: str
@@ -218,12 +218,14 @@ class Standing(NamedTuple):
     median_delta: float
 
 
-def standings(results: Results) -> list[Standing]:
+def standings(results: Results) -> list[MechanismStanding]:
     """Mechanisms by their median deterioration against the best of each stream and setting; empty without errors."""
     rows = [row for row in results.table.to_pylist() if row["delta"] is not None]
     deltas: dict[str, list[float]] = {}
     for row in rows:
         if row["metric"] == rows[0]["metric"]:
             deltas.setdefault(row["mechanism"], []).append(row["delta"])
-    found = [Standing(name, len(each), each.count(1.0), float(np.median(each))) for name, each in deltas.items()]
+    found = [
+        MechanismStanding(name, len(each), each.count(1.0), float(np.median(each))) for name, each in deltas.items()
+    ]
     return sorted(found, key=lambda standing: standing.median_delta)

@@ -22,7 +22,7 @@ from eventide.bench.run.journal import Journal
 from eventide.bench.run.plan_runs import PlanRun
 from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summary, write_results
 from eventide.bench.run.workers import in_processes
-from eventide.bench.study.metrics import Block, Tally
+from eventide.bench.study.metrics import MetricTally, StepBlock
 from eventide.bench.study.study import Cell, StudiedStream, Study
 from eventide.errors import EventideError, InputError
 from eventide.mechanisms.release import Release
@@ -35,14 +35,14 @@ BLOCK = 2**14  # values of a cell that are handed to the metrics at once; not of
 STEP_COST = 5000  # what a step costs besides its values, in values
 
 
-class Batch(NamedTuple):
+class CellBatch(NamedTuple):
     """Cells that are one run, by their numbers in the study, and what the run costs, in values."""
 
     cells: tuple[int, ...]
     cost: int
 
 
-def plan(study: Study) -> list[Batch]:
+def batches_of(study: Study) -> list[CellBatch]:
     """The batches of a study; they depend on nothing but the study."""
     alike: dict[object, list[int]] = {}
     for number, cell in enumerate(study.cells):
@@ -57,7 +57,7 @@ def plan(study: Study) -> list[Batch]:
         for begin in range(0, len(numbers), most):
             cells = tuple(numbers[begin : begin + most])
             values = len(cells) * study.repetitions * facts.bins
-            batches.append(Batch(cells, facts.steps * (values + STEP_COST)))
+            batches.append(CellBatch(cells, facts.steps * (values + STEP_COST)))
     return batches
 
 
@@ -72,7 +72,7 @@ def run_study(
     mark = fingerprint(study)
     if holds_results_of(out, mark):
         return
-    batches = plan(study)
+    batches = batches_of(study)
     total = sum(batch.cost for batch in batches)
     with Journal(out.with_name(out.name + ".partial"), mark) as journal:
         done = sum(batches[number].cost for number in journal.finished)
@@ -131,7 +131,7 @@ class Runner:
         parts = []
         for first in range(0, study.repetitions, at_once):
             repetitions = min(at_once, study.repetitions - first)
-            tally = Tally(study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
+            tally = MetricTally(study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
             for block in releases(study, cells, counts, first, repetitions):
                 tally.add(block)
             parts.append(tally.figures())
@@ -145,7 +145,7 @@ class Runner:
         return self._counts
 
 
-def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repetitions: int) -> Iterator[Block]:
+def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repetitions: int) -> Iterator[StepBlock]:
     """Run cells that differ in nothing but their streams, `counts` `(S, T, d)`, side by side, block after block."""
     streams, steps, bins = counts.shape
     shape = (streams, repetitions)
@@ -173,7 +173,7 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
             unused[step] = left - np.reshape(release.spent, shape)
             ends += answer.interval(release)
         interval = np.stack(ends).reshape(len(true), 2, *shape, bins) if ends else None
-        yield Block(begin, true[:, :, None], released, fresh, unused, interval, seconds)
+        yield StepBlock(begin, true[:, :, None], released, fresh, unused, interval, seconds)
 
 
 class _Asked:
@@ -206,7 +206,7 @@ def _replicas_at_once(steps: int, bins: int) -> int:
     return max(1, min(LARGEST_RUN // bins, LONGEST_RUN // steps))
 
 
-def _by_cell(batches: list[Batch], finished: dict[int, list[CellFigures]]) -> list[CellFigures]:
+def _by_cell(batches: list[CellBatch], finished: dict[int, list[CellFigures]]) -> list[CellFigures]:
     """The figures of all cells in the study's order."""
     figures = {
         cell: each

@@ -1,7 +1,7 @@
 """What is measured of a run: errors, what an application keeps, what was spent.
 
-A `Tally` takes the releases of S streams with P repetitions each, block of steps by block, and gives one figure for
-each repetition. It keeps sums, and at most one number a step and repetition (the total over all bins); never the
+A `MetricTally` takes the releases of S streams with P repetitions each, block of steps by block, and gives one figure
+for each repetition. It keeps sums, and at most one number a step and repetition (the total over all bins); never the
 releases.
 
 | metric | of one repetition |
@@ -51,7 +51,7 @@ class MetricOptions:
 
 
 @dataclass(frozen=True)
-class Block:
+class StepBlock:
     """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`.
 
     interval: the ends of the mechanism's own intervals `(B, 2, S, P, d)`, if it gives any. seconds: what all these
@@ -72,7 +72,7 @@ class Block:
         return np.abs(self.released - self.truth)
 
 
-class Tally:
+class MetricTally:
     """Figures of `metrics` for S streams `truth` `(S, T, d)` with `repetitions` each, under epsilon and a window."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Tally:
         self._totals = truth.sum(axis=2)
         self._released = np.empty((streams, repetitions, self.steps if self._kept else 0))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: StepBlock) -> None:
         """Take the next steps."""
         for name, sums in self._sums.items():
             sums += SUMMED[name](self, block)
@@ -109,39 +109,39 @@ class Tally:
         return {name: found[name] for name in self._order}
 
 
-def absolute(tally: Tally, block: Block) -> Floats:
+def absolute(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the mean absolute error."""
     return _mean(tally, block.error)
 
 
-def squared(tally: Tally, block: Block) -> Floats:
+def squared(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the mean squared error."""
     return _mean(tally, block.error**2)
 
 
-def total_squared(tally: Tally, block: Block) -> Floats:
+def total_squared(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the total squared error."""
     return np.asarray((block.error**2).sum(axis=(0, 3)))
 
 
-def relative(tally: Tally, block: Block) -> Floats:
+def relative(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the mean relative error."""
     return _mean(tally, block.error / np.maximum(block.truth, tally.bound))
 
 
-def publications(tally: Tally, block: Block) -> Floats:
+def publications(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the measurements per window."""
     return np.asarray(block.fresh.sum(axis=0) * (tally.window / tally.steps))
 
 
-def unused_budget(tally: Tally, block: Block) -> Floats:
+def unused_budget(tally: MetricTally, block: StepBlock) -> Floats:
     """What the windows that end in a block add to the mean; windows are whole from step w - 1 on."""
     whole = block.begin + np.arange(len(block.truth)) >= tally.window - 1
     windows = tally.steps - tally.window + 1
     return np.asarray(block.unused[whole].sum(axis=0) / (windows * tally.epsilon))
 
 
-def coverage(tally: Tally, block: Block) -> Floats:
+def coverage(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the part of true counts that intervals hold."""
     if block.interval is None:
         return np.full(block.fresh.shape[1:], np.nan)
@@ -150,7 +150,7 @@ def coverage(tally: Tally, block: Block) -> Floats:
     return np.asarray(held.mean(axis=3).sum(axis=0) / tally.steps)
 
 
-def release_seconds(tally: Tally, block: Block) -> Floats:
+def release_seconds(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the mean time of a release."""
     _, streams, repetitions, _ = block.released.shape
     return np.full((streams, repetitions), block.seconds / (streams * repetitions * tally.steps))
@@ -185,7 +185,7 @@ def crossing_recall(truth: Ints, released: Floats, options: MetricOptions) -> Fl
     return _ratio((real & _nearby(alarms, options)).sum(axis=1), np.asarray(real.sum()))
 
 
-SUMMED: dict[str, Callable[[Tally, Block], Floats]] = {
+SUMMED: dict[str, Callable[[MetricTally, StepBlock], Floats]] = {
     "mae": absolute,
     "mse": squared,
     "tse": total_squared,
@@ -244,7 +244,7 @@ def _without_trend(series: Array) -> Floats:
     return np.asarray(series - (series @ basis) @ basis.T)
 
 
-def _mean(tally: Tally, cells: Floats) -> Floats:
+def _mean(tally: MetricTally, cells: Floats) -> Floats:
     return np.asarray(cells.sum(axis=(0, 3)) / (tally.steps * tally.bins))
 
 

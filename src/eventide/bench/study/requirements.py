@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from eventide.bench.study.own_classes import is_third_party
+from eventide.bench.study.custom_mechanisms import is_custom
 from eventide.bench.study.study import StudiedStream, Study
 
 BASELINES = ("uniform", "sample")
@@ -62,7 +62,7 @@ def _baselines(stream: StudiedStream) -> tuple[str, ...]:
 
 
 def _foreign_code(study: Study) -> str | None:
-    names = [mechanism.name for mechanism in study.mechanisms if is_third_party(mechanism.name)]
+    names = [mechanism.name for mechanism in study.mechanisms if is_custom(mechanism.name)]
     return f"publish the code of {', '.join(dict.fromkeys(names))} with the results" if names else None
 
 

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Ints
+from eventide.bench.study.custom_mechanisms import find_mechanism
 from eventide.bench.study.metrics import MetricOptions
-from eventide.bench.study.own_classes import find_mechanism
 from eventide.bench.study.workloads import StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
-from eventide.streams.event_counts import count_events
+from eventide.streams.count_files import Matrix, read_matrix
+from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
-from eventide.streams.matrices import Matrix, read_matrix
 from eventide.streams.real import read_real
 
 SOURCES = ("generator", "real", "file", "events")  # of streams
@@ -194,19 +194,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study, checked; `skipped` says which streams it asked for and could not have."""
+    """A whole study, checked; `skipped` says which streams it asked for and could not have.
+
+    To repeat a cell takes no more than the seed, the repetitions, the metrics and their options.
+    """
 
     name: str
     text: str
     seed: int
     repetitions: int
-    metrics: tuple[str, ...]
-    options: MetricOptions
-    states_sanity_bound: bool
-    mechanisms: tuple[StudiedMechanism, ...]
-    streams: tuple[StudiedStream, ...]
-    settings: tuple[Setting, ...]
-    facts: dict[str, Facts]
+    metrics: tuple[str, ...] = ()
+    options: MetricOptions = field(default_factory=MetricOptions)
+    states_sanity_bound: bool = False
+    mechanisms: tuple[StudiedMechanism, ...] = ()
+    streams: tuple[StudiedStream, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    facts: dict[str, Facts] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
 
     @cached_property

@@ -30,8 +30,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from eventide.bench.study.custom_mechanisms import find_mechanism, is_custom, why_refused
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions
-from eventide.bench.study.own_classes import find_mechanism, is_third_party, why_refused
 from eventide.bench.study.study import (
     SOURCES,
     Facts,
@@ -50,10 +50,10 @@ from eventide.mechanisms.registry import mechanism_names
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
-from eventide.streams.event_counts import count_events
+from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
-from eventide.toml_lines import TOP, Document, Entry
+from eventide.toml_lines import TOP, Document, TomlTable
 from eventide.windows.planners.registry import PLANNERS
 
 OPTIONS: dict[str, tuple[Callable[[float], bool], str]] = {
@@ -169,7 +169,7 @@ class StudyFile(StudyTables):
                 raise self.document.complaint(f"{key} is {value!r}; it must be {otherwise}", key=key)
         return MetricOptions(**given)
 
-    def _settings(self) -> Iterator[tuple[Entry, Setting]]:
+    def _settings(self) -> Iterator[tuple[TomlTable, Setting]]:
         for entry, values in self.entries("privacy"):
             self.check_keys(values, ("experiment", "epsilon", "window"), entry, "key")
             for key in ("epsilon", "window"):
@@ -181,13 +181,13 @@ class StudyFile(StudyTables):
             experiment = values.get("experiment", f"vary {' and '.join(varied)}" if varied else "fixed")
             yield entry, Setting(str(experiment), float(exact(values["epsilon"])), window)
 
-    def _mechanisms(self, experiments: list[str]) -> Iterator[tuple[Entry, StudiedMechanism]]:
+    def _mechanisms(self, experiments: list[str]) -> Iterator[tuple[TomlTable, StudiedMechanism]]:
         for entry, values in self.entries("mechanisms"):
             if "planner" in values:
                 yield entry, self._planner(entry, values, experiments)
                 continue
             name = str(values.pop("name", ""))
-            if not is_third_party(name) and name not in mechanism_names():
+            if not is_custom(name) and name not in mechanism_names():
                 raise self.document.unknown("mechanism", name, mechanism_names(), entry, "name")
             part_of = self.experiments(entry, values, experiments)
             label = labelled(name, values)
@@ -197,18 +197,18 @@ class StudyFile(StudyTables):
             if fixed := [key for key in SET_BY_THE_STUDY if key in values]:
                 raise self.document.complaint(f"{fixed[0]} is set by the study; remove it here", entry, fixed[0])
             cls = self.asked(entry, "name", find_mechanism, name)
-            if is_third_party(name) and (reason := why_refused(cls, values)):
+            if is_custom(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
             yield entry, StudiedMechanism(label, name, values, chosen, part_of)
 
-    def _planner(self, entry: Entry, values: dict[str, Any], experiments: list[str]) -> StudiedPlanner:
+    def _planner(self, entry: TomlTable, values: dict[str, Any], experiments: list[str]) -> StudiedPlanner:
         self.check_keys(values, ("planner", "experiments"), entry, "key of a planner")
         name = str(values["planner"])
         if name not in PLANNERS:
             raise self.document.unknown("planner", name, PLANNERS, entry, "planner")
         return StudiedPlanner(name, name, {}, experiments=self.experiments(entry, values, experiments))
 
-    def _streams(self, experiments: list[str]) -> Iterator[tuple[Entry, StudiedStream]]:
+    def _streams(self, experiments: list[str]) -> Iterator[tuple[TomlTable, StudiedStream]]:
         for entry, values in self.entries("streams"):
             sources = [source for source in SOURCES if source in values]
             if len(sources) != 1:
@@ -239,7 +239,7 @@ class StudyFile(StudyTables):
             self.facts[stream.label] = Facts.of(counts)
             yield entry, stream
 
-    def _workload(self, entry: Entry, values: dict[str, Any]) -> StudiedWorkload | None:
+    def _workload(self, entry: TomlTable, values: dict[str, Any]) -> StudiedWorkload | None:
         if "workload" not in values:
             if alone := [key for key in WORKLOAD_KEYS if key in values]:
                 raise self.document.complaint(f"{alone[0]} is for streams with a workload", entry, alone[0])
@@ -252,7 +252,7 @@ class StudyFile(StudyTables):
         window_factor = self.positive(entry, values, "window_factor", 1)
         return StudiedWorkload(name, seed, window_factor, self.positive(entry, values, "step_factor", 1))
 
-    def _try_out(self, entry: Entry, mechanism: StudiedMechanism, study: Study) -> None:
+    def _try_out(self, entry: TomlTable, mechanism: StudiedMechanism, study: Study) -> None:
         """Build the mechanism once for every setting and number of bins that it will meet, or plan every workload."""
         cells = [cell for cell in study.cells if cell.mechanism is mechanism]
         if isinstance(mechanism, StudiedPlanner):

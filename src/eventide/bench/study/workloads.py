@@ -1,17 +1,38 @@
-"""Workloads of window queries for studies: random ones as published, with longer windows or steps if asked for.
+"""Random workloads of window queries, on which planners are compared, with longer windows or steps if asked for.
 
-The same seed gives the same queries.
+They are those of Cao et al. (EDBT 2013). The same seed draws the same queries.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 from eventide import windows
 from eventide.windows.plans import Plan
-from eventide.windows.random_workloads import general, special
 from eventide.windows.workload import Query
+
+
+def special(seed: int, queries: int = 100) -> list[Query]:
+    """Steps that divide each other: 20, 40, ..., 10240; planned without a horizon."""
+    return _drawn(Random(seed), [20 * 2**i for i in range(10)], queries)
+
+
+def general(seed: int, queries: int = 100, steps: int = 10, longest: int = 100) -> list[Query]:
+    """Any steps from 10 to `longest`; planned up to a horizon, 5,000 as published."""
+    chance = Random(1000 + seed)
+    return _drawn(chance, chance.sample(range(10, longest + 1), steps), queries)
+
+
+def _drawn(chance: Random, steps: list[int], queries: int) -> list[Query]:
+    """Each query has one of the steps and a window of one to ten of it."""
+    drawn = []
+    for _ in range(queries):
+        step = chance.choice(steps)
+        drawn.append(Query(step * chance.randint(1, 10), step))
+    return drawn
+
 
 WORKLOADS = {"special": special, "general": general}
 

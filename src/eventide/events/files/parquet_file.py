@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from eventide.errors import InputError
-from eventide.events.files.blocks import Block
-from eventide.events.rows import RawRows, Rows
+from eventide.events.rows import FileBlock, ParsedRows, UnparsedRows
 
 
 class ParquetFile:
@@ -28,19 +27,19 @@ class ParquetFile:
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
 
-    def blocks(self, begin: int) -> Iterator[Block]:
+    def blocks(self, begin: int) -> Iterator[FileBlock]:
         """The numbers of the row groups; what is in them is read by whoever needs it."""
         for number in range(begin, self._metadata.num_row_groups):
-            yield Block(number, number + 1)
+            yield FileBlock(number, number + 1)
 
-    def rows(self, content: int, wanted: list[str]) -> Rows:
+    def rows(self, content: int, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a row group."""
         names = self._metadata.schema.to_arrow_schema().names
         if missing := [name for name in wanted if name not in names]:
             raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
         count, table = self._metadata.row_group(content).num_rows, self._table(content, wanted)
-        again = RawRows(lambda: count, lambda number: Rows(self._table(content, wanted)[:number], 0))
-        return Rows(table, 0, again)
+        again = UnparsedRows(lambda: count, lambda number: ParsedRows(self._table(content, wanted)[:number], 0))
+        return ParsedRows(table, 0, again)
 
     def _table(self, group: int, wanted: list[str]) -> Any:
         with pa_parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:

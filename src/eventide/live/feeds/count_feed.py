@@ -1,13 +1,16 @@
-"""A file of counts as a feed: its steps are its rows, and there is no clock.
+"""Counts that are ready-made, as feeds: rows in memory, or those of a file.
 
-The file can be read again from its beginning, so nothing of it is kept in a store.
+How much one person adds to them is taken on trust, and there is no clock. They can be read again from their beginning,
+so nothing is kept in a store; steps that it has released already are passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.streams.count_files import CountFile
@@ -15,28 +18,43 @@ from eventide.streams.count_files import CountFile
 LENGTH_IS_PUBLIC = "the first and the last step are those of the file, which is taken to be no secret"
 
 
-class CountFeed:
-    """The steps of a file of counts; how much one person adds to them is taken on trust."""
+class MemoryFeed:
+    """Rows of counts, one a step: for code that has them, and for trying things out."""
 
-    def __init__(self, file: CountFile) -> None:
-        self.file = file
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = rows
 
     def describe(self) -> dict[str, Any]:
         """Counts without a clock."""
         return {"source": "counts"}
 
     def promise(self) -> Promise:
-        """The counts come ready-made."""
-        return Promise("one person", None, (LENGTH_IS_PUBLIC,))
+        """The counts are trusted."""
+        return Promise("one person", None, ())
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
-        """Give the steps that are not published yet."""
-        for index, counts in islice(enumerate(self.file.steps()), resume.next_step, None):
-            yield ClosedStep(index, counts, None)
+        """Give the rows that are not published yet."""
+        for index, row in islice(enumerate(self._rows), resume.next_step, None):
+            yield ClosedStep(index, np.asarray(row), None)
 
     def start_of(self, step: int) -> str | None:
         """There is no clock."""
         return None
 
     def close(self) -> None:
-        """The file is open only while it is read."""
+        """Nothing to let go of: a file is open only while it is read."""
+
+
+class CountFeed(MemoryFeed):
+    """The rows of a file of counts."""
+
+    def __init__(self, file: CountFile) -> None:
+        self.file = file
+
+    def promise(self) -> Promise:
+        """The counts are trusted, and so is the length of the file."""
+        return Promise("one person", None, (LENGTH_IS_PUBLIC,))
+
+    def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
+        """Give the rows that are not published yet."""
+        return MemoryFeed(self.file.steps()).steps(resume)

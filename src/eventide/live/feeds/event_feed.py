@@ -33,7 +33,7 @@ from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.first_rows import FirstRows
-from eventide.live.sources.base import FOREVER, Batch, EventSource, Position
+from eventide.live.sources.base import FOREVER, EventBatch, EventSource, Position
 
 log = logging.getLogger("eventide.live")
 
@@ -145,7 +145,7 @@ class EventFeed:
         self._is_ahead = False
         self._warn_if_ahead()
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: EventBatch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
         counters = Counters(refused=batch.events.refused.copy())
         parts = self._countable(batch.events, counters)

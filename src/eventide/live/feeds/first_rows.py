@@ -14,7 +14,7 @@ from itertools import islice
 
 from eventide.errors import InputError
 from eventide.events.reader import UNKNOWN_BIN, UNREADABLE_ROW, UNREADABLE_TIME, WITHOUT_USER, EventReader
-from eventide.events.rows import RawRows
+from eventide.events.rows import UnparsedRows
 from eventide.events.texts import named, texts
 
 ENOUGH = 1_000  # rows
@@ -40,9 +40,9 @@ class FirstRows:
         self._decided = not checked
         self._read = self._passed = 0  # rows that were read or refused; lines, messages and rows of tables
         self._refused: Counter[str] = Counter()
-        self._samples: dict[str, tuple[int, RawRows]] = {}  # where each reason came first, and what passed before
+        self._samples: dict[str, tuple[int, UnparsedRows]] = {}  # where each reason came first, and what passed before
 
-    def add(self, rows: int, refused: Counter[str], raw: RawRows | None = None) -> None:
+    def add(self, rows: int, refused: Counter[str], raw: UnparsedRows | None = None) -> None:
         """Count so many rows, with those that were refused among them; decide if that is enough."""
         if self._decided:
             return
@@ -89,7 +89,7 @@ class FirstRows:
                 said.append(f"the nearest bin name is {self._nearest(cell)!r}")
         return said
 
-    def _first_faulty(self, reason: str, raw: RawRows) -> int:
+    def _first_faulty(self, reason: str, raw: UnparsedRows) -> int:
         """The number, from 1, of the first row that is refused for a reason; 0 where it is not among them."""
 
         def faulty(number: int) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from eventide.errors import StoreError
 from eventide.live import faults
@@ -130,6 +130,44 @@ class Delivery:
                 f"{self._sink.name} cannot be made durable: {_reason(failure)}; look at its disk, then give the same "
                 "command again"
             ) from None
+
+
+class Deliveries:
+    """What all sinks of a publisher have of its store; they are opened and closed together."""
+
+    def __init__(self, store: Store, sinks: Iterable[Sink] = ()) -> None:
+        self._store, self._sinks = store, list(sinks)
+        self._opened: list[Sink] = []
+        self._each: list[Delivery] = []
+
+    def open(self, next_step: int, *, may_be_ahead: bool) -> None:
+        """Open all sinks, once more where the store asks again, and refuse those that do not follow it."""
+        self.close()
+        for sink in self._sinks:
+            sink.open()
+            self._opened.append(sink)
+            self._each.append(Delivery(self._store, sink, next_step, may_be_ahead=may_be_ahead))
+
+    def behind_all(self, next_step: int) -> int:
+        """The first step from `next_step` on that no sink has."""
+        known = [last for sink in self._opened if (last := sink.last_step()) is not None]
+        return max([next_step, *(last + 1 for last in known)])
+
+    def advance(self) -> None:
+        """Bring to the sinks what they lack, as far as they take it now."""
+        for delivery in self._each:
+            delivery.advance()
+
+    def finish(self) -> None:
+        """Bring everything to the sinks, and let them show it."""
+        for delivery in self._each:
+            delivery.finish()
+
+    def close(self) -> None:
+        """Let go of the sinks."""
+        for sink in self._opened:
+            sink.close()
+        self._opened, self._each = [], []
 
 
 def _reason(failure: OSError) -> str:

@@ -19,18 +19,13 @@ from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import MostRowsRefused
-from eventide.live.feeds.open_feed import open_feed
-from eventide.live.publisher.answering import NOTHING, Answering
-from eventide.live.publisher.delivery import Delivery
-from eventide.live.publisher.fitness import check_fit
-from eventide.live.publisher.questions import Questions
-from eventide.live.publisher.rebuilding import rebuilt
-from eventide.live.publisher.repeating import repeated
-from eventide.live.publisher.setting import guarantee_of, setting_of
+from eventide.live.publisher import setup
+from eventide.live.publisher.delivery import Deliveries
+from eventide.live.publisher.replay import rebuilt, repeated
+from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
-from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource, Position
-from eventide.live.stores.base import Commit, Standing, Store
+from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
@@ -67,8 +62,10 @@ class Publisher:
     before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
     error before the first release of a store, and the store is as it was.
 
+    `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
+
     >>> import eventide as ev
-    >>> from eventide.live.feeds.memory_feed import MemoryFeed
+    >>> from eventide.live.feeds.count_feed import MemoryFeed
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
     >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
     ...     publisher.run()
@@ -94,35 +91,38 @@ class Publisher:
         allow_refused: bool = False,
         **feed_options: Any,
     ) -> None:
-        self.feed = _feed(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, feed_options)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
-        self._sinks: list[Sink] = []
-        self._deliveries: list[Delivery] = []
-        places = list(sinks)
+        self._deliveries = Deliveries(self.store)
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
-            check_fit(mechanism, self.feed.promise())
+            setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
                 self.store = open_store(store)
-            setting = setting_of(mechanism, self.feed, people, questions)
-            standing = self.store.begin(
+            self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
+            setting = setup.setting_of(mechanism, self.feed, people, questions)
+            state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
                 not_before=not_before,
-                approve=lambda next_step: self._open_sinks(places, mechanism, next_step, after_restore),
+                approve=lambda next_step: self._deliveries.open(next_step, may_be_ahead=after_restore),
             )
             if after_restore:
-                standing = self.store.after_restore(self._behind_all_sinks(standing), not_before, longest_window or 0)
-                _warn_of_longer_windows(standing, longest_window)
-            self._stand(mechanism, questions, standing)
+                behind = self._deliveries.behind_all(state.next_step)
+                state = self.store.after_restore(behind, not_before, longest_window or 0)
+                if longest_window is None:
+                    setup.warn_of_longer_windows(state)
+            self._stand(mechanism, questions, state)
             self.store.promise(str(self.guarantee))
         except BaseException:
             self.close()
             raise
+
+    check = staticmethod(setup.check)
 
     def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
@@ -151,17 +151,15 @@ class Publisher:
 
     def deliver(self) -> None:
         """Bring to the sinks what they lack, as far as they take it now."""
-        for delivery in self._deliveries:
-            delivery.advance()
+        self._deliveries.advance()
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
-        for delivery in self._deliveries:
-            delivery.finish()
+        self._deliveries.finish()
 
     def close(self) -> None:
         """Give up the store and let go of everything."""
-        self._close_sinks()
+        self._deliveries.close()
         self.feed.close()
         self.store.close()
 
@@ -206,7 +204,7 @@ class Publisher:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
-        return guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
 
     def _closed_steps(self) -> Iterator[ClosedStep | None]:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
@@ -216,7 +214,7 @@ class Publisher:
             yield from self.feed.steps(resume)
         except MostRowsRefused:
             self.store.withdraw()
-            self._close_sinks()
+            self._deliveries.close()
             raise
 
     def _publish(self, step: int, counts: Ints, position: Position) -> None:
@@ -241,44 +239,22 @@ class Publisher:
         self._worst_window = self._fullest()
         self._tell(drawn)
 
-    def _open_sinks(
-        self, sinks: Iterable[Sink | str | Path], mechanism: Mechanism, next_step: int, may_be_ahead: bool
-    ) -> None:
-        """Open all sinks, once more where the store asks again, and refuse those that do not follow it."""
-        self._close_sinks()
-        starts = self.feed.start_of(0) is not None
-        for sink in sinks:
-            if not isinstance(sink, Sink):
-                sink = open_sink(sink, mechanism.bins, growing=self.store.durable, starts=starts)
-            sink.open()
-            self._sinks.append(sink)
-            self._deliveries.append(Delivery(self.store, sink, next_step, may_be_ahead=may_be_ahead))
-
-    def _close_sinks(self) -> None:
-        for sink in self._sinks:
-            sink.close()
-        self._sinks, self._deliveries = [], []
-
-    def _behind_all_sinks(self, standing: Standing) -> int:
-        known = [last for sink in self._sinks if (last := sink.last_step()) is not None]
-        return max([standing.next_step, *(last + 1 for last in known)])
-
-    def _stand(self, mechanism: Mechanism, questions: Questions | None, standing: Standing) -> None:
+    def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
-        self.mechanism, self.questions = rebuilt(mechanism, standing), questions
-        self._answering = None if questions is None else Answering(questions, mechanism, standing)
-        self.next_step, self._origin = standing.next_step, standing.origin
-        self._measured_from = standing.measured_from
-        self._position, self._key = standing.position, standing.key
-        self._last, self._last_bins = standing.last_release, self._bins_before(standing)
-        self._since_snapshot = len(standing.tapes)
+        self.mechanism, self.questions = rebuilt(mechanism, state), questions
+        self._answering = None if questions is None else Answering(questions, mechanism, state)
+        self.next_step, self._origin = state.next_step, state.origin
+        self._measured_from = state.measured_from
+        self._position, self._key = state.position, state.key
+        self._last, self._last_bins = state.last_release, self._bins_before(state)
+        self._since_snapshot = len(state.tapes)
         self._worst_window = self._fullest()
         self._entries: list[Entry] = []
         if self.store.durable:
             self.mechanism.ledger.entries = self._entries
 
-    def _bins_before(self, standing: Standing) -> tuple[str, ...]:
-        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < standing.next_step]
+    def _bins_before(self, state: StoreState) -> tuple[str, ...]:
+        epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < state.next_step]
         return epochs[-1].setting.bins if epochs else ()
 
     def _fullest(self) -> float:
@@ -349,22 +325,3 @@ class Publisher:
         if release is None:
             raise StateError(f"the release of step {step} is no longer kept; give a store to look it up later")
         return release
-
-
-def _warn_of_longer_windows(standing: Standing, longest_window: int | None) -> None:
-    """Say what a restored store was taken to have lost, unless somebody has said it."""
-    if longest_window is None:
-        log.warning(
-            "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
-            "more than %d steps, stop now and start again with --after-restore and --longest-window",
-            standing.measured_from,
-            standing.measured_from - standing.next_step + 1,
-        )
-
-
-def _feed(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    if isinstance(source, str | Path | EventSource):
-        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
-    if options:
-        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
-    return source

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.live import faults
-from eventide.live.sinks.base import Sink, name_of_file
+from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.formats import Csv
 
 
@@ -34,7 +34,15 @@ class AppendingFile(Sink):
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self._begin = self._end = 0  # of the last whole step
-        self._step = -1
+        self._step, self._last = -1, b""
+
+    def check(self) -> None:
+        """Look at what the file has, and leave it as it is."""
+        exists = os.path.exists(self.path)  # noqa: PTH110 - False also where it cannot be looked at
+        refuse_unwritable(self.path, in_place=exists)
+        if exists:
+            with self.path.open("rb", buffering=0) as self._file:
+                self._find_last_step()
 
     def open(self) -> None:
         """Open or make the file, and cut off what was half-written."""
@@ -58,7 +66,7 @@ class AppendingFile(Sink):
 
     def holds(self, release: bytes) -> bool:
         """Compare the end of the file with what would be written."""
-        return self._last() == self.encode(release)
+        return self._last == self.encode(release)
 
     def send(self, step: int, release: bytes) -> None:
         """Append the step, or leave the file as it was; also where another writer has appended it."""
@@ -76,7 +84,7 @@ class AppendingFile(Sink):
                 self._cut()
                 raise
             self._begin = self._end + len(header)
-            self._end, self._step = self._begin + len(data), step
+            self._end, self._step, self._last = self._begin + len(data), step, data
 
     def flush(self) -> None:
         """Make it durable."""
@@ -118,17 +126,18 @@ class AppendingFile(Sink):
 
     def _look(self) -> None:
         """See what the file has, and cut off what was half-written."""
-        self._begin, self._end = self._whole_steps()
+        self._find_last_step()
         self._cut()
-        self._step = self._step_of(self._last()) if self._end > self._begin else -1
+
+    def _find_last_step(self) -> None:
+        self._begin, self._end = self._whole_steps()
+        self._last = os.pread(self._file.fileno(), self._end - self._begin, self._begin)
+        self._step = self._step_of(self._last) if self._last else -1
 
     def _cut(self) -> None:
         """Bring the file back to its whole steps."""
         self._file.truncate(self._end)
         self._file.seek(self._end)
-
-    def _last(self) -> bytes:
-        return os.pread(self._file.fileno(), self._end - self._begin, self._begin)
 
     def _step_of(self, lines: bytes) -> int:
         try:

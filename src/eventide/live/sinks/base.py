@@ -9,6 +9,8 @@ import abc
 import os
 from pathlib import Path
 
+from eventide.errors import InputError
+
 
 class Sink(abc.ABC):
     """Takes stored releases in order of steps; the step is the key by which a repeated one is known.
@@ -21,6 +23,12 @@ class Sink(abc.ABC):
     name: str
     begins_anew = False
     bins: tuple[str, ...] | None = None
+
+    def check(self) -> None:  # noqa: B027 - what stands behind an address is seen when it is opened
+        """Refuse what `open` would refuse, as far as it can be told without making or changing anything.
+
+        After it a sink that can say what it has says so, as after `open`.
+        """
 
     def open(self) -> None:  # noqa: B027 - most have nothing to do
         """Get ready; asked when the store is held, so that nobody else writes to the same place.
@@ -49,6 +57,12 @@ class Sink(abc.ABC):
 
     def close(self) -> None:  # noqa: B027
         """Let go; what was not finished does not appear."""
+
+
+def refuse_unwritable(path: Path, *, in_place: bool) -> None:
+    """Refuse a file that may not be changed in place, or else a folder in which it cannot be made; nothing is tried."""
+    if not os.path.isdir(path.parent) or not os.access(path if in_place else path.parent, os.W_OK):  # noqa: PTH112
+        raise InputError(f"cannot write {path}; choose a folder that exists and may be written to")
 
 
 def name_of_file(path: Path) -> str:

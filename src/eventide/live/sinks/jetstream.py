@@ -10,7 +10,7 @@ import json
 
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
+from eventide.live.sources.nats_streams import PATIENCE, NatsConnection, parse_address
 
 
 class JetStreamSink(Sink):

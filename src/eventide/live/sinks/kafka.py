@@ -9,7 +9,7 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
+from eventide.live.sources.kafka import PATIENCE, confluent_kafka, parse_address
 
 PARTITION = 0
 LARGEST = 1_000_000_000  # bytes of a release, as far as the client goes; the brokers have a limit of their own

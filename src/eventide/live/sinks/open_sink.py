@@ -5,7 +5,6 @@ What cannot be one is refused with a sentence before anything is published.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from eventide.live.sinks.kafka import KafkaSink
 from eventide.live.sinks.standard_output import StandardOutput
 from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
-from eventide.releases.formats import FORMATS
+from eventide.releases.files import refuse_path
 
 _ADDRESSES: dict[str, Callable[[str], Sink]] = {
     "http": Webhook,
@@ -28,25 +27,29 @@ _ADDRESSES: dict[str, Callable[[str], Sink]] = {
 
 
 def open_sink(
-    place: str | Path, bins: Sequence[str], *, layout: str | None = None, growing: bool = True, starts: bool = False
+    place: str | Path,
+    bins: Sequence[str],
+    *,
+    layout: str | None = None,
+    growing: bool = True,
+    starts: bool = False,
+    source: str | None = None,
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
-    keeps what it had. starts: tables tell when each step begins.
+    keeps what it had. starts: tables tell when each step begins. source: what is being read, which is never replaced.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
         return _ADDRESSES[scheme](text)
-    ending = Path(text).suffix.lower()
-    if text != "-" and ending not in FORMATS:
-        raise InputError(f"--out {text} ends in none of {', '.join(FORMATS)}; choose one of them")
+    path, ending = Path(text), Path(text).suffix.lower()
+    if text != "-":
+        refuse_path(path, None if source is None else Path(source))
     if layout is not None and (text == "-" or ending == ".jsonl"):
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if text == "-":
         return StandardOutput()
-    if os.path.isdir(text):  # noqa: PTH112 - False also where it cannot be looked at
-        raise InputError(f"--out {text} is a folder; give the name of a file")
     if not growing or ending == ".parquet":
-        return WholeFile(text, bins, layout, starts=starts, keeps=growing)
-    return AppendingFile(text) if ending == ".jsonl" else AppendingTable(text, bins, layout, starts=starts)
+        return WholeFile(path, bins, layout, starts=starts, keeps=growing)
+    return AppendingFile(path) if ending == ".jsonl" else AppendingTable(path, bins, layout, starts=starts)

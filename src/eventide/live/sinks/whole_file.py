@@ -7,21 +7,26 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 
-from eventide.live.sinks.base import Sink, name_of_file
-from eventide.live.sinks.older_parquet import OlderParquet
+from eventide.arrays import Array, Floats, Ints
+from eventide.errors import InputError
+from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.files import open_releases
-from eventide.releases.formats import formats
-from eventide.releases.lines import read_line
+from eventide.releases.formats import Parquet, formats
+from eventide.releases.lines import ReleaseLine, read_line
 
 
 class WholeFile(Sink):
-    """A .jsonl, .csv or .parquet file of all releases; `source`, the file being read, is never replaced.
+    """A .jsonl, .csv or .parquet file of all releases.
 
     With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it.
     """
@@ -35,23 +40,26 @@ class WholeFile(Sink):
         bins: Sequence[str],
         layout: str | None = None,
         *,
-        source: Path | None = None,
         starts: bool = False,
         keeps: bool = False,
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
-        self._layout, self._source, self._starts, self._keeps = layout, source, starts, keeps
+        self._layout, self._starts, self._keeps = layout, starts, keeps
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
 
+    def check(self) -> None:
+        """Look at the older file."""
+        refuse_unwritable(self.path, in_place=False)
+        self._look()
+
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
-        if self._keeps:
-            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
-        how = self.bins, self._layout, self._source, formats(starts=self._starts)
+        self._look()
+        how = self.bins, self._layout, None, formats(starts=self._starts)
         self._file = self._held.enter_context(open_releases(str(self.path), *how))
 
     def last_step(self) -> int:
@@ -81,8 +89,54 @@ class WholeFile(Sink):
         """Remove what was not finished."""
         self._held.close()
 
+    def _look(self) -> None:
+        if self._keeps:
+            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
+
     def _keep_before(self, step: int) -> None:
         """Take over what was not sent and would be missed."""
         if self._older is not None:
             for release in self._older.releases(self._sent + 1, step):
                 self._file.write(release)
+
+
+class OlderParquet:
+    """The Parquet file at `path` that a run is about to replace: which steps it has, and what it says of them.
+
+    It is only read, and must have the columns that would be written now; without steps where there is none.
+    """
+
+    def __init__(self, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool) -> None:
+        self._path, self._bins = path, bins
+        self.steps: Ints = np.zeros(0, np.int64)
+        if not path.exists():
+            return
+        form = Parquet(io.BytesIO(), bins, layout, starts=starts)
+        form.abandon()
+        self._wide = form.layout == "wide"
+        try:
+            if not pa_parquet.read_schema(path).equals(form.schema):
+                raise InputError(f"{path} has other columns than these bins give; choose another file")
+            self.steps = np.unique(pa_parquet.read_table(path, columns=["step"])["step"])
+        except (pa.ArrowException, OSError):
+            raise InputError(f"{path} holds something else than releases; choose another file") from None
+
+    def releases(self, first: int, end: int) -> Iterator[ReleaseLine]:
+        """What it says of the steps from `first` up to `end`, in order; scales only where they were written."""
+        if np.equal(*np.searchsorted(self.steps, [first, end])):
+            return
+        table = pa_parquet.read_table(self._path, filters=[("step", ">=", first), ("step", "<", end)])
+        if self._wide:
+            values = np.column_stack([_numbers(table[name]) for name in self._bins])
+            scales = np.full_like(values, np.inf)
+        else:
+            values, scales = (_numbers(table[name]).reshape(-1, len(self._bins)) for name in ("value", "scale"))
+        rows = table.take(np.arange(0, len(table), len(table) // len(values)))
+        starts = rows["start"].to_pylist() if "start" in rows.schema.names else [None] * len(rows)
+        for step, start, value, scale in zip(rows["step"].to_pylist(), starts, values, scales, strict=True):
+            yield ReleaseLine(step, False, value, scale, start=start)
+
+
+def _numbers(column: Any) -> Floats:
+    numbers: Array = column.to_numpy()
+    return numbers.astype(np.float64)

@@ -18,7 +18,7 @@ FOREVER = LATEST
 """What a complete source has seen until, when all of it was handed over."""
 
 
-class Batch(NamedTuple):
+class EventBatch(NamedTuple):
     """Some events, where the source stands after them, and how far it has seen then.
 
     `key` names a batch that a sender may send twice.
@@ -44,7 +44,7 @@ class EventSource(Protocol):
     def open(self, position: Position, reader: EventReader) -> None:
         """Get ready to hand over what comes after a position, None for everything, read by `reader`."""
 
-    def poll(self, timeout: float) -> Batch | None:
+    def poll(self, timeout: float) -> EventBatch | None:
         """The next batch, empty if there is none within so many seconds; None when the source is at its end."""
 
     def close(self) -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines, is_csv
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
 from eventide.events.reader import EventReader, Events
-from eventide.events.rows import Rows
+from eventide.events.rows import ParsedRows
 from eventide.events.zones import EARLIEST
-from eventide.live.sources.base import Batch, Position
+from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.file_marks import mark_of
 
 BLOCK = 4 << 20  # bytes read at a time
@@ -33,7 +33,7 @@ class GrowingFile:
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
         self._clock = clock or SystemClock()
-        self._format: CsvLines | JsonLines | None = None if is_csv(path.name) else JsonLines()
+        self._format: CsvLineReader | JsonLineReader | None = None if is_csv(path.name) else JsonLineReader()
         self._seen_until = EARLIEST
         try:
             self._file = path.open("rb", buffering=0)
@@ -49,7 +49,7 @@ class GrowingFile:
         if position is not None and position["head"] != self._head():
             raise self._replaced()
 
-    def poll(self, timeout: float) -> Batch:
+    def poll(self, timeout: float) -> EventBatch:
         """Some lines below the last mark; when all were read, a new mark is taken, after a while if nothing was new."""
         if self._caught_up:
             self._mark(timeout)
@@ -64,7 +64,7 @@ class GrowingFile:
         self._place += len(lines)
         if self._caught_up:
             self._seen_until = self._certain
-        return Batch(events, {"at": self._place, "head": self._head()}, self._seen_until)
+        return EventBatch(events, {"at": self._place, "head": self._head()}, self._seen_until)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -98,13 +98,13 @@ class GrowingFile:
         return content[end:], 1
 
     def _events(self, lines: bytes, refused: int) -> Events:
-        found = self._rows(lines) if lines else Rows([], 0)
+        found = self._rows(lines) if lines else ParsedRows([], 0)
         return self._reader.read(found.rows, refused + found.unreadable, self._marked_at, found.raw)
 
-    def _rows(self, lines: bytes) -> Rows:
+    def _rows(self, lines: bytes) -> ParsedRows:
         if self._format is None:
             header = self._bytes(0, min(self._length, LONGEST_LINE)).split(b"\n")[0]
-            self._format = CsvLines(header, self._path.name)
+            self._format = CsvLineReader(header, self._path.name)
             if self._place == 0:
                 lines = lines[len(header) + 1 :]
         return self._format.rows(lines, self._reader.wanted)

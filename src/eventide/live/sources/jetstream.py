@@ -16,10 +16,18 @@ import numpy as np
 
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
-from eventide.live.sources.base import Batch, Position
+from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
-from eventide.live.sources.nats_address import PATIENCE, NatsConnection, parse_address
-from eventide.live.sources.nats_stream import Consumer, Look, Message, check_place, look
+from eventide.live.sources.nats_streams import (
+    PATIENCE,
+    Consumer,
+    Look,
+    Message,
+    NatsConnection,
+    check_place,
+    look,
+    parse_address,
+)
 
 log = logging.getLogger("eventide.live")
 
@@ -46,7 +54,7 @@ class JetStream:
         if position is not None:
             check_place(found, position["created"], self._sequence)
 
-    def poll(self, timeout: float) -> Batch:
+    def poll(self, timeout: float) -> EventBatch:
         """What the server has, at once; or after a while nothing, and its clock."""
         import nats
 
@@ -61,7 +69,7 @@ class JetStream:
             self._consumer = None
             self._connection.wait(asyncio.sleep(timeout))
         position = {"sequence": self._sequence, "created": self._created}
-        return Batch(events, position, self._seen_until)
+        return EventBatch(events, position, self._seen_until)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -2,13 +2,15 @@
 
 Partitions are shared out by the group; what was assigned is read from our own offsets, never from those of the broker.
 A source has seen everything up to a moment only when it holds all partitions and each has been read that far: so a
-rebalance, or a broker that is away, delays steps and loses nothing.
+rebalance, or a broker that is away, delays steps and loses nothing. Addresses are shared with the sink; an option that
+is not known is refused.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
@@ -16,15 +18,51 @@ from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
-from eventide.live.sources.base import Batch, Position
-from eventide.live.sources.kafka_address import PATIENCE, confluent_kafka, parse_address
+from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
 
 log = logging.getLogger("eventide.live")
 
+PATIENCE = 10.0  # seconds until an answer is no longer waited for
+OPTIONS = {"group": "eventide", "arrival": "append"}
 AT_A_TIME = 10_000  # messages
 CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
 FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
+
+
+class KafkaAddress(NamedTuple):
+    """Brokers, a topic, the group to read it as, and whether arrival is the broker's `append` time or our `read`."""
+
+    brokers: str
+    topic: str
+    group: str
+    arrival: str
+
+
+def parse_address(url: str) -> KafkaAddress:
+    """Read kafka://host:port[,host:port]/topic?group=NAME&arrival=append.
+
+    >>> parse_address("kafka://127.0.0.1:9092/visits")
+    KafkaAddress(brokers='127.0.0.1:9092', topic='visits', group='eventide', arrival='append')
+    """
+    parts = urlsplit(url)
+    topic = parts.path.strip("/")
+    asked = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    options = OPTIONS | asked
+    if not parts.netloc or not topic or "/" in topic or set(asked) - set(OPTIONS):
+        raise InputError("a Kafka address reads kafka://host:port/topic, perhaps with ?group=NAME; correct it")
+    if options["arrival"] not in ("append", "read"):
+        raise InputError("the arrival of a Kafka message is its append time or when it is read; write arrival=read")
+    return KafkaAddress(parts.netloc, topic, options["group"], options["arrival"])
+
+
+def confluent_kafka() -> Any:
+    """The client library, or how to get it."""
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise InputError("Kafka needs the extra kafka; install it with: pip install 'eventide[kafka]'") from None
+    return confluent_kafka
 
 
 class Kafka:
@@ -62,7 +100,7 @@ class Kafka:
         }
         self._consumer.subscribe([self._address.topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
 
-    def poll(self, timeout: float) -> Batch:
+    def poll(self, timeout: float) -> EventBatch:
         """What the brokers have, at once; or after a while nothing, and the time up to which there was nothing."""
         values, arrivals = [], []
         messages = self._consumer.consume(AT_A_TIME, timeout)
@@ -77,7 +115,7 @@ class Kafka:
             self._catch_up()
         events = read_messages(self._reader, values, np.array(arrivals)) if values else Events.none()
         position = {"offsets": {str(partition): offset for partition, offset in self._offsets.items()}}
-        return Batch(events, position, self._seen_until())
+        return EventBatch(events, position, self._seen_until())
 
     def close(self) -> None:
         """Leave the group."""

@@ -10,17 +10,14 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock
-from eventide.events.files.line_file import LineFile
-from eventide.events.files.line_formats import CSV_ENDINGS, JSON_ENDINGS, is_lines
-from eventide.events.files.parquet_file import ParquetFile
+from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, is_lines
+from eventide.events.files.open_file import open_file
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_file import CompleteFile
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 from eventide.live.sources.standard_input import StandardInput
-
-PARQUET_ENDINGS = (".parquet", ".pq")
 
 
 def open_source(source: str | Path, clock: Clock | None = None, *, follow: bool = False) -> EventSource:
@@ -39,9 +36,4 @@ def open_source(source: str | Path, clock: Clock | None = None, *, follow: bool 
         if not is_lines(path.name) or path.suffix.lower() == ".gz":
             raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
         return GrowingFile(path, clock)
-    if is_lines(path.name):
-        return CompleteFile(LineFile(path))
-    if path.name.lower().endswith(PARQUET_ENDINGS):
-        return CompleteFile(ParquetFile(path))
-    known = ", ".join(CSV_ENDINGS + JSON_ENDINGS + PARQUET_ENDINGS)
-    raise InputError(f"{path.name} ends in none of {known} (or .gz after them); convert or rename it")
+    return CompleteFile(open_file(path))

@@ -11,9 +11,9 @@ import select
 import sys
 
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.line_formats import LONGEST_LINE, CsvLines, JsonLines
+from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader
 from eventide.events.reader import EventReader, Events
-from eventide.live.sources.base import Batch, Position
+from eventide.live.sources.base import EventBatch, Position
 
 CHUNK = 1 << 20  # bytes read at a time, at the most
 
@@ -26,23 +26,23 @@ class StandardInput:
     def __init__(self, descriptor: int | None = None, clock: Clock | None = None) -> None:
         self._descriptor = sys.stdin.fileno() if descriptor is None else descriptor
         self._clock = clock or SystemClock()
-        self._format: CsvLines | JsonLines | None = None
+        self._format: CsvLineReader | JsonLineReader | None = None
         self._torn = b""
 
     def open(self, position: Position, reader: EventReader) -> None:
         """Begin with the next line."""
         self._reader = reader
 
-    def poll(self, timeout: float) -> Batch | None:
+    def poll(self, timeout: float) -> EventBatch | None:
         """What has come, up to the last complete line; at the end of the input all of it."""
         if not select.select([self._descriptor], [], [], timeout)[0]:
-            return Batch(Events.none(), None, self._clock.certain())
+            return EventBatch(Events.none(), None, self._clock.certain())
         content, now = os.read(self._descriptor, CHUNK), self._clock.now()
         if not content and not self._torn:
             return None
         lines, end, torn = (self._torn + (content or b"\n")).rpartition(b"\n")
         self._torn = torn[: LONGEST_LINE + 1]  # of a line that is too long, enough to refuse it
-        return Batch(self._events(lines + end, now) if end else Events.none(), None, self._clock.certain())
+        return EventBatch(self._events(lines + end, now) if end else Events.none(), None, self._clock.certain())
 
     def close(self) -> None:
         """Nothing to let go of: the pipe is not ours."""
@@ -51,7 +51,7 @@ class StandardInput:
         if self._format is None:
             header, _, following = lines.partition(b"\n")
             is_json = header.lstrip().startswith(b"{")
-            self._format = JsonLines() if is_json else CsvLines(header, "standard input")
+            self._format = JsonLineReader() if is_json else CsvLineReader(header, "standard input")
             lines = lines if is_json else following
         found = self._format.rows(lines, self._reader.wanted)
         return self._reader.read(found.rows, found.unreadable, now, found.raw)

@@ -12,7 +12,7 @@ before: `measured_from` is the first step at which the mechanism may look again.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
@@ -24,7 +24,7 @@ class StoreMissing(InputError):
     """There is no store where one was to be read."""
 
 
-class Setting(NamedTuple):
+class StoreSetting(NamedTuple):
     """What a store was made for. A change of epsilon, window, bins, mechanism, queries or people is a new epoch."""
 
     people: str
@@ -60,7 +60,7 @@ class PlanStep(NamedTuple):
         return f"<a plan's {'snapshot' if self.whole else 'step'}>"
 
 
-class Standing(NamedTuple):
+class StoreState(NamedTuple):
     """Where a store stands when a writer opens it."""
 
     next_step: int
@@ -74,7 +74,7 @@ class Standing(NamedTuple):
     plan: PlanRecord | None = None  # of the window queries, None where there are none or at their beginning
 
     def __repr__(self) -> str:
-        return f"<standing before step {self.next_step}>"
+        return f"<state before step {self.next_step}>"
 
 
 class Commit(NamedTuple):
@@ -95,9 +95,14 @@ class Epoch(NamedTuple):
     number: int
     first_step: int
     measured_from: int
-    setting: Setting
+    setting: StoreSetting
     restored: bool = False  # began after a restored backup: the steps just before it count as fully spent
     guarantee: str = ""  # the sentence its publisher gave
+
+
+def with_ends(epochs: Sequence[Epoch], next_step: int) -> Iterator[tuple[Epoch, int]]:
+    """Each epoch with the step before which it ends; the last one ends before `next_step`."""
+    return zip(epochs, [*(epoch.first_step for epoch in epochs), next_step][1:], strict=True)
 
 
 Approve = Callable[[int], None]
@@ -122,14 +127,14 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def begin(
         self,
-        setting: Setting,
+        setting: StoreSetting,
         *,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         not_before: int = 0,
         approve: Approve = lambda _: None,
-    ) -> Standing:
+    ) -> StoreState:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted.
 
         No step before `not_before` may be measured: where the last epoch would, a new one is needed as well. A store
@@ -143,7 +148,7 @@ class Store(abc.ABC):
         """Refuse if another writer has taken this one's place, or the store is gone."""
 
     @abc.abstractmethod
-    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> StoreState:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
         w is the longest window known; an epoch that was lost may have had a longer one, `longest_window`. No step

@@ -1,4 +1,4 @@
-"""The account of a store: what was spent, what is left and when it comes back, and whether no window was over.
+"""What a store says of its budget: what was spent, what is left and when it comes back, and whether no window was over.
 
 Reads only, also while a writer writes.
 """
@@ -31,8 +31,8 @@ class Return(NamedTuple):
     left: float
 
 
-class Account(NamedTuple):
-    """The account of a store, in epsilon."""
+class BudgetReport(NamedTuple):
+    """The budget of a store, in epsilon."""
 
     guarantee: str
     next_step: int
@@ -68,8 +68,8 @@ class Account(NamedTuple):
         }
 
 
-def account(store: Store) -> Account:
-    """Draw up the account of a store."""
+def budget_report(store: Store) -> BudgetReport:
+    """Draw up the report of a store."""
     next_step = store.next_step()  # first: whatever is committed while this reads is left out
     epochs = [epoch for epoch in store.epochs() if epoch.first_step <= next_step]
     if not epochs:
@@ -85,7 +85,7 @@ def account(store: Store) -> Account:
         for place in _returning(left, current.setting.epsilon / NANO)
     ]
     sentence = guarantee_of(current, for_tests=store.for_tests)
-    return Account(sentence, next_step, epochs, verify(entries, epochs, next_step), returns)
+    return BudgetReport(sentence, next_step, epochs, verify(entries, epochs, next_step), returns)
 
 
 def guarantee_of(epoch: Epoch, *, for_tests: bool) -> str:

@@ -9,24 +9,30 @@ import abc
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any
 
 
 class ConnectionLost(Exception):
     """The database went away in the middle of a transaction: whether that happened must be read, not guessed."""
 
 
-class WriterPlace(Protocol):
-    """The place of the only writer of a store, held until `release`."""
+class WriterPlace:
+    """The place of the only writer of a store, held until `release`.
+
+    This one is the session of a server: it says by itself who is here, ends by itself, and nothing outside the database
+    knows how far the store came.
+    """
 
     def settle(self, store: str, last_step: int, free_from: int) -> None:
         """Say who is here now, and remember what `note` does."""
 
     def reached(self, store: str) -> int:
         """The last step that the store is known, apart from itself, to have committed; -1 where nothing is known."""
+        return -1
 
     def free_from(self, store: str) -> int:
         """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
+        return 0
 
     def note(self, store: str, step: int, free_from: int) -> None:
         """Remember that the store has committed a step, and which one is the first that shares no window with it."""

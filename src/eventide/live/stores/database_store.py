@@ -14,12 +14,10 @@ from typing import NamedTuple
 
 from eventide.errors import StateError, StoreError
 from eventide.live import faults
-from eventide.live.stores.base import Approve, Commit, Epoch, Setting, Standing, Store
-from eventide.live.stores.checked_rows import CheckedRows, Head, StoredStep, sealed
+from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
 from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
-from eventide.live.stores.first_measured import first_measured_after_loss
-from eventide.live.stores.setting_changes import epoch_for, refuse_noise
-from eventide.live.stores.written_rows import WrittenRows
+from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
+from eventide.live.stores.rows import CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
 
 
@@ -49,26 +47,26 @@ class DatabaseStore(Store):
 
     def begin(
         self,
-        setting: Setting,
+        setting: StoreSetting,
         *,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         not_before: int = 0,
         approve: Approve = lambda _: None,
-    ) -> Standing:
+    ) -> StoreState:
         """Become the writer and say where the store stands; refuse another setting unless a new epoch is wanted."""
         refuse_noise(setting, for_tests=self.for_tests)
         with self._database.turn:
             while True:
                 try:
                     lock = self._database.writer_place(take_over=take_over)
-                    standing = self._begin(lock, setting, new_epoch, after_restore, not_before, approve)
+                    state = self._begin(lock, setting, new_epoch, after_restore, not_before, approve)
                     break
                 except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
                     self._database.come_back()
         faults.passing("after-epoch")
-        return standing
+        return state
 
     def withdraw(self) -> None:
         """Undo what this writer has begun, if no step was ever committed, and give up its place."""
@@ -83,7 +81,7 @@ class DatabaseStore(Store):
         self._database.check_in_place()
         self._own_head()
 
-    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> StoreState:
         """Count the w steps before `next_step` as fully spent and go on there; what was lost is not released again.
 
         w is the longest window that these steps may have been published under: of the epochs that the store knows, of
@@ -98,7 +96,7 @@ class DatabaseStore(Store):
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
         self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
         faults.passing("after-epoch")
-        return self._standing(epoch)
+        return self._state_of(epoch)
 
     def promise(self, guarantee: str) -> None:
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
@@ -133,8 +131,8 @@ class DatabaseStore(Store):
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""
-        for row in self._rows.charges(first):
-            yield from (Entry(row.step, kind, lane, amount) for kind, lane, amount in json.loads(row.entries))
+        for step, entries in self._rows.charges(first):
+            yield from (Entry(step, kind, lane, amount) for kind, lane, amount in json.loads(entries))
 
     def epochs(self) -> list[Epoch]:
         """All epochs in order."""
@@ -230,12 +228,12 @@ class DatabaseStore(Store):
     def _begin(
         self,
         lock: WriterPlace,
-        setting: Setting,
+        setting: StoreSetting,
         new_epoch: bool,
         after_restore: bool,
         not_before: int,
         approve: Approve,
-    ) -> Standing:
+    ) -> StoreState:
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
@@ -248,14 +246,14 @@ class DatabaseStore(Store):
                     self._written.new_epoch(epoch)
                 kept = self._rows.last_kept()
                 self._database.change("UPDATE head SET fence = ?", head.fence + 1)
-                standing = self._standing(epoch)
-                approve(standing.next_step)
+                state = self._state_of(epoch)
+                approve(state.next_step)
             lock.settle(self.name, head.step, _free_from(epoch, head.step))
         except BaseException:
             lock.release()
             raise
         self._writer = _Writer(lock, head.fence + 1, epoch, began, kept)
-        return standing
+        return state
 
     def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
         epoch = self._writing().epoch
@@ -282,7 +280,7 @@ class DatabaseStore(Store):
                 "backup, or its log is damaged; --after-restore goes on behind what was published"
             )
 
-    def _standing(self, epoch: Epoch) -> Standing:
+    def _state_of(self, epoch: Epoch) -> StoreState:
         """Where the epoch stands, from rows that were checked: the last window, and all since the last snapshot."""
         next_step = self.next_step()
         for _ in self._rows.charges(next_step - epoch.setting.window):
@@ -290,7 +288,7 @@ class DatabaseStore(Store):
         taken, state = self._rows.snapshot()
         taken = max(taken, epoch.measured_from - 1)
         since = list(self._rows.steps(min(taken + 1, self._rows.head().step)))
-        return Standing(
+        return StoreState(
             next_step=next_step,
             origin=epoch.measured_from,
             measured_from=epoch.measured_from,

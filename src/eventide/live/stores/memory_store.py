@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from eventide.errors import StoreError
-from eventide.live.stores.base import Approve, Commit, Epoch, Setting, Standing, Store
+from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
 from eventide.privacy.ledger import Entry
 
 KEPT_RELEASES = 64
@@ -22,29 +22,29 @@ class MemoryStore(Store):
     durable = False
 
     def __init__(self) -> None:
-        self._setting: Setting | None = None
+        self._setting: StoreSetting | None = None
         self._next_step = 0
         self._releases: deque[tuple[int, bytes]] = deque(maxlen=KEPT_RELEASES)
         self._delivered: dict[str, int] = {}
 
     def begin(
         self,
-        setting: Setting,
+        setting: StoreSetting,
         *,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         not_before: int = 0,
         approve: Approve = lambda _: None,
-    ) -> Standing:
+    ) -> StoreState:
         """Begin at step 0 with a fresh key; a second run needs a second store."""
         if self._setting is not None:
             raise StoreError("a run without a store cannot be gone on with; give a store")
         approve(0)
         self._setting = setting
-        return Standing(0, not_before, not_before, None, [], None, None, secrets.token_bytes(16))
+        return StoreState(0, not_before, not_before, None, [], None, None, secrets.token_bytes(16))
 
-    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> Standing:
+    def after_restore(self, next_step: int, not_before: int = 0, longest_window: int = 0) -> StoreState:
         """There is no backup of what leaves nothing behind."""
         raise StoreError("only a store can be restored from a backup; give one")
 

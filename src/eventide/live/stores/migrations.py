@@ -13,7 +13,7 @@ from typing import Any
 
 from eventide.live import faults
 from eventide.live.stores.digests import digest
-from eventide.live.stores.postgres_statistics import without_statistics
+from eventide.live.stores.tables import without_statistics
 
 ROWS_AT_A_TIME = 64
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from eventide.errors import InputError, StoreError
 from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
-from eventide.live.stores.postgres_statistics import RAW
+from eventide.live.stores.tables import RAW
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
@@ -87,7 +87,7 @@ class PostgresDatabase(Database):
                 raise StoreError(
                     f"{self.place} is being written by another process; stop it, or take its place with --take-over"
                 )
-        return _SessionLock()
+        return WriterPlace()
 
     def check_structure(self) -> str | None:
         """The server looks after its files."""
@@ -163,27 +163,6 @@ class PostgresDatabase(Database):
         """Whether the server went away, or is about to; what it refuses while it works will not pass by itself."""
         state = problem.sqlstate or ""
         return isinstance(problem, self._psycopg.OperationalError) and (not state or state.startswith(("08", "57P")))
-
-
-class _SessionLock:
-    """The place of the writer: the server knows it, and nothing outside the database knows how far the store came."""
-
-    def settle(self, store: str, last_step: int, free_from: int) -> None:
-        """The session says it already."""
-
-    def reached(self, store: str) -> int:
-        """Nothing is known."""
-        return -1
-
-    def free_from(self, store: str) -> int:
-        """Nothing is known."""
-        return 0
-
-    def note(self, store: str, step: int, free_from: int) -> None:
-        """There is nowhere to write it."""
-
-    def release(self) -> None:
-        """It ends with the session."""
 
 
 def _sentence(problem: Any) -> str:

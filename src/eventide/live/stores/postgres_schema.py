@@ -16,8 +16,7 @@ from eventide.live import faults
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
 from eventide.live.stores.migrations import to_second_in_postgres
-from eventide.live.stores.postgres_statistics import without_statistics
-from eventide.live.stores.tables import VERSION, table_statements
+from eventide.live.stores.tables import VERSION, table_statements, without_statistics
 
 MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres}
 """What brings a schema to each version from the one before; run in order, all in one transaction."""

@@ -1,19 +1,23 @@
-"""The releases of a store as arrays over one list of bins, also where epochs had different ones.
+"""What a store has released, over one list of names, also where epochs had other bins or asked other window queries.
 
-A bin that an epoch did not have has no value there.
+Answers to window queries stand in the releases of the steps at whose ends they were due. What an epoch did not have has
+no value there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from eventide.arrays import Array
-from eventide.live.stores.base import Store
+from eventide.arrays import Floats
+from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.releases.lines import ReleaseLine, read_line
+
+Answer = dict[str, Any]
 
 
 def all_bins(store: Store) -> tuple[str, ...]:
@@ -23,21 +27,62 @@ def all_bins(store: Store) -> tuple[str, ...]:
 
 def stored_releases(store: Store, bins: tuple[str, ...]) -> Iterator[ReleaseLine]:
     """All releases, over `bins`; a bin that was none at a step has no value there, which is NaN."""
-    place = {name: number for number, name in enumerate(bins)}
-    next_step, epochs = store.next_step(), store.epochs()
-    ends = [*(epoch.first_step for epoch in epochs), next_step][1:]
-    for epoch, end in zip(epochs, ends, strict=True):
-        own = epoch.setting.bins
-        places = None if own == bins else np.array([place[name] for name in own])
+    for epoch, end in _epochs(store):
         for _, line in store.releases(epoch.first_step, end - 1):
-            release = read_line(line)
-            yield release if places is None else _spread(release, places, len(bins))
+            yield over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
 
 
-def _spread(release: ReleaseLine, places: Array, size: int) -> ReleaseLine:
-    arrays: dict[str, Any] = {name: getattr(release, name) for name in ("values", "scale", "low", "high")}
-    for name, numbers in arrays.items():
-        if numbers is not None:
-            arrays[name] = np.full(size, np.inf if name == "scale" else np.nan)
-            arrays[name][places] = numbers
-    return replace(release, **arrays)
+def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, absent: float) -> ReleaseLine:
+    """A release of the bins `own` as one of `bins`, by name; one that it did not have has the value `absent`."""
+    if tuple(own) == tuple(bins):
+        return release
+    place = {name: index for index, name in enumerate(own)}
+    source = np.array([place.get(name, -1) for name in bins])
+
+    def moved(array: Floats, absent: float) -> Floats:
+        return np.where(source < 0, absent, array[source])
+
+    return replace(
+        release,
+        values=moved(release.values, absent),
+        scale=moved(release.scale, np.inf),
+        low=None if release.low is None else moved(release.low, np.nan),
+        high=None if release.high is None else moved(release.high, np.nan),
+    )
+
+
+def answered_names(store: Store) -> tuple[str, ...]:
+    """What any answer of a store is about, in the order of the last epoch first."""
+    return tuple(dict.fromkeys(name for epoch in reversed(store.epochs()) for name in _names(epoch.setting)))
+
+
+def stored_answers(store: Store, names: tuple[str, ...]) -> Iterator[tuple[int, list[Answer]]]:
+    """All answers, with the step at whose end they were due; what an answer is not about has the value NaN."""
+    for epoch, end in _epochs(store):
+        own = _names(epoch.setting)
+        for step, line in store.releases(epoch.first_step, end - 1) if own else ():
+            if answers := answers_in(line):
+                yield step, answers if own == names else [_spread(answer, own, names) for answer in answers]
+
+
+def answers_in(line: bytes) -> list[Answer]:
+    """The answers that a release holds; one without any is not even parsed."""
+    return json.loads(line)["answers"] if b'"answers": ' in line else []
+
+
+def _epochs(store: Store) -> Iterator[tuple[Epoch, int]]:
+    """The epochs with their ends; the next step is asked first, so that an epoch begun meanwhile has no step here."""
+    next_step = store.next_step()
+    return with_ends(store.epochs(), next_step)
+
+
+def _names(setting: StoreSetting) -> tuple[str, ...]:
+    """What the values of an answer are about under a setting; nothing where no query was asked."""
+    if setting.queries is None:
+        return ()
+    return setting.bins if setting.queries["of"] == "bins" else ("total",)
+
+
+def _spread(answer: Answer, own: tuple[str, ...], names: tuple[str, ...]) -> Answer:
+    values = dict(zip(own, answer["values"], strict=True))
+    return answer | {"values": [values.get(name, float("nan")) for name in names]}

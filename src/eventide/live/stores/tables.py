@@ -2,15 +2,19 @@
 
 One text makes them all, so that stores differ in nothing else. Where a source stands counts its events, so it is known
 of the last step alone, in the head.
+
+PostgreSQL samples columns for its planner, and what it sampled outlives the rows: so it samples nothing that is raw. A
+list of the commonest values of open events would stay after their step, and the commonest steps of batches would tell
+how many came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from eventide.live.stores.digests import digest
 
-VERSION = 2  # of the tables; `store_migrations` brings older ones to it
+VERSION = 2  # of the tables; `migrations` brings older ones to it
 NO_CHAIN, NO_POSITION = b"", "null"  # of a head before the first step
 
 _TABLES = """
@@ -41,6 +45,16 @@ INSERT INTO head VALUES (1, 0, -1, {chain}, '{position}', {seal});
 """
 
 
+RAW = {
+    "head": {"position": "text", "seal": "bytea"},
+    "kept": {"id": "bigint", "step": "bigint", "tally": "bytea", "digest": "bytea"},
+    "batch": {"name": "text", "step": "bigint", "digest": "bytea"},
+    "snapshot": {"state": "bytea", "digest": "bytea"},
+    "plan": {"state": "bytea", "digest": "bytea"},
+}
+"""Columns, by their tables, that are raw or count events; with their types."""
+
+
 def table_statements(*, number: str, counter: str, binary: str, literal: Callable[[bytes], str]) -> list[str]:
     """What makes the tables: with a type for numbers, for numbers that count by themselves and for bytes.
 
@@ -53,3 +67,12 @@ def table_statements(*, number: str, counter: str, binary: str, literal: Callabl
     head = {"chain": literal(NO_CHAIN), "position": NO_POSITION, "seal": literal(digest(NO_CHAIN, NO_POSITION))}
     text = _TABLES.format(number=number, counter=counter, binary=binary, **head)
     return [statement.strip() for statement in text.split(";") if statement.strip()]
+
+
+def without_statistics() -> Iterator[str]:
+    """What forbids statistics of raw columns, and drops those there are: a type that is set drops them."""
+    for table, columns in RAW.items():
+        changes = [
+            f"ALTER COLUMN {name} TYPE {kind}, ALTER COLUMN {name} SET STATISTICS 0" for name, kind in columns.items()
+        ]
+        yield f"ALTER TABLE {table} {', '.join(changes)}"

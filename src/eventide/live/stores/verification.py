@@ -14,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Array
-from eventide.live.stores.base import Epoch
+from eventide.live.stores.base import Epoch, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
 
-class Spending(NamedTuple):
+class EpochSpending(NamedTuple):
     """The charges of one epoch, step by step from its first; all in nano-epsilon."""
 
     epoch: Epoch
@@ -34,7 +34,7 @@ class Verification(NamedTuple):
     problems: list[str]
     worst: int  # nano-epsilon in the fullest window of all epochs
     worst_end: int  # the step at which that window ends, -1 where nothing was charged
-    spending: list[Spending]
+    spending: list[EpochSpending]
 
     @property
     def holds(self) -> bool:
@@ -45,8 +45,7 @@ class Verification(NamedTuple):
 def verify(entries: Iterable[Entry], epochs: Sequence[Epoch], next_step: int) -> Verification:
     """Add up every window of every epoch of a store whose steps before `next_step` are released."""
     charges = _Charges(list(entries), epochs)
-    ends = [*(epoch.first_step for epoch in epochs), next_step][1:]
-    spending = [_spending(epoch, charges, end) for epoch, end in zip(epochs, ends, strict=True)]
+    spending = [_spending(epoch, charges, end) for epoch, end in with_ends(epochs, next_step)]
     problems = [*charges.strays(next_step), *_over(spending), *_mixed(spending)]
     fullest = [(int(epoch.windows.max()), epoch) for epoch in spending if len(epoch.windows)]
     worst, where = max(fullest, key=lambda pair: pair[0], default=(0, None))
@@ -91,7 +90,7 @@ class _Charges:
         return found
 
 
-def _spending(epoch: Epoch, charges: _Charges, end: int) -> Spending:
+def _spending(epoch: Epoch, charges: _Charges, end: int) -> EpochSpending:
     """Add up one epoch; a span that was still open at its end touched all of its last steps."""
     begin, window = epoch.first_step, epoch.setting.window
     points, opened, closed = (charges.of_steps(kind, begin, end) for kind in ("point", "open", "close"))
@@ -101,10 +100,10 @@ def _spending(epoch: Epoch, charges: _Charges, end: int) -> Spending:
     windows[len(windows) - len(before) :] -= before
     open_or_closing = np.cumsum(opened) - np.cumsum(closed) + closed
     touched = begin + np.flatnonzero((points > 0) | (open_or_closing > 0))
-    return Spending(epoch, points + opened, windows, touched)
+    return EpochSpending(epoch, points + opened, windows, touched)
 
 
-def _over(spending: list[Spending]) -> list[str]:
+def _over(spending: list[EpochSpending]) -> list[str]:
     """Windows over their epoch's epsilon: the first of each epoch, and how many."""
     found = []
     for epoch in spending:
@@ -118,7 +117,7 @@ def _over(spending: list[Spending]) -> list[str]:
     return found
 
 
-def _mixed(spending: list[Spending]) -> list[str]:
+def _mixed(spending: list[EpochSpending]) -> list[str]:
     """Epochs that charge too early: where they may not measure yet, or within a window of an earlier epoch's charge."""
     found = []
     for number, later in enumerate(spending):
@@ -138,7 +137,7 @@ def _mixed(spending: list[Spending]) -> list[str]:
     return found
 
 
-def _last(earlier: Spending, *, same: bool) -> int | None:
+def _last(earlier: EpochSpending, *, same: bool) -> int | None:
     """The last step that an epoch charged; before a restored one lies a step that may have been, and is lost."""
     lost = [earlier.epoch.first_step - 1] if earlier.epoch.restored else []
     steps = lost if same else [*lost, *earlier.touched[-1:].tolist()]

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from eventide.errors import StoreError
+from eventide.live.stores.database import WriterPlace
 
 _LENGTH = 240  # bytes; every note has the same length, so that one write replaces it whole
 
 
-class WriterLock:
+class WriterLock(WriterPlace):
     """The place of the only writer of the store at `path`, held from the moment it is made until `release`.
 
     With `take_over` it may belong to another still; `settle` then takes it away. `otherwise` says what to do about one

@@ -1,23 +1,47 @@
-"""The locks on the doors: who sent a request, and whether they may.
+"""Who sent a request, whether they may, and how often.
 
 A request without a token that is good for it is refused before anything is done, and counts towards the rate of its
-sender like any other.
+sender like any other. Of clients so many are remembered and no more, so memory is bounded.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
-from eventide.service.http.limits import RequestRate
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Token, Tokens
 
+CLIENTS = 10_000  # remembered; the one heard of longest ago is forgotten
 LONGEST_TOKEN = 200
 ANYBODY = Token("read", "anybody", "")
 _BEARER = HTTPBearer(auto_error=False, description="a token made with: eventide config token ROLE CONFIG")
+
+
+class RequestRate:
+    """A bucket for each client, which fills at a steady rate and holds a second's worth."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_second = per_second
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> None:
+        """Let a request of this client pass, or refuse it."""
+        now = self._clock()
+        level, since = self._buckets.pop(client, (self.per_second, now))
+        level = min(self.per_second, level + (now - since) * self.per_second)
+        self._buckets[client] = (level - 1 if level >= 1 else level, now)
+        if len(self._buckets) > CLIENTS:
+            self._buckets.popitem(last=False)
+        if level < 1:
+            wait = math.ceil((1 - level) / self.per_second)
+            raise Problem(429, "too-many-requests", "too many requests; wait and try again", Retry_After=str(wait))
 
 
 class Doorkeeper:

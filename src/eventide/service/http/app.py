@@ -10,14 +10,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from fastapi import Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import Response
 from starlette.types import ASGIApp
 
-from eventide.service.http import metrics, models, page
-from eventide.service.http.api import build_router
+from eventide.service.http import dashboard, models, prometheus
 from eventide.service.http.guard import Guard
+from eventide.service.http.ingest import add_ingest
 from eventide.service.http.problems import Problem, answer_problems, refusals
+from eventide.service.http.reading_routes import Name, add_reading
 from eventide.service.http.tokens import Token
 from eventide.service.service import Service
 
@@ -41,10 +42,34 @@ def build_app(service: Service) -> ASGIApp:
         redirect_slashes=False,
     )
     answer_problems(app)
-    app.include_router(page.router)
-    app.include_router(build_router(service))
+    app.include_router(dashboard.router)
+    app.include_router(_operations(service))
     _add_health(app, service)
     return Guard(app, encrypted=service.config.server.certificate is not None)
+
+
+def _operations(service: Service) -> APIRouter:
+    """All operations on the streams of a service, grouped by who may ask; raw figures are for operators alone."""
+    router = APIRouter(prefix="/v1")
+    refused = refusals(401, 403, 404, 422, 429)
+    may_read, may_operate = (Depends(service.doorkeeper.needs(role)) for role in ("read", "operate"))
+
+    @router.get("/access", tags=["access"], responses=refusals(401, 403, 429))
+    def access(token: Token = may_read) -> models.AccessAnswer:
+        """Say what the token is good for."""
+        return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
+
+    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=refused)
+    add_reading(reading, service, may_read)
+    router.include_router(reading)
+
+    @router.get("/streams/{name}/operations", tags=["operate"], responses=refused, dependencies=[may_operate])
+    def operations(name: Name) -> models.OperationsAnswer:
+        """Give raw figures about events, for operators only."""
+        return service.operations(service.stream(name))
+
+    add_ingest(router, service)
+    return router
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
@@ -65,5 +90,5 @@ def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))
     def figures(token: Token = may_read) -> Response:
         """Figures for Prometheus; those about events need a token to operate."""
-        content = metrics.exposition(service.streams.values(), with_raw=token.role == "operate")
-        return Response(content, media_type=metrics.CONTENT_TYPE)
+        content = prometheus.exposition(service.streams.values(), with_raw=token.role == "operate")
+        return Response(content, media_type=prometheus.CONTENT_TYPE)

@@ -1,29 +1,125 @@
-"""From the body of a request to events: what cannot be read is refused event by event, with a reason and no data.
+"""Takes batches of events: each is answered when it is durable, or refused with a sentence that says what to do.
 
-Well-formed batches are read as columns; only where something is wrong are events looked at one by one.
+A batch arrives when its body is complete, and is stamped then, before it is read; sent again with its key, it counts
+once. Well-formed batches are read as columns. Only where something is wrong are events looked at one by one, and what
+cannot be read is refused event by event, with a reason and no data. A body has a largest size and a longest time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Header, Request
+from starlette.requests import ClientDisconnect
 
+from eventide.errors import StateError
 from eventide.events.reader import EventReader, Events
-from eventide.service.http.problems import Problem
+from eventide.service.config.settings import Limits
+from eventide.service.http import models
+from eventide.service.http.problems import Problem, refusals
+from eventide.service.http.reading_routes import Name
 from eventide.service.http.tokens import Token
+from eventide.service.pushed_feed import Busy
+from eventide.service.service import Service
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
+MEGABYTE = 1 << 20
 LONGEST_FIELD = 1_000  # characters
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
 TOO_LARGE = "a field is too long"
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
+BODIES_AT_ONCE = 1  # read at a time: more would be no faster, and keep the loop from stamping what arrives meanwhile
+
+_KEY = Header(
+    description="names the batch, so that it counts once",
+    json_schema_extra={"pattern": f"^{KEY.pattern}$"},
+)
+_ONE_EVENT = {"type": "object", "additionalProperties": True}
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": {"type": "array", "items": _ONE_EVENT}},
+            NDJSON: {"schema": {"type": "string"}},
+        },
+    }
+}
+
+
+def add_ingest(router: APIRouter, service: Service) -> None:
+    """The operation that takes events."""
+    may_ingest = Depends(service.doorkeeper.needs("ingest"))
+    reading = CapacityLimiter(BODIES_AT_ONCE)
+
+    @router.post(
+        "/streams/{name}/events",
+        tags=["ingest"],
+        openapi_extra=_BODY,
+        responses=refusals(400, 401, 403, 404, 408, 413, 415, 422, 429, 503),
+    )
+    async def events(
+        request: Request,
+        name: Name,
+        token: Token = may_ingest,
+        idempotency_key: Annotated[str | None, _KEY] = None,
+    ) -> models.ReceiptAnswer:
+        """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
+        stream = service.stream(name)
+        batch = batch_name(idempotency_key, token)
+        body, media_type = await read_body(request, service.config.limits), request.headers.get("content-type", "")
+        try:
+            with stream.feed.arrivals.stamp() as arrival:
+                read = await to_thread.run_sync(read_events, body, media_type, stream.reader, limiter=reading)
+                receipt = await asyncio.wrap_future(stream.feed.submit(read.events, arrival, batch))
+        except Busy:
+            title = "too many batches wait to be made durable; send this one again in a second"
+            raise Problem(429, "busy", title, Retry_After="1") from None
+        except StateError:
+            title = "the stream takes no events now; send this batch again later with the same key"
+            raise Problem(503, "closed", title, Retry_After="5") from None
+        counters = receipt.counters
+        return models.ReceiptAnswer(
+            accepted=counters.accepted,
+            duplicate=receipt.duplicate,
+            refused=dict(counters.refused) | ({"late": counters.late} if counters.late else {}),
+            events=[models.RefusedEvent(event=place, reason=reason) for place, reason in read.told],
+        )
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    """The body of a request, unless it is too large, too slow or compressed."""
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Problem(415, "compressed", "compressed bodies are not read; send it as it is", Connection="close")
+    largest = limits.body_megabytes * MEGABYTE
+    announced = request.headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced) > largest:
+        raise _too_large(limits)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.body_seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > largest:
+                    raise _too_large(limits)
+    except TimeoutError:
+        raise Problem(408, "too-slow", "the body took too long to arrive", Connection="close") from None
+    except ClientDisconnect:
+        raise Problem(400, "broken-off", "the body ended early", Connection="close") from None
+    return bytes(body)
+
+
+def _too_large(limits: Limits) -> Problem:
+    title = f"the body is larger than {limits.body_megabytes} MB; send smaller batches"
+    return Problem(413, "too-large", title, Connection="close")
 
 
 class Read(NamedTuple):

@@ -1,36 +1,39 @@
 """What whoever may read can ask: about streams, their budget and promise, and for releases and answers.
 
-All of it was released or is public, and only read; true counts are given of synthetic streams alone.
+All of it was released or is public, and only read; true counts are given of synthetic streams alone. A page has an end:
+so many steps, and fewer where each has many numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
 
-from eventide.service.config.parameters import (
-    LAST,
-    MOST_AT_ONCE,
-    Form,
-    LastStep,
-    Limit,
-    Name,
-    SomeBins,
-    Step,
-    page_length,
-    paged,
-    tables,
-)
-from eventide.service.http import answers as answer_pages
 from eventide.service.http import models
-from eventide.service.http import releases as release_pages
-from eventide.service.http.following import follow
 from eventide.service.http.problems import Problem
+from eventide.service.http.result_pages import AskedAnswers, answer_page, chosen_bins, release_page
 from eventide.service.http.tokens import Token
+from eventide.service.live_stream import LiveStream
 from eventide.service.service import Service
+
+LAST = 2**53
+MOST_AT_ONCE = 1_000  # steps on a page
+CELLS_AT_ONCE = 4_000_000  # numbers on a page; streams of many bins have shorter pages
+FOLLOWED_AT_A_TIME = 32  # releases read from the store together
+QUIET_SECONDS = 15.0  # after which a comment keeps the connection of one who follows alive
+MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.stream"}
+
+Name = Annotated[str, Path(description="the stream's name", max_length=63)]
+Step = Annotated[int, Query(ge=0, le=LAST)]
+LastStep = Annotated[int | None, Query(ge=0, le=LAST)]
+Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="steps on a page")]
+SomeBins = Annotated[list[str] | None, Query(description="only these bins")]
+Form = Annotated[Literal["json", "csv", "arrow"], Query(alias="format")]
 
 _STREAMED: dict[int | str, dict[str, Any]] = {
     200: {"description": "releases as server-sent events", "content": {"text/event-stream": {}}}
@@ -74,7 +77,7 @@ def _add_descriptions(router: APIRouter, service: Service) -> None:
 
 
 def _add_releases(router: APIRouter, service: Service) -> None:
-    @router.get("/streams/{name}/releases", responses=tables(models.ReleasesAnswer), response_model=None)
+    @router.get("/streams/{name}/releases", responses=_forms_of(models.ReleasesAnswer), response_model=None)
     def releases(
         name: Name,
         first: Step = 0,
@@ -89,13 +92,11 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         bins, end = found.settings.bins, found.last_until(last)
         if latest is not None:
             first, limit = max(first, end - latest + 1), latest
-        limit = page_length(limit, len(bins))
-        chosen = release_pages.chosen_bins(bins, bin or [])
+        limit = _page_length(limit, len(bins))
+        chosen = chosen_bins(bins, bin or [])
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
-        if form == "json":
-            return paged(release_pages.as_json(lines, chosen, following), form, following)
-        return paged(release_pages.as_table(lines, bins, chosen, form), form, following)
+        return _paged(release_page(lines, bins, chosen, form, following), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
@@ -117,7 +118,7 @@ def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
 
 
 def _add_answers(router: APIRouter, service: Service) -> None:
-    @router.get("/streams/{name}/answers", responses=tables(models.AnswersAnswer), response_model=None)
+    @router.get("/streams/{name}/answers", responses=_forms_of(models.AnswersAnswer), response_model=None)
     def answers(
         name: Name,
         first: Step = 0,
@@ -130,17 +131,15 @@ def _add_answers(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """Give answers to window queries by the step at whose end they were due, page by page as releases are."""
         found = service.stream(name)
-        asked = answer_pages.Asked.of(found, query or [], bin or [])
-        end = found.last_until(last)
+        asked = AskedAnswers.of(found, query or [], bin or [])
+        end, following = found.last_until(last), None
         if latest is not None:
-            page, following = answer_pages.latest(found, asked, first, end, min(latest, MOST_AT_ONCE)), None
+            due = asked.latest(first, end, min(latest, MOST_AT_ONCE))
         else:
-            limit = page_length(limit, len(found.settings.bins))
-            page = answer_pages.between(found, asked, first, min(end, first + limit - 1))
+            limit = _page_length(limit, len(found.settings.bins))
+            due = asked.between(first, min(end, first + limit - 1))
             following = first + limit if first + limit <= end else None
-        if form == "json":
-            return paged(answer_pages.as_json(page, found.feed.start_of, following), form, following)
-        return paged(answer_pages.as_table(page, asked.names, form), form, following)
+        return _paged(answer_page(due, asked.names, found.feed.start_of, form, following), form, following)
 
 
 def _add_synthetic(router: APIRouter, service: Service) -> None:
@@ -154,3 +153,35 @@ def _add_synthetic(router: APIRouter, service: Service) -> None:
         service.stream(name)
         counts = [models.SyntheticCounts(step=step, values=values) for step, values in truth(first)]
         return models.SyntheticAnswer(counts=counts)
+
+
+async def follow(stream: LiveStream, first: int, allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Server-sent events: all releases from `first` on, as stored, until whoever follows is no longer allowed to.
+
+    The id of an event is its step, so a browser that lost its connection goes on where it was.
+    """
+    step = first
+    yield b"retry: 1000\n\n"
+    while stream.followed and allowed():
+        lines = await run_in_threadpool(stream.lines, step, FOLLOWED_AT_A_TIME)
+        for number, line in lines:
+            yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)
+            step = number + 1
+        if not lines and not await stream.notices.wait_beyond(step - 1, QUIET_SECONDS):
+            yield b": still here\n\n"
+
+
+def _page_length(limit: int, size: int) -> int:
+    """How many steps of so many numbers each a page holds."""
+    return max(1, min(limit, CELLS_AT_ONCE // size))
+
+
+def _paged(content: bytes, form: str, following: int | None) -> Response:
+    """A page; the step at which the next one begins stands in a header, too."""
+    headers = {} if following is None else {"Eventide-Next": str(following)}
+    return Response(content, media_type=MEDIA_TYPES[form], headers=headers)
+
+
+def _forms_of(model: Any) -> dict[int | str, dict[str, Any]]:
+    """What the description says about a page in any of its forms."""
+    return {200: {"model": model, "content": {kind: {} for kind in MEDIA_TYPES.values()}}}

@@ -1,7 +1,8 @@
 """A population at the start of a service: its stores are read, its streams are told when they may measure, and all is
 written down for the next start.
 
-A store that is written down and neither served nor readable is refused, never forgotten.
+A store that is written down and neither served nor readable is refused, never forgotten. What a start would do now is
+told by `outlook`, which reads the stores and changes nothing.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from contextlib import closing
 from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
-from eventide.live.stores.base import StoreMissing
+from eventide.events.clock import SystemClock
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
+from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
-from eventide.service.config.config import Config, Stream
-from eventide.service.populations.claims import Claim, Windows, claims_of
-from eventide.service.populations.record import Known, Record, read_record, write_record
-from eventide.service.populations.shares import Limit, Member, Together
+from eventide.service.config.settings import Config, StreamConfig
+from eventide.service.populations.claims import Claim, Limit, Member, SharedBudget, StreamWindows, claims_of
+from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
 
 
 class Served(NamedTuple):
     """A stream, the name of its store (none before it is made) and whose events that was charged for last."""
 
-    stream: Stream
+    stream: StreamConfig
     member: Member
     store: str
     people: set[str]
@@ -46,7 +50,7 @@ class Population:
         called_before = {people for one in served for people in one.people} - config.populations.keys()
         record = read_record(self._places, {name} | called_before)
         self.is_unknown = record is None and any(one.member.next_step for one in served)
-        self._record = record or Record([], {})
+        self._record = record or PopulationRecord([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
         self._gone = {
             store: self._read_gone(store, known, members, now, after_restore) if known.goes_on else known.claims
@@ -74,16 +78,16 @@ class Population:
             if self._gone.get(store)
         }
         for one in served:
-            stores[one.store] = Known(one.stream.name, address_of(one.stream.store), list(one.member.claims))
+            stores[one.store] = KnownStore(one.stream.name, address_of(one.stream.store), list(one.member.claims))
         epsilons: list[tuple[int, int | None]] = [(limit.epsilon, limit.until) for limit in self._limits]
-        write_record(self._places, self.name, Record([*epsilons, (self._epsilon, None)], stores))
+        write_record(self._places, self.name, PopulationRecord([*epsilons, (self._epsilon, None)], stores))
 
     def _first_steps(self, members: Sequence[Member]) -> dict[str, int]:
-        together = Together(self._epsilon, self._limits, members, self._gone)
+        together = SharedBudget(self._epsilon, self._limits, members, self._gone)
         return {member.name: together.first_free(member) for member in members}
 
     def _read_gone(
-        self, store: str, known: Known, members: Sequence[Member], now: int, after_restore: bool
+        self, store: str, known: KnownStore, members: Sequence[Member], now: int, after_restore: bool
     ) -> list[Claim]:
         """The claims of a store that no stream has any more; all of them have ended."""
         try:
@@ -101,7 +105,9 @@ class Population:
             )
         until = max([now, *(member.windows.timeline.begin(member.next_step) for member in members)])
         return [
-            claim._replace(last=Windows(claim.timeline, claim.window).step_of(until)) if claim.last is None else claim
+            claim._replace(last=StreamWindows(claim.timeline, claim.window).step_of(until))
+            if claim.last is None
+            else claim
             for claim in known.claims
         ]
 
@@ -130,8 +136,8 @@ class Population:
         ]
 
 
-def _served(stream: Stream) -> Served:
-    windows = Windows(stream.timeline(), stream.window)
+def _served(stream: StreamConfig) -> Served:
+    windows = StreamWindows(stream.timeline(), stream.window)
     try:
         with closing(open_store(stream.store, read_only=True)) as store:
             claims = claims_of(store, (stream.budget, stream.window))
@@ -141,10 +147,44 @@ def _served(stream: Stream) -> Served:
         return Served(stream, Member(stream.name, stream.budget, windows, 0, ()), "", set())
 
 
-def waiting(stream: Stream, measured_from: int) -> str:
+def waiting(stream: StreamConfig, measured_from: int) -> str:
     """A sentence that says from when on a stream measures."""
     begins = stream.timeline().iso(measured_from)
     return (
         f"stream {stream.name} measures nothing before step {measured_from} ({begins}): until then every step repeats "
         "the last release, so that no window holds more than epsilon"
     )
+
+
+def outlook(config: Config) -> list[str]:
+    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
+    said = []
+    for name in config.populations:
+        try:
+            population = Population(name, config, SystemClock().now())
+            for stream in population.streams:
+                said += _prospects(stream, population.first_steps[stream.name])
+        except EventideError as problem:
+            said.append(str(problem))
+    return said
+
+
+def _prospects(stream: StreamConfig, not_before: int) -> list[str]:
+    feed = EventFeed(None, stream.timeline(), stream.reader(), max_per_step=stream.max_per_step, late=stream.late)
+    found = Publisher.check(
+        feed,
+        stream.build(),
+        stream.store,
+        questions=stream.questions(),
+        people=stream.population,
+        new_epoch=True,
+        not_before=not_before,
+    )
+    said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
+    return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])
+
+
+def _changed(stream: StreamConfig, before: StoreSetting, now: StoreSetting) -> str:
+    changed = "; ".join(differences(before, now, StoreSetting._fields))
+    why = changed or "other streams of the same people leave it no room at first"
+    return f"stream {stream.name} begins a new epoch, which `serve` does only with --new-epoch: {why}"

@@ -18,7 +18,7 @@ from eventide.service.populations.claims import Claim
 NAME = "{}.population"
 
 
-class Known(NamedTuple):
+class KnownStore(NamedTuple):
     """A store: the stream that it was of, where it is, and its claims; of one that goes on the last claim is open."""
 
     stream: str
@@ -31,17 +31,17 @@ class Known(NamedTuple):
         return any(claim.last is None for claim in self.claims)
 
 
-class Record(NamedTuple):
+class PopulationRecord(NamedTuple):
     """What is known: each epsilon there was, with the moment until which it was (None: still), and stores by name."""
 
     epsilons: list[tuple[int, int | None]]
-    stores: dict[str, Known]
+    stores: dict[str, KnownStore]
 
 
-def read_record(places: Collection[str], populations: Collection[str]) -> Record | None:
+def read_record(places: Collection[str], populations: Collection[str]) -> PopulationRecord | None:
     """What is written down in all these places under all these names, None where nothing is."""
     epsilons: set[tuple[int, int | None]] = set()
-    stores: dict[str, Known] = {}
+    stores: dict[str, KnownStore] = {}
     found = False
     for place in places:
         for name in map(NAME.format, populations):
@@ -51,10 +51,10 @@ def read_record(places: Collection[str], populations: Collection[str]) -> Record
                 epsilons.update(record.epsilons)
                 for store, known in record.stores.items():  # one that may go on must be looked at
                     stores[store] = known if known.goes_on else stores.get(store, known)
-    return Record(sorted(epsilons, key=str), stores) if found else None
+    return PopulationRecord(sorted(epsilons, key=str), stores) if found else None
 
 
-def write_record(places: Collection[str], population: str, record: Record) -> None:
+def write_record(places: Collection[str], population: str, record: PopulationRecord) -> None:
     """Write it down in all these places, where it is not there already."""
     stores = {
         name: known._asdict() | {"claims": [claim._asdict() for claim in known.claims]}
@@ -67,17 +67,17 @@ def write_record(places: Collection[str], population: str, record: Record) -> No
             write_beside(place, NAME.format(population), text)
 
 
-def _read(text: str, where: str) -> Record:
+def _read(text: str, where: str) -> PopulationRecord:
     try:
         body = json.loads(text)
         if body.pop("digest") != _digest(body):
             raise ValueError
         epsilons = [(epsilon, until) for epsilon, until in body["epsilons"]]
         stores = {
-            name: Known(known["stream"], known["address"], [Claim(**claim) for claim in known["claims"]])
+            name: KnownStore(known["stream"], known["address"], [Claim(**claim) for claim in known["claims"]])
             for name, known in body["stores"].items()
         }
-        return Record(epsilons, stores)
+        return PopulationRecord(epsilons, stores)
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StoreError(
             f"{where} is not what the service wrote: put back a copy of it. Without it nobody knows what streams that "

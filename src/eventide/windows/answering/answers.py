@@ -1,30 +1,38 @@
 """A plan at work: ticks in, private answers out, each when its window ends.
 
 Every slot of the plan is a sealed sum that charges each tick in it when the tick is added, and is read once, when it
-ends; the ledger holds, for every tick, what the slots over it cost together. Answers are made of those readings alone.
-Several plans may work on several attributes of the same events: they share the ledger, and their charges add up.
+ends; the ledger holds, for every tick, what the slots over it cost together. True counts are checked, handed to the
+meter and forgotten; answers are made of the noisy sums of slots that ended, and of nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from eventide.errors import InputError
-from eventide.mechanisms.base import LARGEST_SENSITIVITY
-from eventide.privacy.amounts import NANO
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError, StateError
+from eventide.events.bins import checked_names
+from eventide.mechanisms.base import LARGEST_SENSITIVITY, whole_counts
+from eventide.privacy.amounts import NANO, SMALLEST
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
+from eventide.privacy.meter import Meter, SlotSteps, sum_slots
 from eventide.privacy.noise import Source, source
+from eventide.privacy.state import Stateful
+from eventide.windows.answering.plan_epoch import Past, PlanEpoch
 from eventide.windows.answering.schedule import Answer, Due
-from eventide.windows.answering.stream import Bins, Stream, push
+from eventide.windows.answering.timetable import Closing
 from eventide.windows.plans import Plan, guarantee
-from eventide.windows.workload import LONGEST, Query
+from eventide.windows.schemes.nested import Nested
+from eventide.windows.workload import LONGEST, Query, Workload
 
 AT_ONCE = 1 << 16  # ticks that a ledger passes over together
+
+Bins = int | Sequence[str] | None
 
 
 class Settings(TypedDict, total=False):
@@ -46,75 +54,22 @@ class Settings(TypedDict, total=False):
     tick: int
 
 
-class Run:
-    """Streams of counts of the same people, one plan each, under one ledger."""
+class EndedSlots(NamedTuple):
+    """What the meter gave out in some ticks: how each level cut them, and the slots that ended, `(slots, R, d)`.
 
-    def __init__(
-        self,
-        plans: Mapping[str, Plan],
-        bins: Mapping[str, Bins],
-        *,
-        window: int = 1,
-        sensitivity: int = 1,
-        noise: str | Source = "secure",
-        seed: int | None = None,
-        replicas: int = 1,
-        refine: bool = False,
-        tick: int = 0,
-    ) -> None:
-        self.sensitivity = positive_integer(sensitivity, "sensitivity", LARGEST_SENSITIVITY)
-        total = sum(plan.budget for plan in plans.values())
-        self.ledger = WindowLedger(Fraction(total, NANO), window, replicas)
-        if tick:
-            plans = {name: plan.at(positive_integer(tick, "tick", LONGEST)) for name, plan in plans.items()}
-        for first in range(0, tick, AT_ONCE):
-            self.ledger.charge_each(np.zeros(min(AT_ONCE, tick - first), dtype=np.int64))
-        self._streams = {
-            name: Stream(
-                plan,
-                self.ledger,
-                source(noise, None if seed is None else seed + position),
-                bins.get(name),
-                self.sensitivity,
-                refine,
-                tick,
-            )
-            for position, (name, plan) in enumerate(plans.items())
-        }
+    All of it is private.
+    """
 
-    @property
-    def tick(self) -> int:
-        """How many ticks were pushed."""
-        return self.ledger.step
-
-    @property
-    def holds_raw(self) -> bool:
-        """Whether a saved state would hold sums of true counts: those of slots that are still open."""
-        return any(stream.holds_raw for stream in self._streams.values())
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about all answers together."""
-        noise = next(iter(self._streams.values())).source
-        parts = [f"{name} {stream.plan.epsilon:g}" for name, stream in self._streams.items()]
-        shared = f"an event counts once in each of {len(parts)} attributes, whose epsilons add up: {', '.join(parts)}"
-        more = (shared,) if len(parts) > 1 else ()
-        return guarantee(self.ledger.epsilon, self.ledger.window, self.sensitivity, noise, *more)
-
-    def save(self) -> bytes:
-        """Everything needed to go on from this tick, as bytes that `eventide.windows.load` reads."""
-        from eventide.windows.saving import save_run
-
-        return save_run(self)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} at tick {self.tick}>"
+    ticks: int
+    closings: list[Closing]
+    values: list[Array]
 
 
-class Answers(Run):
-    """Answers the queries of one plan on one stream.
+class Answers(Stateful):
+    """Answers the queries of one plan on one stream of counts; `Settings` says what the keywords mean.
 
-    bins: how many counts a tick has, or their names; one plan answers all of them.
+    bins: how many counts a tick has, or their names; one plan answers all of them. None for a single count that is
+    given as a plain number.
 
     >>> from eventide import windows
     >>> from eventide.privacy.noise import Zero
@@ -125,22 +80,71 @@ class Answers(Run):
     (0, 4, 8.0)
     """
 
-    def __init__(self, plan: Plan, bins: Bins = None, **settings: Unpack[Settings]) -> None:
-        super().__init__({"": plan}, {"": bins}, **settings)
+    state = ("source", "_sums", "_epoch")
+
+    def __init__(
+        self,
+        plan: Plan,
+        bins: Bins = None,
+        *,
+        window: int = 1,
+        sensitivity: int = 1,
+        noise: str | Source = "secure",
+        seed: int | None = None,
+        replicas: int = 1,
+        refine: bool = False,
+        tick: int = 0,
+    ) -> None:
+        self.sensitivity = positive_integer(sensitivity, "sensitivity", LARGEST_SENSITIVITY)
+        self.ledger = WindowLedger(Fraction(plan.budget, NANO), window, replicas)
+        if tick:
+            plan = plan.at(positive_integer(tick, "tick", LONGEST))
+            self.pass_over(tick, 0)
+        if refine and not isinstance(plan.scheme, Nested):
+            raise InputError("this plan answers by chains of slots, which cannot be refined; start it without refine")
+        if plan.budget // self.ledger.window < SMALLEST:
+            raise InputError(
+                f"epsilon {plan.epsilon:g} leaves less than 0.000001 for each of {self.ledger.window:,} ticks; give "
+                "more of it, or a shorter window"
+            )
+        self.source, self.refine, self.bins = source(noise, seed), refine, _names(bins)
+        size = 1 if self.bins is None else len(self.bins)
+        self.meter = Meter(self.ledger, self.source, size, self.sensitivity)
+        several = (self.ledger.replicas,) if self.ledger.replicas > 1 else ()
+        self._shape = several if self.bins is None else (*several, size)
+        self.begin(plan, tick)
+
+    def begin(self, plan: Plan, tick: int, past: Past | None = None) -> None:
+        """Begin an epoch: answer `plan` from a tick on, with what was released in the past."""
+        self.plan = plan
+        past = Past.empty(self._cells) if past is None else past
+        self._epoch = PlanEpoch(plan, self.ledger.window, self.sensitivity, self._shape, tick, past, self.refine)
+        self._sums = self.meter.slot_sums(len(self._epoch.timetable.lanes))
+
+    def pass_over(self, ticks: int, charge: int) -> None:
+        """Charge that many nano-epsilon for each of some ticks that are never pushed."""
+        for first in range(0, ticks, AT_ONCE):
+            self.ledger.charge_each(np.full(min(AT_ONCE, ticks - first), charge, dtype=np.int64))
 
     @property
-    def _stream(self) -> Stream:
-        return self._streams[""]
+    def tick(self) -> int:
+        """How many ticks were pushed."""
+        return self.ledger.step
 
     @property
-    def plan(self) -> Plan:
-        """The plan of the present epoch."""
-        return self._stream.plan
+    def since(self) -> int:
+        """The tick from which on the present plan is answered."""
+        return self._epoch.begin
 
     @property
-    def bins(self) -> tuple[str, ...] | None:
-        """The names of the bins; None for a single count."""
-        return self._stream.bins
+    def holds_raw(self) -> bool:
+        """Whether a saved state would hold sums of true counts: those of slots that are still open."""
+        return self._sums.holds_raw
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about all answers together."""
+        return guarantee(self.ledger.epsilon, self.ledger.window, self.sensitivity, self.source)
 
     def push(self, counts: Any) -> list[Answer]:
         """Take the counts of the next tick, a number or one for each bin, and give the answers that are due by it."""
@@ -151,7 +155,36 @@ class Answers(Run):
 
         All ticks are charged, or none, before anything is drawn.
         """
-        return push([self._stream], [self._stream.checked(counts)])[0]
+        checked = self.checked(counts)
+        return self.take(self.measure(checked)) if len(checked) else self._epoch.nothing()
+
+    def checked(self, counts: Any) -> Ints:
+        """Counts of several ticks as an array `(ticks, d)`, or a refusal that shows none of them."""
+        whole, size = whole_counts(counts), self.meter.shape[1]
+        if self.bins is None and whole.ndim == 1:
+            whole = whole[:, None]
+        if whole.ndim != 2 or whole.shape[1] != size:
+            what = "one number for each tick" if self.bins is None else f"a row of {size} numbers for each tick"
+            raise InputError(f"counts do not have the shape of this stream; give {what}, 0 included")
+        if len(whole) > self._epoch.ticks_left:
+            raise StateError(
+                f"the plan ends after {self._epoch.ticks_left:,} more ticks; push those, then replan, or plan without "
+                "a horizon"
+            )
+        return whole
+
+    def measure(self, counts: Ints) -> EndedSlots:
+        """Charge ticks whose counts are checked, and read the slots that end in them; the first half of a push."""
+        if self._epoch.tick != self.tick:
+            raise StateError("a push was broken off and what was drawn is lost; go on from the last saved state")
+        closings = self._epoch.close(len(counts))
+        (values,) = sum_slots([SlotSteps(self.meter, self._sums, counts, [closing.cut for closing in closings])])
+        return EndedSlots(len(counts), closings, values)
+
+    def take(self, ended: EndedSlots) -> Due:
+        """Answer with what ended; the second half of a push."""
+        values = [slots.reshape(-1, self._cells) for slots in ended.values]
+        return self._epoch.take(ended.ticks, ended.closings, values)
 
     def replan(
         self, queries: Sequence[Query] | None = None, planner: str | None = None, horizon: int | None = None
@@ -163,54 +196,34 @@ class Answers(Run):
         as far back as the last plan's longest window at least; otherwise the query's first windows are left out. The
         horizon counts from here. Gives the refined answers that this makes due.
         """
-        return self._stream.replan(queries, planner, horizon)
+        workload = Workload.of(self.plan.queries if queries is None else queries, horizon, self.tick)
+        plan = Plan(workload, Fraction(self.plan.budget, NANO), planner or self.plan.planner)
+        if self.refine and not isinstance(plan.scheme, Nested):
+            raise InputError("the new plan answers by chains of slots, which cannot be refined; use planner='best'")
+        open_slots = self.meter.end_slots(self._sums).reshape(-1, self._cells)
+        due, past = self._epoch.end(open_slots, int(workload.window.max()))
+        self.begin(plan, self.tick, past)
+        return due
 
+    def save(self) -> bytes:
+        """Everything needed to go on from this tick, as bytes that `eventide.windows.load` reads."""
+        from eventide.windows.saving import save_answers
 
-class ManyAnswers(Run):
-    """Answers about several attributes of the same events, each with a plan and bins of its own.
+        return save_answers(self)
 
-    >>> from eventide import windows
-    >>> from eventide.privacy.noise import Zero
-    >>> ward, age = (windows.plan([windows.Query(window=2, step=2)], epsilon=0.5) for _ in range(2))
-    >>> answers = windows.start_many({"ward": ward, "age": age}, bins={"age": 3}, noise=Zero())
-    >>> due = answers.push_many({"ward": [4, 1], "age": [[1, 2, 1], [0, 0, 1]]})
-    >>> due["age"].value
-    array([[1., 2., 2.]])
-    >>> answers.ledger.epsilon
-    1.0
-    """
-
-    def __init__(
-        self, plans: Mapping[str, Plan], bins: Mapping[str, Bins] | None = None, **settings: Unpack[Settings]
-    ) -> None:
-        if not plans:
-            raise InputError("there is no plan to start; give one for each attribute")
-        if unknown := set(bins or ()) - set(plans):
-            raise InputError(f"bins are given for {min(unknown)!r}, which has no plan")
-        super().__init__(plans, bins or {}, **settings)
+    def __repr__(self) -> str:
+        return f"<Answers at tick {self.tick}>"
 
     @property
-    def plans(self) -> dict[str, Plan]:
-        """The present plan of each attribute."""
-        return {name: stream.plan for name, stream in self._streams.items()}
+    def _cells(self) -> int:
+        return self.meter.shape[0] * self.meter.shape[1]
 
-    def push(self, counts: Mapping[str, Any]) -> dict[str, list[Answer]]:
-        """Take the counts of the next tick of every attribute, and give the answers that are due by it."""
-        return {name: list(due) for name, due in self.push_many({name: [own] for name, own in counts.items()}).items()}
 
-    def push_many(self, counts: Mapping[str, Any]) -> dict[str, Due]:
-        """Take the counts of several ticks of every attribute; all are charged, or none, before anything is drawn."""
-        if set(counts) != set(self._streams):
-            raise InputError(f"give counts for each of {', '.join(self._streams)}, and for nothing else")
-        checked = [stream.checked(counts[name]) for name, stream in self._streams.items()]
-        if len({len(own) for own in checked}) > 1:
-            raise InputError("the attributes have different numbers of ticks; give as many for each")
-        return dict(zip(self._streams, push(list(self._streams.values()), checked), strict=True))
-
-    def replan(
-        self, name: str, queries: Sequence[Query] | None = None, planner: str | None = None, horizon: int | None = None
-    ) -> Due:
-        """Answer other queries on one attribute from the next tick on; see `Answers.replan`."""
-        if name not in self._streams:
-            raise InputError(f"there is no attribute {name!r}; there are {', '.join(self._streams)}")
-        return self._streams[name].replan(queries, planner, horizon)
+def _names(bins: Bins) -> tuple[str, ...] | None:
+    if bins is None:
+        return None
+    if isinstance(bins, str | bytes):
+        raise InputError("bins is the number of bins, or a list of their names")
+    if isinstance(bins, Sequence | np.ndarray):
+        return checked_names([str(name) for name in bins], "the list of bins", "name")
+    return tuple(map(str, range(positive_integer(bins, "bins"))))

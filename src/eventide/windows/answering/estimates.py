@@ -9,14 +9,18 @@ that is in here is private.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
+from eventide.errors import InputError
 from eventide.privacy.state import Stateful
 from eventide.windows.answering.answer_kernels import chain_answers, fuse, fused_answers, refined_variance, spread
 from eventide.windows.answering.timetable import Timetable
+from eventide.windows.schemes.cover import Layers
+from eventide.windows.schemes.nested import Nested
+from eventide.windows.schemes.scheme import Scheme
 
 SHORTEST_BLOCK = 512  # nodes; still shorter blocks would be bookkeeping for the most part
 
@@ -165,3 +169,51 @@ class Fused(Estimates):
         if self._refined is not None:
             self._refined[: self.block + 1] = self._refined[present] - last[0][-1]
         super().shift()
+
+
+def estimates_for(
+    scheme: Scheme, timetable: Timetable, sensitivity: int, cells: int, reach: int, start: int, refine: bool = False
+) -> Estimates:
+    """Estimates by the way in which windows are answered from a scheme."""
+    given = timetable, sensitivity, cells, reach, start
+    return Fused(*given, refine) if isinstance(scheme, Nested) else Chained(*given)
+
+
+def serving_level(scheme: Scheme, step: int) -> int:
+    """The level whose slots answer the queries of a step; -1 where those of all levels do."""
+    return scheme.steps.index(scheme.serves[step]) if isinstance(scheme, Layers) else -1
+
+
+class Composition(NamedTuple):
+    """The answer is the sum over slots [begin, end) of `weight` times what was released of them."""
+
+    level: Ints
+    begin: Ints
+    end: Ints
+    weight: Floats
+
+
+def composition(scheme: Scheme, begin: int, end: int, step: int) -> Composition:
+    """The slots behind the on-time answer to the window [begin, end) of a query with the given step.
+
+    Found by answering itself, so it is what answers are really made of: each slot that may have a part is released as 1
+    in a cell of its own and as 0 in all others, and the estimates in the cells are then the weights.
+    """
+    timetable = Timetable(scheme, scheme.length)
+    nodes = timetable.node(np.array([begin, end]))
+    if (nodes < 0).any() or not 0 <= begin < end:
+        raise InputError("a window begins or ends where no slot of the plan does; choose one of a planned query")
+    closings = timetable.close(0, end)
+    level = np.repeat(np.arange(len(closings)), [len(closing.ends) for closing in closings])
+    first = np.concatenate([closing.begins for closing in closings])
+    begins, ends = timetable.tick(first), np.concatenate([closing.ends for closing in closings])
+    near = begins >= begins[(begins <= begin) & (begin < ends)].min(initial=begin)
+    level, first, begins, ends = level[near], first[near], begins[near], ends[near]
+    estimates = estimates_for(scheme, timetable, 1, len(first), end, 0)
+    cells = np.eye(len(first))
+    for lane in range(len(closings)):
+        estimates.release(lane, first[level == lane], cells[level == lane])
+    estimates.close(int(nodes[1]))
+    weights = estimates.answer(nodes[:1], nodes[1:], np.array([serving_level(scheme, step)]))[0][0]
+    used = np.abs(weights) > 1e-12
+    return Composition(level[used], begins[used], ends[used], weights[used])

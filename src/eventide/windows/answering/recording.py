@@ -13,31 +13,29 @@ import numpy as np
 
 from eventide.errors import StateError
 from eventide.privacy.archive import pack, unpack
-from eventide.windows.answering.answers import Answers
+from eventide.windows.answering.answers import Answers, EndedSlots
 from eventide.windows.answering.schedule import Due
-from eventide.windows.answering.stream import Ended, measure
 from eventide.windows.saving import load
 
 
-class Recorder:
+class TickRecorder:
     """Pushes ticks one by one into `answers` and gives what is to be kept of each.
 
     >>> from eventide import windows
     >>> from eventide.privacy.noise import Zero
-    >>> recorder = Recorder(windows.plan([windows.Query(window=2, step=2)]).start(noise=Zero()))
+    >>> recorder = TickRecorder(windows.plan([windows.Query(window=2, step=2)]).start(noise=Zero()))
     >>> snapshot = recorder.snapshot()
     >>> _, released = recorder.push(5)
-    >>> again = Recorder.from_record(snapshot, [released], recorder.open_slots())
+    >>> again = TickRecorder.from_record(snapshot, [released], recorder.open_slots())
     >>> again.push(1)[0].value
     array([6.])
     """
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
-        self._stream = answers._stream
 
     @classmethod
-    def from_record(cls, snapshot: bytes, released: list[bytes], open_slots: bytes) -> Recorder:
+    def from_record(cls, snapshot: bytes, released: list[bytes], open_slots: bytes) -> TickRecorder:
         """The plan as it stood after the last tick of the record."""
         answers = load(snapshot)
         if not isinstance(answers, Answers):
@@ -45,21 +43,21 @@ class Recorder:
         recorder = cls(answers)
         for tick in released:
             recorder._play(unpack(tick)["released"])
-        recorder._stream._sums.restore(unpack(open_slots))
+        recorder.answers._sums.restore(unpack(open_slots))
         return recorder
 
     def push(self, counts: Any) -> tuple[Due, bytes]:
         """Take the counts of the next tick; give what is due by it, and the slots that it released."""
-        (ended,) = measure([self._stream], [self._stream.checked([counts])])
-        return self._stream.take(ended), pack({"released": ended.values})
+        ended = self.answers.measure(self.answers.checked([counts]))
+        return self.answers.take(ended), pack({"released": ended.values})
 
     def open_slots(self) -> bytes:
         """The open slots with their true sums: to be guarded, and erased when the next tick is written down."""
-        return pack(self._stream._sums.snapshot())
+        return pack(self.answers._sums.snapshot())
 
     def snapshot(self) -> bytes:
         """Everything else, without anything raw."""
-        sums = self._stream._sums
+        sums = self.answers._sums
         held = sums.snapshot()
         sums.restore({name: np.zeros_like(array) for name, array in held.items()})
         try:
@@ -69,8 +67,8 @@ class Recorder:
 
     def _play(self, released: list[Any]) -> None:
         """Take a tick again: it is charged as it was, and what it released is what it released then."""
-        closings = self._stream._epoch.close(1)
+        closings = self.answers._epoch.close(1)
         if [len(closing.ends) for closing in closings] != [len(values) for values in released]:
             raise StateError("what a tick released does not fit the plan; the record is damaged")
         self.answers.ledger.charge_each(np.sum([closing.cut.charges(1) for closing in closings], axis=0))
-        self._stream.take(Ended(1, closings, released))
+        self.answers.take(EndedSlots(1, closings, released))

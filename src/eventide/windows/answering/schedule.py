@@ -63,7 +63,7 @@ class Due:
         return map(self.__getitem__, range(len(self)))
 
 
-class Answered(NamedTuple):
+class DueWindows(NamedTuple):
     """Windows [begin, end) of distinct queries `kind`, answered with `value` `(windows, cells)` at tick `due`."""
 
     kind: Ints
@@ -91,7 +91,7 @@ class Schedule:
         begin = (first[kind] + _ranks(count)) * self.step[kind]
         return kind, begin, begin + self.window[kind]
 
-    def due(self, answered: Sequence[Answered], shape: tuple[int, ...]) -> Due:
+    def due(self, answered: Sequence[DueWindows], shape: tuple[int, ...]) -> Due:
         """All answers, equal queries each with their own, in the order in which they became due."""
         kind, begin, end, due, refined, value, variance = map(np.concatenate, zip(*answered, strict=True))
         count = self._count[kind]

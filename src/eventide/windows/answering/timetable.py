@@ -13,8 +13,7 @@ import numpy as np
 from eventide.arrays import Array, Floats, Ints
 from eventide.privacy.amounts import NANO
 from eventide.privacy.slot_sums import Cut
-from eventide.windows.schemes.base import Scheme
-from eventide.windows.schemes.slots import Partition
+from eventide.windows.schemes.scheme import Scheme, SlotLevel
 
 PRECISE = 1e-9  # no variance counts as less than this much of the largest, so that running sums can tell it apart
 
@@ -28,7 +27,7 @@ class Lane(NamedTuple):
 
 
 class Closing(NamedTuple):
-    """How one level cuts the ticks after `begin`: for the door, and where on the line its ended slots began."""
+    """How one level cuts the ticks after `begin`: for the meter, and where on the line its ended slots began."""
 
     cut: Cut
     ends: Ints
@@ -47,7 +46,7 @@ class Timetable:
         if scheme.length < length:
             behind = [scheme.slots.largest_sum(), *(0 for _ in levels[1:])]
             levels = [
-                Partition(np.append(ticks, length), np.append(budget, more))
+                SlotLevel(np.append(ticks, length), np.append(budget, more))
                 for (ticks, budget), more in zip(levels, behind, strict=True)
             ]
         self.nodes = np.unique(np.concatenate([level.ticks for level in levels]))

@@ -17,9 +17,9 @@ import numpy as np
 from eventide.privacy.amounts import NANO
 from eventide.windows.planners import emd, sample_dp
 from eventide.windows.planners.level_kernels import Parts, best_level
-from eventide.windows.schemes.base import workload_error
 from eventide.windows.schemes.cover import Cover
-from eventide.windows.schemes.nested import Level, Nested, View
+from eventide.windows.schemes.nested import Level, Nested, TopLevelView
+from eventide.windows.schemes.scheme import workload_error
 from eventide.windows.workload import Workload
 
 FRACTIONS = np.arange(10, 87, 4) / 100
@@ -79,7 +79,7 @@ def _grow(workload: Workload, plan: Nested, damping: float) -> tuple[float, Nest
         plan, error, view = higher, lower, higher.view(begin, end)
 
 
-def with_level(workload: Workload, plan: Nested, view: View, damping: float = 1.0) -> tuple[float, Nested]:
+def with_level(workload: Workload, plan: Nested, view: TopLevelView, damping: float = 1.0) -> tuple[float, Nested]:
     """The error and the plan with the best level on top, given how the present top level sees the windows.
 
     With damping the error is not the plan's: passing windows count only that much.

@@ -12,7 +12,7 @@ import numpy as np
 from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.windows.schemes.cover import Cover
-from eventide.windows.schemes.slots import stacked
+from eventide.windows.schemes.scheme import stacked
 from eventide.windows.workload import MOST_WINDOWS, Workload
 
 LEAF = 10

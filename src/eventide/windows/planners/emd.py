@@ -15,9 +15,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.windows.schemes.base import workload_error
 from eventide.windows.schemes.cover import Cover
-from eventide.windows.schemes.slots import noise_variance, partition, stacked
+from eventide.windows.schemes.scheme import noise_variance, partition, stacked, workload_error
 from eventide.windows.workload import Workload
 
 THRESHOLDS = [Fraction(i, 10) for i in range(10)]

@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 
 from eventide.errors import InputError
-from eventide.windows.schemes.base import Scheme
+from eventide.windows.schemes.scheme import Scheme
 from eventide.windows.workload import Workload
 
 PLANNERS = {
-    "base": "eventide.windows.planners.base_planner",
+    "base": "eventide.windows.planners.every_step",
     "binary": "eventide.windows.planners.binary",
     "sample-dp": "eventide.windows.planners.sample_dp",
     "emd": "eventide.windows.planners.emd",

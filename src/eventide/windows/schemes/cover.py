@@ -12,13 +12,12 @@ from functools import cached_property
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.windows.schemes.base import Cyclic, positions
 from eventide.windows.schemes.cover_kernels import cheapest_chains
-from eventide.windows.schemes.slots import Partition, Slots, noise_variance, partition, stacked
+from eventide.windows.schemes.scheme import Cyclic, Scheme, Slots, noise_variance, partition, positions, stacked
 from eventide.windows.workload import Workload
 
 
-class Layers:
+class Layers(Scheme):
     """One partition per chosen step, equal budgets; a query takes the slots of the layer that serves its step."""
 
     def __init__(self, slots: Slots, length: int, periodic: bool, steps: list[int], serves: dict[int, int]) -> None:
@@ -34,11 +33,6 @@ class Layers:
     def divided(self, parts: int) -> Layers:
         """The same slots with one of `parts` equal parts of every budget."""
         return Layers(self.slots.divided(parts), self.length, self.periodic, self.steps, self.serves)
-
-    @property
-    def partitions(self) -> list[Partition]:
-        """The layers."""
-        return self.slots.partitions
 
     def variance(self, begin: Ints, end: Ints, step: Ints) -> Floats:
         """The variance of each window's answer, for a query of the given step."""
@@ -93,11 +87,6 @@ class Cover(Cyclic):
     def divided(self, parts: int) -> Cover:
         """The same slots with one of `parts` equal parts of every budget."""
         return Cover(self.slots.divided(parts), self.length, self.periodic)
-
-    @property
-    def partitions(self) -> list[Partition]:
-        """The layers."""
-        return self.slots.partitions
 
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
         """The variance of intervals of [0, length)."""

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.windows.schemes.base import Cyclic, positions
 from eventide.windows.schemes.nested_kernels import decompose, squared_flows
-from eventide.windows.schemes.slots import Partition, Slots, noise_variance
+from eventide.windows.schemes.scheme import Cyclic, SlotLevel, Slots, noise_variance, positions
 
 
 class Level(NamedTuple):
@@ -34,7 +33,7 @@ class Tables(NamedTuple):
     conductance: Floats
 
 
-class View(NamedTuple):
+class TopLevelView(NamedTuple):
     """How the top level sees each window: its variance, the last boundary inside, the arms of the window's star from
     the centre to begin and to the first boundary, and the variance from the last boundary to the end.
 
@@ -88,7 +87,7 @@ class Nested(Cyclic):
         return Tables(left, right, chain, conductance)
 
     @cached_property
-    def slots(self) -> Slots:
+    def slots(self) -> Slots:  # type: ignore[override]
         """What is released, in order of level and begin."""
         level = np.repeat(np.arange(len(self.levels)), [len(budget) for budget in self.budgets])
         begin = np.concatenate([self.nodes[bounds[:-1]] for bounds, _ in self.levels])
@@ -98,18 +97,18 @@ class Nested(Cyclic):
         return Slots(level[released], begin[released], end[released], budget[released])
 
     @property
-    def partitions(self) -> list[Partition]:
+    def partitions(self) -> list[SlotLevel]:
         """The levels, each a partition of [0, length); slots without a budget are not released."""
         levels = zip(self.levels, self.budgets, strict=True)
-        return [Partition(self.nodes[bounds], budget) for (bounds, _), budget in levels]
+        return [SlotLevel(self.nodes[bounds], budget) for (bounds, _), budget in levels]
 
     def variance_within(self, begin: Ints, end: Ints) -> Floats:
         """The variance of intervals of [0, length)."""
         return self.view(positions(self.nodes, begin), positions(self.nodes, end)).variance
 
-    def view(self, begin: Ints, end: Ints) -> View:
+    def view(self, begin: Ints, end: Ints) -> TopLevelView:
         """How the top level sees windows that are given as positions of nodes."""
-        return View(*decompose(*self.tables, begin, end))
+        return TopLevelView(*decompose(*self.tables, begin, end))
 
     def with_budget(self, budget: int) -> Nested:
         """The same plan for another budget."""

@@ -1,0 +1,190 @@
+"""What `eventide choose` shows: the recommendation, the candidates, what privacy costs, what to do next.
+
+On the terminal and, with true counts beside released ones, on one HTML page that loads nothing from anywhere. The page
+is for data that may be looked at, and says so.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from eventide.bench import Choice
+from eventide.bench.choose.choice import UNPAID, Trial
+from eventide.display.drawings import percent, shown
+from eventide.display.pages import embedded, filled, paragraphs
+
+HEADINGS = ("mechanism", "error", "nine of ten runs", "of the level", "looks per w")
+CONFIDENTIAL = "This page shows true counts and figures made from them: it is as confidential as the history."
+MADE_UP = "The stream is made up from a description: nobody's data was looked at."
+
+
+def print_choice(choice: Choice, repeat: str) -> None:
+    """Print everything but the picture; `repeat` is the command that gives more exact figures."""
+    steps, bins = choice.history.counts.shape
+    for sentence in (choice.verdict, *choice.reading, *choice.remedy_advice, ""):
+        click.echo(sentence)
+    click.echo(f"Tried on {choice.history.source}: steps {steps:,}, bins {bins:,}, runs of each {choice.repetitions}.")
+    for note in choice.history.notes:
+        click.echo(f"Note: {note}.")
+    console = Console()
+    console.print(_text_table("Error of one bin at one step", HEADINGS, rows(choice), choice.recommended.label))
+    console.print(_text_table("Error at other windows", *cost_rows("window", choice.over_window)))
+    console.print(_text_table("Error at other budgets", *cost_rows("epsilon", choice.over_epsilon)))
+    for sentence in choice.window_advice:
+        click.echo(sentence)
+    click.echo()
+    for words, code in following(choice, repeat):
+        click.echo(f"{words} {code}")
+    if not choice.history.made_up:
+        click.echo(UNPAID)
+
+
+def rows(choice: Choice) -> list[list[str]]:
+    """The candidates, and in brackets what they are measured against, the best first; below `HEADINGS`."""
+    found = [
+        (trial.error, trial.label, f"{shown(trial.low)} to {shown(trial.high)}", shown(trial.looks))
+        for trial in choice.candidates
+    ]
+    found += [(choice.level, "(all zeros)", "", ""), (choice.movement, "(bin medians)", "", "")]
+    return [
+        [label, shown(error), spread, percent(error / choice.level), looks]
+        for error, label, spread, looks in sorted(found)
+    ]
+
+
+def cost_rows(setting: str, trials: Sequence[Trial]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: a row for each mechanism, a column for each value of `setting`, window or epsilon."""
+    errors = {(trial.label, getattr(trial, setting)): shown(trial.error) for trial in trials}
+    values = sorted({value for _, value in errors})
+    labels = dict.fromkeys(label for label, _ in errors)
+    return [setting, *(f"{value:g}" for value in values)], [
+        [label, *(errors[label, value] for value in values)] for label in labels
+    ]
+
+
+def following(choice: Choice, repeat: str) -> list[tuple[str, str]]:
+    """How the recommendation is used, if it is worth it, and how it is checked: words and code."""
+    best = choice.recommended
+    sensitivity = {} if choice.sensitivity == 1 else {"sensitivity": choice.sensitivity}
+    steps = [("More exactly:", repeat)]
+    if choice.useful and best.parameters:
+        given = {"epsilon": choice.epsilon, "window": choice.window} | best.parameters | sensitivity
+        words = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        code = f'eventide.mechanism("{best.mechanism}", {words}, bins=BINS, filter="truncate")'
+        steps.insert(0, ("Publish, in Python:", code))
+    elif choice.useful:
+        options = "".join(f" --{name} {value}" for name, value in sensitivity.items())
+        code = f"eventide publish COUNTS --epsilon {choice.epsilon:g} --window {choice.window}"
+        steps.insert(0, ("Publish:", f"{code} --mechanism {best.mechanism}{options} --out private.csv"))
+    return steps
+
+
+def _text_table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]], recommended: str = "") -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == headings[0] else "right")
+    for line in lines:
+        style = "bold" if line[0] == recommended else "dim" if line[0].startswith("(") else None
+        table.add_row(*line, style=style)
+    return table
+
+
+def build_page(choice: Choice, repeat: str) -> str:
+    """The page; `repeat` is the command that gives more exact figures."""
+    steps, bins = choice.history.counts.shape
+    notes = "".join(f" {note[0].upper()}{note[1:]}." for note in choice.history.notes)
+    parts = {
+        "usefulness": "useful" if choice.useful else "useless",
+        "verdict": html.escape(choice.verdict),
+        "reading": paragraphs(choice.reading),
+        "about": html.escape(
+            f"Tried on {choice.history.source}: {steps:,} steps, {bins:,} {'bin' if bins == 1 else 'bins'}, epsilon "
+            f"{choice.epsilon:g}, window {choice.window}, {choice.repetitions} runs of each candidate.{notes}"
+        ),
+        "warning": html.escape(MADE_UP if choice.history.made_up else f"{CONFIDENTIAL} {UNPAID}"),
+        "remedies": _remedies(choice),
+        "height": f"{8 + 1.4 * len(choice.candidates):.0f}",
+        "table": _html_table(HEADINGS, rows(choice), choice.recommended.label),
+        "window_table": _html_table(*cost_rows("window", choice.over_window)),
+        "epsilon_table": _html_table(*cost_rows("epsilon", choice.over_epsilon)),
+        "window_advice": paragraphs(choice.window_advice),
+        "following": "".join(
+            f"<p>{html.escape(words)}</p><code>{html.escape(code)}</code>" for words, code in following(choice, repeat)
+        ),
+        "data": embedded(_data(choice)),
+    }
+    return filled("eventide.cli", "choose_page.html", parts)
+
+
+def _data(choice: Choice) -> dict[str, Any]:
+    """What the charts are drawn from."""
+    return {
+        "epsilon": choice.epsilon,
+        "window": choice.window,
+        "level": choice.level,
+        "candidates": [
+            {
+                "label": trial.label,
+                "error": trial.error,
+                "low": trial.low,
+                "high": trial.high,
+                "recommended": trial is choice.recommended,
+            }
+            for trial in choice.candidates
+        ],
+        "references": [
+            {"label": "all zeros", "error": choice.level},
+            {"label": "bin medians", "error": choice.movement},
+        ],
+        "series": _series(choice),
+        "over_window": _lines(choice.over_window, lambda trial: trial.window),
+        "over_epsilon": _lines(choice.over_epsilon, lambda trial: trial.epsilon),
+    }
+
+
+def _series(choice: Choice) -> list[dict[str, Any]]:
+    """The busiest bin, one of the usual size, and the total; of a single bin, that one."""
+    counts, released, bins = choice.history.counts, choice.released, choice.history.bins
+    by_size = np.argsort(-counts.sum(axis=0), kind="stable")
+    places = {"the busiest bin": by_size[0], "a bin of usual size": by_size[len(bins) // 2]}
+    shown = [(f"{name}, {bins[place]}", counts[:, place], released[:, place]) for name, place in places.items()]
+    shown.append(("all bins together", counts.sum(axis=1), released.sum(axis=1)))
+    return [
+        {"name": name, "truth": true.tolist(), "released": values.tolist()}
+        for name, true, values in (shown if len(bins) > 1 else [(bins[0], *shown[0][1:])])
+    ]
+
+
+def _lines(trials: Sequence[Trial], setting: Callable[[Trial], float]) -> list[dict[str, Any]]:
+    """A line for each mechanism, over the settings."""
+    found = []
+    for label in dict.fromkeys(trial.label for trial in trials):
+        points = sorted((setting(trial), trial.error) for trial in trials if trial.label == label)
+        settings, errors = zip(*points, strict=True)
+        found.append({"label": label, "settings": settings, "errors": errors})
+    return found
+
+
+def _remedies(choice: Choice) -> str:
+    if not choice.remedies:
+        return ""
+    heading, *remedies = choice.remedy_advice
+    items = "".join(f"<li>{html.escape(remedy)}</li>" for remedy in remedies)
+    return f'<section id="remedies"><p>{html.escape(heading)}</p><ul>{items}</ul></section>'
+
+
+def _html_table(headings: Sequence[str], lines: Iterable[Sequence[str]], recommended: str = "") -> str:
+    """Head and rows; what is recommended, and what stands in brackets, looks different."""
+    head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
+    body = ""
+    for line in lines:
+        kind = "recommended" if line[0] == recommended else "reference" if line[0].startswith("(") else "candidate"
+        body += f'<tr class="{kind}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
+    return f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"

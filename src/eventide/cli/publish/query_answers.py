@@ -1,0 +1,143 @@
+"""The part of `eventide publish` that answers window queries instead of releasing every step.
+
+The whole file is checked and its steps counted before the first answer; the number of steps, which is taken to be no
+secret, is the plan's horizon where the steps of the queries have a longer cycle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from eventide import windows
+from eventide.arrays import Ints
+from eventide.cli.progress import with_progress
+from eventide.cli.publish import Options
+from eventide.cli.publish.inputs import open_count_file, window_steps
+from eventide.cli.publish.summary import standard_errors
+from eventide.errors import InputError
+from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
+from eventide.live.publisher.window_queries import Questions
+from eventide.privacy.guarantees import Guarantee
+from eventide.releases.answer_formats import ANSWER_FORMATS, AnswerRows
+from eventide.releases.files import ReleaseFile, open_releases
+from eventide.windows.answering.answers import Answers
+from eventide.windows.query_files import read_queries
+
+CHUNK_CELLS = 1 << 20  # counts that are pushed at a time
+FILTERS = ("truncate", "none")
+
+
+def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str, Any], list[str]]:
+    """Answer the queries of a file on a file of counts; give a report and a sentence about it."""
+    _refuse_what_is_for_steps(options, mechanism_chosen)
+    counts = open_count_file(options)
+    window = 1 if options.window is None else window_steps(options)
+    asked = read_queries(str(options.queries), options.step)
+    questions = Questions(tuple(asked), options.epsilon, options.queries_of)
+    names = questions.names(counts.bins)
+    with open_releases(options.out, names, options.layout, counts.table.path, ANSWER_FORMATS) as file:
+        quiet = file.path is None and sys.stdout.isatty()
+        steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
+        shorter = steps < math.lcm(*(query.step for query in asked))
+        plan = windows.plan(asked, options.epsilon, horizon=steps if shorter else None)
+        answers = plan.start(bins=names, window=window, sensitivity=options.sensitivity_of_counts)
+        report = {
+            "queries": len(asked),
+            "filter": options.filter_name,
+            "steps": steps,
+            "bins": len(names),
+            "epsilon": plan.epsilon,
+            "window": window,
+            "sensitivity": answers.sensitivity,
+            "guarantee": str(_promised(answers.guarantee)),
+        }
+        if options.dry_run:
+            report |= _predicted(answers)
+        else:
+            pushed = with_progress(map(questions.counts, counts.steps()), "Publishing", steps, quiet)
+            report |= _published(answers, pushed, options.filter_name, file)
+    return report, [_summary(report)]
+
+
+def _refuse_what_is_for_steps(options: Options, mechanism_chosen: bool) -> None:
+    if mechanism_chosen:
+        raise InputError(
+            "--queries answers window queries and --mechanism releases every step; for both at once give the queries "
+            "a share of epsilon with --queries-epsilon"
+        )
+    if options.filter_name not in FILTERS:
+        raise InputError(
+            f"--filter {options.filter_name} is for releases of every step; with --queries choose truncate or none"
+        )
+    if options.events:
+        raise InputError(
+            "--queries alone answers from files of counts; with --queries-epsilon events are published as well"
+        )
+    if options.store is not None or options.webhook:
+        raise InputError(
+            "--queries alone writes its answers to one file; leave --store and --webhook out, or give "
+            "--queries-epsilon to release every step besides"
+        )
+
+
+def _promised(guarantee: Guarantee) -> Guarantee:
+    """A guarantee about a file, whose length is not hidden."""
+    return dataclasses.replace(guarantee, assumptions=(*guarantee.assumptions, LENGTH_IS_PUBLIC))
+
+
+def _predicted(answers: Answers) -> dict[str, Any]:
+    """What is known before anything is spent."""
+    errors = standard_errors(answers)
+    return {"dry_run": True, "standard_errors": errors, "worst_window_spent_at_most": answers.ledger.epsilon}
+
+
+def _published(answers: Answers, steps: Iterable[Ints], filter_name: str, out: ReleaseFile) -> dict[str, Any]:
+    """Push all steps and write what is due."""
+    names = [str(query) for query in answers.plan.queries]
+    written = 0
+    for counts in _chunks(steps):
+        due = answers.push_many(counts)
+        values = np.maximum(np.rint(due.value), 0) if filter_name == "truncate" else due.value
+        if len(due):
+            out.write(AnswerRows([names[query] for query in due.query], due.begin, due.end, values, due.variance))
+        written += len(due)
+    out.commit()
+    return {
+        "answers": written,
+        "worst_window_spent": answers.ledger.worst_window(),
+        "out": None if out.path is None else str(out.path),
+    }
+
+
+def _summary(report: dict[str, Any]) -> str:
+    """One sentence about what was done."""
+    amount = f"{report['steps']:,} steps of {report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+    if "dry_run" in report:
+        errors = [each["standard_error"] for each in report["standard_errors"] if each["standard_error"] is not None]
+        return (
+            f"Checked {amount}; nothing was published or charged. Answers to {report['queries']:,} queries would have "
+            f"standard errors of {min(errors):,.3g} to {max(errors):,.3g}."
+        )
+    fullest = "step" if report["window"] == 1 else f"{report['window']} steps"
+    return (
+        f"Published {report['answers']:,} answers to {report['queries']:,} queries about {amount} to "
+        f"{report['out'] or 'standard output'}; the fullest {fullest} spent "
+        f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
+    )
+
+
+def _chunks(steps: Iterable[Ints]) -> Iterator[Ints]:
+    held: list[Ints] = []
+    for counts in steps:
+        held.append(counts)
+        if len(held) * len(counts) >= CHUNK_CELLS:
+            yield np.stack(held)
+            held.clear()
+    if held:
+        yield np.stack(held)

@@ -1,0 +1,85 @@
+"""The part of `eventide publish` that releases every step: checks, runs the publisher, reports.
+
+SIGTERM ends the work after the step in hand, as if the source had ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from eventide.cli.live_log import logging_to_stderr
+from eventide.cli.progress import counting, with_progress
+from eventide.cli.publish import Options
+from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
+from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+
+
+def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
+    """Publish, or with a dry run only check; give a report and sentences about it."""
+    longest_window = longest_window_steps(options)
+    mechanism, feed, counts = build(options)
+    questions = build_questions(options)
+    sinks = _sinks(options, mechanism.bins, feed.start_of(0) is not None)
+    told: dict[str, Any] = {
+        "questions": questions,
+        "people": options.people,
+        "new_epoch": options.new_epoch,
+        "after_restore": options.after_restore,
+    }
+    found = Publisher.check(feed, mechanism, options.store, sinks, **told)
+    quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
+    steps = None if counts is None else sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
+    if options.dry_run:
+        with Publisher(feed, mechanism, questions=questions) as publisher:
+            report = described(options, publisher) | predicted(publisher)
+        report |= {"steps": steps, "next_step": found.next_step}
+        return report, [summary(report)]
+    with (
+        _terminated() as terminated,
+        logging_to_stderr(options.log),
+        Publisher(
+            feed,
+            mechanism,
+            options.store,
+            sinks,
+            take_over=options.take_over,
+            longest_window=longest_window,
+            allow_refused=options.allow_refused,
+            **told,
+        ) as publisher,
+        counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
+    ):
+        publisher.run(stop=lambda: count(publisher.published) or terminated())
+    counters = operators_only(feed)
+    report = described(options, publisher) | {
+        "steps": publisher.published,
+        "fresh_looks": publisher.fresh_looks,
+        "worst_window_spent": publisher.worst_window(),
+        "out": options.out if options.out != "-" else None,
+    }
+    report |= {} if counters is None else {"operators_only": counters}
+    return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
+
+
+def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
+    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts, "source": options.source}
+    out = open_sink(options.out or "-", bins, layout=options.layout, **how)
+    return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[Callable[[], bool]]:
+    """Whether SIGTERM has come."""
+    asked = []
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,88 @@
+"""The part of `eventide publish` that says what was done, as a document and in sentences.
+
+How many events were taken or refused is raw: it stands apart, and is named as for operators only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from eventide.cli.publish import Options
+from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.setup import guarantee_of
+from eventide.windows.answering.answers import Answers
+
+
+def described(options: Options, publisher: Publisher) -> dict[str, Any]:
+    """What is published, and what is promised."""
+    mechanism = publisher.mechanism
+    return {
+        "mechanism": options.mechanism,
+        "filter": options.filter_name,
+        "bins": mechanism.size,
+        "epsilon": publisher.epsilon,
+        "window": mechanism.window,
+        "sensitivity": mechanism.sensitivity,
+        "store": options.store,
+        "next_step": publisher.next_step,
+        "guarantee": str(guarantee_of(mechanism, publisher.feed, publisher.questions, kept=options.store is not None)),
+    }
+
+
+def predicted(publisher: Publisher) -> dict[str, Any]:
+    """What is known before anything is spent: errors of looks and of answers, and that no window goes over epsilon."""
+    smallest, largest = publisher.mechanism.noise_range()
+    questions = publisher.questions
+    return {
+        "dry_run": True,
+        "smallest_error_of_a_look": smallest,
+        "largest_error_of_a_look": largest if math.isfinite(largest) else None,
+        "worst_window_spent_at_most": publisher.epsilon,
+    } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
+
+
+def standard_errors(answers: Answers) -> list[dict[str, Any]]:
+    """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
+    factor = answers.ledger.window * answers.sensitivity
+    return [
+        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+    ]
+
+
+def summary(report: dict[str, Any]) -> str:
+    """One sentence."""
+    bins = f"{report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+    if "dry_run" in report:
+        checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
+        largest = report["largest_error_of_a_look"]
+        return (
+            f"Checked {checked}; nothing was published or charged. A look would be off by "
+            f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
+            f"on average, and any {report['window']} steps would spend at most {report['epsilon']:g} of epsilon."
+        )
+    return (
+        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
+        f"{report['fresh_looks']:,} steps measured anew; the fullest {report['window']} steps spent "
+        f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
+    )
+
+
+def operators_only(feed: Feed) -> dict[str, Any] | None:
+    """How many events were taken, late and refused, which is raw: for whoever runs this, nobody else."""
+    if not isinstance(feed, EventFeed):
+        return None
+    return {**vars(feed.counters)}
+
+
+def counted(counters: dict[str, Any]) -> str:
+    """The same as a sentence."""
+    refused = ", ".join(f"{number:,} {reason}" for reason, number in counters["refused"].items())
+    again = f"{counters['again']:,} of steps released before were read again, " if counters["again"] else ""
+    return (
+        f"For operators only, since these numbers are not private: {counters['accepted']:,} events were taken, "
+        f"{counters['late']:,} came too late, {again}{refused or '0'} refused."
+    )

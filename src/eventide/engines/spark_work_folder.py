@@ -1,0 +1,167 @@
+"""The work folder of a Spark publisher, which driver and executors see: Spark's checkpoint and tallies of open steps.
+
+Tallies are raw: users are pseudonyms by the store's key, the folder is closed to others, and what belongs to a step is
+deleted once it is published. There is a part for each batch, and a batch that Spark hands over again replaces its own.
+Tallies name bins by their place in the list, and events after the end are in none of them. So a folder belongs to one
+store, one list of bins and one end, and to the number of shards it began with.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.parquet as pa_parquet
+
+from eventide.engines.spark_tallies import (
+    COUNT_COLUMNS,
+    SUMMARY,
+    TALLY_COLUMNS,
+    Counting,
+    Tallying,
+    bounded,
+    unpacked,
+)
+from eventide.errors import InputError, StateError
+from eventide.events.reader import Counters
+from eventide.events.siphash_kernels import hash_texts, key_words
+from eventide.events.texts import buffers, texts
+from eventide.events.zones import EARLIEST
+from eventide.live.feeds.base import ClosedStep
+from eventide.live.stores.digests import digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+READING = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a job costs more than looking at files
+}
+
+
+class WorkFolder:
+    """A folder that the driver and all executors see under the same name; it is closed to everybody else."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).resolve()
+        self.checkpoint, self.open_steps = self.path / "checkpoint", self.path / "open"
+        self.mark = self.path / "setting.json"
+
+    def settle(self, counting: Counting, shards: int) -> Counting:
+        """Make the folder, or refuse one that was made for something else; say how many shards it has."""
+        self._made_here = not self.path.exists()
+        for folder in (self.path, self.open_steps):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
+        purpose = {
+            "store": hashes[0].item(),
+            "bins": digest(*counting.bins).hex(),
+            "users": counting.columns.user is not None,
+            "until": counting.until,
+        }
+        if not self.mark.exists():
+            unfinished = self.mark.with_suffix(".unfinished")
+            unfinished.write_text(json.dumps(purpose | {"shards": shards}))
+            unfinished.replace(self.mark)
+        found = json.loads(self.mark.read_text())
+        if found | purpose != found:
+            raise InputError(
+                f"{self.path} was made for another store, bins or end; choose a new work folder, or delete this one to "
+                "have the source read again from its beginning"
+            )
+        return dataclasses.replace(counting, shards=found["shards"])
+
+    def withdraw(self) -> None:
+        """Remove the folder if it was made for this run, so that another one has the source read from its beginning."""
+        if self._made_here:
+            shutil.rmtree(self.path)
+
+
+class Summary(NamedTuple):
+    """What became of the events of a batch, and the latest arrival among them."""
+
+    latest: int
+    counters: Counters
+
+
+class OpenSteps:
+    """Open steps in a folder; `mark` is a file by which an executor knows that it sees what the driver sees."""
+
+    def __init__(self, spark: SparkSession, folder: Path, mark: Path) -> None:
+        self._folder, self._mark = folder, mark
+        self._spark = spark.newSession()
+        for name, value in READING.items():
+            self._spark.conf.set(name, value)
+
+    def write(self, events: DataFrame, batch: int, counting: Counting) -> Summary:
+        """Tally the events of a batch; when this returns their tallies are durable."""
+        part = self._folder / f"batch={batch}"
+        columns = (f"`{name}`" for name in counting.wanted)
+        tallies = events.select(*columns).mapInArrow(_tallying(counting, self._mark), TALLY_COLUMNS)
+        writer = tallies.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        writer.partitionBy("step").parquet(str(part))
+        return _summary(part / f"step={SUMMARY}")
+
+    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> None:
+        """Add to the counts of closed steps what was tallied of them, in one job."""
+        closed = {step.index: step.counts for step in steps}
+        parts = [str(part) for step, part in self._parts() if step in closed]
+        if not parts:
+            return
+        tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
+        width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
+        together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
+        bounding = together.select("step", "shard", "tally").mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
+        for row in bounding.toArrow().to_pylist():
+            step, bins, counts = unpacked(row)
+            closed[step][bins] += counts
+
+    def forget(self, before: float) -> None:
+        """Delete what belongs to steps before one, and batches of which nothing is left."""
+        for step, part in self._parts():
+            if step < before:
+                shutil.rmtree(part)
+        for batch in self._batches():
+            if not any(batch.glob("step=*")):
+                shutil.rmtree(batch)
+
+    def _parts(self) -> Iterator[tuple[int, Path]]:
+        for batch in self._batches():
+            for part in batch.glob("step=*"):
+                yield int(part.name.removeprefix("step=")), part
+
+    def _batches(self) -> Iterator[Path]:
+        """Batches that were written to their end."""
+        for mark in self._folder.glob("batch=*/_SUCCESS"):
+            yield mark.parent
+
+
+def _tallying(counting: Counting, mark: Path) -> Any:
+    def tally(batches: Iterable[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        if not mark.exists():
+            raise StateError(f"an executor does not see {mark.parent}; put the work folder where all of them see it")
+        context = TaskContext.get()
+        assert context is not None
+        return Tallying(counting, context.partitionId()).rows(batches)
+
+    return tally
+
+
+def _summary(part: Path) -> Summary:
+    """The summaries of all partitions as one; they have served their purpose then."""
+    latest, counters = EARLIEST, Counters()
+    for file in part.glob("*.parquet"):
+        for row in pa_parquet.read_table(file, columns=["tally"])[0].to_pylist():
+            one = json.loads(row)
+            latest = max(latest, one["latest"])
+            counters.add(Counters(one["accepted"], one["late"], one["again"], Counter(one["refused"])))
+    shutil.rmtree(part, ignore_errors=True)  # there is none if the batch had no partition
+    return Summary(latest, counters)

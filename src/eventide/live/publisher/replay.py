@@ -1,0 +1,43 @@
+"""What a publisher does without measuring: steps of before are taken again, the last release is repeated.
+
+After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the tape plays the
+recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
+last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from eventide.errors import StoreError
+from eventide.live.stores.base import StoreState
+from eventide.live.stores.stored_releases import over_bins
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.saving import load
+from eventide.privacy.recorded_answers import replay
+from eventide.releases.lines import ReleaseLine, read_line
+
+
+def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
+    """`mechanism` itself at its beginning, or one like it that stands where the store does."""
+    if state.snapshot is not None:
+        mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
+    nothing = np.zeros(mechanism.size, dtype=np.int64)
+    for tape in state.tapes:
+        with replay(mechanism.meter, tape):
+            mechanism.release(nothing)
+    steps = max(0, state.next_step - state.origin)
+    if state.next_step >= state.measured_from and mechanism.step != steps:
+        raise StoreError("the store's record of the mechanism does not reach its last step; restore a backup")
+    return mechanism
+
+
+def repeated(last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], step: int) -> ReleaseLine:
+    """`last`, a release of the bins `bins_then`, as the release of a later step of the bins `bins`."""
+    if last is None:
+        return ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
+    release = dataclasses.replace(read_line(last), step=step, fresh=False)
+    return over_bins(release, bins_then, bins, absent=0.0)

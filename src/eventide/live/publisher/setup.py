@@ -1,0 +1,192 @@
+"""How a publisher begins: what it takes, what its store is made for, what is promised, and where it would go on.
+
+A mechanism whose promise would not hold when steps are made durable one by one is refused before anything is charged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventide.errors import InputError
+from eventide.live.feeds.base import Feed, Promise
+from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher.delivery import Delivery
+from eventide.live.publisher.window_queries import Questions
+from eventide.live.sinks.base import Sink
+from eventide.live.sinks.open_sink import open_sink
+from eventide.live.sources.base import EventSource
+from eventide.live.stores.base import Epoch, Store, StoreMissing, StoreSetting, StoreState
+from eventide.live.stores.epochs import epoch_for, refuse_noise
+from eventide.live.stores.memory_store import MemoryStore
+from eventide.live.stores.open_store import open_store
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.amounts import NANO
+from eventide.privacy.archive import unpack
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.noise import recorded_name
+
+log = logging.getLogger("eventide.live")
+
+_SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}  # in a setting, beside the parameters
+
+
+class Outlook(NamedTuple):
+    """What a publisher would do if it began now."""
+
+    next_step: int
+    epoch: Epoch  # the one to go on with, or to begin
+    before: StoreSetting | None  # of the last epoch, where another one would begin
+    guarantee: Guarantee
+
+
+def check(
+    source: Feed | EventSource | str | Path,
+    mechanism: Mechanism,
+    store: Store | str | Path | None = None,
+    sinks: Iterable[Sink | str | Path] = (),
+    *,
+    questions: Questions | None = None,
+    people: str = "everybody",
+    new_epoch: bool = False,
+    after_restore: bool = False,
+    not_before: int = 0,
+    **feed_options: Any,
+) -> Outlook:
+    """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
+
+    The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
+    charged. The parameters are those of `Publisher`; a feed that is given stays open.
+    """
+    feed = feed_of(source, mechanism, feed_options)
+    with nullcontext() if feed is source else closing(feed), reading(store) as stored:
+        check_fit(mechanism, feed.promise())
+        setting = setting_of(mechanism, feed, people, questions)
+        if questions is not None:
+            questions.start(mechanism)
+        opened = sinks_of(sinks, mechanism, feed, stored)
+        for sink in opened:  # before the store, which a writer at work would bring behind them
+            sink.check()
+        next_step, epochs = stored.next_step(), stored.epochs()
+        if stored.durable:
+            refuse_noise(setting, for_tests=stored.for_tests)
+        epoch = epoch_for(stored, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
+        for sink in opened:
+            Delivery(stored, sink, next_step, may_be_ahead=after_restore)
+        before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
+        return Outlook(next_step, epoch, before, guarantee_of(mechanism, feed, questions, kept=stored.durable))
+
+
+class _StoreToBe(MemoryStore):
+    """The store that would be made."""
+
+    durable = True
+
+
+@contextmanager
+def reading(store: Store | str | Path | None) -> Iterator[Store]:
+    """A store as a reader sees it, also where it is still to be made."""
+    if store is None or isinstance(store, Store):
+        yield store or MemoryStore()
+        return
+    try:
+        opened = open_store(store, read_only=True)
+    except StoreMissing:
+        opened = _StoreToBe()
+    with closing(opened):
+        yield opened
+
+
+def feed_of(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
+    """The feed that a publisher was given, or that of a source or path with the options of `open_feed`."""
+    if isinstance(source, str | Path | EventSource):
+        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+    if options:
+        raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
+    return source
+
+
+def sinks_of(places: Iterable[Sink | str | Path], mechanism: Mechanism, feed: Feed, store: Store) -> list[Sink]:
+    """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
+    starts = feed.start_of(0) is not None
+    return [
+        place if isinstance(place, Sink) else open_sink(place, mechanism.bins, growing=store.durable, starts=starts)
+        for place in places
+    ]
+
+
+def check_fit(mechanism: Mechanism, promise: Promise) -> None:
+    """Refuse a mechanism that does not fit, in one sentence."""
+    if mechanism.step:
+        raise InputError("the mechanism has released steps already; give a new one, the store rebuilds its state")
+    if mechanism.replicas > 1:
+        raise InputError("several replicas would publish the same people several times; choose replicas=1")
+    if mechanism.accounts_per_bin:
+        raise InputError(
+            "accounting='fixed-bin' does not protect people who move between bins and is for studies; "
+            "publish with accounting='moving'"
+        )
+    if getattr(mechanism, "pan_private", None) is not None:
+        raise InputError(
+            "a pan-private mechanism promises that nobody who sees its state learns anything, and a publisher writes "
+            "its state down at every step; leave pan_private out"
+        )
+    if promise.most is not None and promise.most != mechanism.sensitivity:
+        raise InputError(
+            f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
+            f"{mechanism.sensitivity}; make both the same"
+        )
+    if mechanism.noise_range()[0] > mechanism.sensitivity * NANO:
+        raise InputError(
+            "the budget of a look is below a billionth of epsilon, so nothing would ever be measured; "
+            "choose a larger epsilon or a shorter window"
+        )
+
+
+def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questions | None = None) -> StoreSetting:
+    """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together."""
+    document = unpack(mechanism.save())
+    given = {name: value for name, value in document["parameters"].items() if name not in _SAID_ELSEWHERE}
+    return StoreSetting(
+        people=people,
+        mechanism={"name": document["mechanism"], "parameters": given},
+        epsilon=_budget(mechanism, questions),
+        window=mechanism.window,
+        sensitivity=mechanism.sensitivity,
+        bins=mechanism.bins,
+        steps=feed.describe(),
+        noise=recorded_name(mechanism.source),
+        queries=questions.described() if questions else None,
+    )
+
+
+def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool) -> Guarantee:
+    """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
+    promise = feed.promise()
+    assumptions = promise.assumptions
+    if promise.most is None:
+        assumptions = (*mechanism.assumptions(), *assumptions)
+    if not kept:
+        assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
+    if questions is not None:
+        assumptions = (questions.assumption(mechanism.window), *assumptions)
+    epsilon = _budget(mechanism, questions) / NANO
+    return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
+
+
+def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
+    return mechanism.nano_epsilon + (questions.budget if questions else 0)
+
+
+def warn_of_longer_windows(state: StoreState) -> None:
+    """Say what a restored store was taken to have lost, where nobody has said it."""
+    log.warning(
+        "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
+        "more than %d steps, stop now and start again with --after-restore and --longest-window",
+        state.measured_from,
+        state.measured_from - state.next_step + 1,
+    )
