@@ -58,6 +58,10 @@ class CappedLedger(WindowLedger):
         """What one person may lose in all, in nano-epsilon."""
         return self._promised
 
+    def shared(self, budget: int) -> int:
+        """What of a budget of every window each step has."""
+        return step_budget(budget, self.sensitivity, self.window_sensitivity)
+
     def loss(self, charge: Ints) -> Ints:
         """What one person loses if no step is charged more, rounded up."""
         return -share(-charge, self.window_sensitivity, self.sensitivity)

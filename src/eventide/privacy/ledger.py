@@ -88,6 +88,10 @@ class WindowLedger(Stateful):
         """The budget of every window."""
         return self.promised / NANO
 
+    def shared(self, budget: int) -> int:
+        """What of a budget of every window, in nano-epsilon, any `window` steps of this ledger share."""
+        return budget
+
     def loss(self, charge: Ints) -> Ints:
         """What one person loses in a window that is charged so much."""
         return charge

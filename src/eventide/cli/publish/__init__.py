@@ -37,6 +37,7 @@ class Options:
     follow: bool
     engine: str | None
     sensitivity: int | None
+    window_sensitivity: int | None
     mechanism: str
     filter_name: str
     people: str
@@ -104,6 +105,12 @@ class Options:
     "--sensitivity",
     type=int,
     help="Of counts: the most one person adds to a step over all bins together.  [default: 1]",
+)
+@click.option(
+    "--window-sensitivity",
+    type=int,
+    metavar="N",
+    help="Of counts: the most they change, over all steps and bins together, when one person's rows in a window do.",
 )
 @click.option("--mechanism", default="tide", show_default=True, metavar="NAME", help="When to look, and with how much.")
 @click.option(

@@ -71,6 +71,7 @@ def build_mechanism(options: Options, bins: tuple[str, ...], sensitivity: int) -
         window=window_steps(options),
         bins=bins,
         sensitivity=sensitivity,
+        window_sensitivity=options.window_sensitivity,
         filter=chosen,
     )
 
@@ -130,6 +131,8 @@ def _bins_of_events(options: Options) -> tuple[str, ...]:
         raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
     if options.sensitivity is not None:
         raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
+    if options.window_sensitivity is not None:
+        raise InputError("--window-sensitivity is for counts: of events nothing yet keeps a person to it; leave it out")
     bins = parse_bins(options.bins)
     return bins if options.other is None or options.other in bins else (*bins, options.other)
 

@@ -32,7 +32,13 @@ from eventide.privacy.noise import recorded_name
 
 log = logging.getLogger("eventide.live")
 
-_SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}  # in a setting, beside the parameters
+_SAID_ELSEWHERE = {
+    "window",
+    "bins",
+    "sensitivity",
+    "window_sensitivity",
+    "replicas",
+}  # in a setting, beside the parameters
 
 
 class Outlook(NamedTuple):
@@ -140,6 +146,11 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
             f"{mechanism.sensitivity}; make both the same"
         )
+    if promise.most is not None and mechanism.window_sensitivity is not None:
+        raise InputError(
+            "window_sensitivity is for counts that come ready-made: of events nothing yet keeps a person to it; leave "
+            "it out"
+        )
     if mechanism.noise_range()[0] > mechanism.sensitivity * NANO:
         raise InputError(
             "the budget of a look is below a billionth of epsilon, so nothing would ever be measured; "
@@ -154,13 +165,14 @@ def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questio
     return StoreSetting(
         people=people,
         mechanism={"name": document["mechanism"], "parameters": given},
-        epsilon=_budget(mechanism, questions),
+        epsilon=total_budget(mechanism, questions),
         window=mechanism.window,
         sensitivity=mechanism.sensitivity,
         bins=mechanism.bins,
         steps=feed.describe(),
         noise=recorded_name(mechanism.source),
         queries=questions.described() if questions else None,
+        window_sensitivity=mechanism.window_sensitivity,
     )
 
 
@@ -173,12 +185,13 @@ def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, 
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if questions is not None:
-        assumptions = (questions.assumption(mechanism.window), *assumptions)
-    epsilon = _budget(mechanism, questions) / NANO
+        assumptions = (questions.assumption(mechanism.shared_steps), *assumptions)
+    epsilon = total_budget(mechanism, questions) / NANO
     return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
 
 
-def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
+def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:
+    """The epsilon of releases and answers together, in nano-epsilon."""
     return mechanism.nano_epsilon + (questions.budget if questions else 0)
 
 

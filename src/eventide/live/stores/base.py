@@ -5,8 +5,8 @@ and the plan of window queries. A step is committed once and never again; whoeve
 bytes. Only one writer holds a store: each commit checks the fence that the writer was given, so one that was paused and
 taken over can commit nothing.
 
-When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
-before: `measured_from` is the first step at which the mechanism may look again.
+When a setting changes (a new epoch) or a backup was restored, nothing is measured until nobody's window reaches a
+charge of before: `measured_from` is the first step at which the mechanism may look again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,16 @@ class StoreSetting(NamedTuple):
     steps: dict[str, Any]  # how steps are cut and events bounded; may never change in a store
     noise: str
     queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
+    window_sensitivity: int | None = None  # the most that counts change when one person's rows in a window do
+
+    @property
+    def reach(self) -> int:
+        """Within how many consecutive steps counts change when one person's rows in a window do.
+
+        With a window sensitivity somebody remembers for a while what counted of a person, so that counts can change
+        behind the window too. Ready-made counts do not say for how long: it is taken to be a window more at the most.
+        """
+        return self.window if self.window_sensitivity is None else 2 * self.window - 1
 
 
 class PlanRecord(NamedTuple):
