@@ -146,7 +146,7 @@ class ReplayedRecord(AnswerRecord):
                 yield f"{where}: sealed counts are {distance} apart, where one person adds {most} at the most"
 
     def _apart_in_all(self, most: int) -> Iterator[str]:
-        """Streams whose sealed counts of all steps together are too far apart; of several attempts, the worst counts."""
+        """Streams whose sealed counts of all steps together are too far apart; of several attempts the worst counts."""
         totals: dict[str, Counter[int]] = defaultdict(Counter)
         for attempt in self:
             for step, distance in self._distances(attempt):
