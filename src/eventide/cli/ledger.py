@@ -105,7 +105,10 @@ def _print_epochs(found: BudgetReport) -> None:
 
 
 def _bound(setting: StoreSetting) -> str:
-    return "" if setting.window_sensitivity is None else f", window sensitivity {setting.window_sensitivity}"
+    if setting.window_sensitivity is None:
+        return ""
+    why = f" by a cap of {setting.cap['events']} in {setting.cap['block']} steps" if setting.cap else ""
+    return f", window sensitivity {setting.window_sensitivity}{why}"
 
 
 def _asked(setting: StoreSetting) -> str:

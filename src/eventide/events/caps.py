@@ -27,8 +27,42 @@ lets a later one count, so with a part of the rows changed both sides can count 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from eventide.errors import InputError
+from eventide.events.durations import milliseconds
 from eventide.privacy.ledger import positive_integer
+
+
+class Cap(NamedTuple):
+    """Of each person so many events count in a block of so many steps."""
+
+    events: int
+    block: int
+
+    def window_sensitivity(self, window: int, max_per_step: int) -> int:
+        """What it is worth for windows of so many steps."""
+        return window_sensitivity(self.events, self.block, window, max_per_step)
+
+    def __str__(self) -> str:
+        return f"{self.events} in {self.block} steps"
+
+
+def parse_cap(text: str, step: str) -> Cap:
+    """A cap as people write it: events / duration, or events / steps.
+
+    >>> parse_cap("2/7d", "1h")
+    Cap(events=2, block=168)
+    """
+    events, slash, block = text.partition("/")
+    if not (events.isdecimal() and slash and int(events)):
+        raise InputError(f"{text!r} is no cap; write how many events count in how long, such as 2/7d")
+    if block.isdecimal():
+        return Cap(int(events), positive_integer(int(block), "the block of a cap"))
+    steps, rest = divmod(milliseconds(block), milliseconds(step))
+    if rest or not steps:
+        raise InputError(f"the {block} of the cap {text} are no whole number of steps of {step}; choose another length")
+    return Cap(int(events), steps)
 
 
 def blocks_met(block: int, window: int) -> int:

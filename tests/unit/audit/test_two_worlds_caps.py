@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from worlds import WINDOW as WORLDS_WINDOW
+from worlds import Setup, check
 
 import eventide as ev
 from eventide.audit.two_worlds import OnlyA, OnlyB, WorldsDiffer
@@ -48,3 +52,26 @@ def test_a_greedy_cap_is_found():
         WorldsDiffer, match=r"the sealed counts of all steps together are \d+ apart.*changes 4 at the most"
     ):
         ev.check_two_worlds(published(greedy), FOR_GREED, window=range(3, STEPS), most_in_all=BOUND)
+
+
+# The whole system with a cap on events: what a person used of it is kept in the store, and read again.
+
+LIVED = [
+    Setup(source="csv", mechanism="uniform", person="is let in later", life="dies once", most=1, cap="1/6"),
+    Setup(source="pipe", mechanism="dsat", person="is let in later", life="dies at a snapshot", most=1, cap="1/6"),
+    Setup(source="growing", mechanism="pegasus", person="does too much", life="dies before the commit", cap="2/8"),
+    Setup(source="csv", mechanism="sample", person="is let in later", life="begins an epoch", most=1, cap="1/4"),
+    Setup(source="jsonl", mechanism="uniform", person="comes and goes", life="is restored", most=1, cap="1/6"),
+    Setup(store=None, source="parquet", mechanism="spas", person="is let in later", most=1, cap="1/6", queries=True),
+]
+
+
+@pytest.mark.parametrize("setup", LIVED, ids=str)
+def test_a_cap_is_kept_through_lives(setup):
+    changed = check(setup).changed
+    assert bool(changed) == (setup.life != "begins an epoch")  # which waits for the rest of the stream
+
+
+def test_a_person_who_is_let_in_later_shows_behind_the_window():
+    found = check(replace(LIVED[0], life="to its end"))
+    assert set(found.changed) - set(WORLDS_WINDOW)

@@ -291,7 +291,7 @@ def test_a_dry_run_says_what_would_be_lost(counts):
     [
         (("--window-sensitivity", 12), "so it brings nothing"),
         (("--window-sensitivity", 5, "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
-        (("--window-sensitivity", 5, "--time", "t", "--bins", 2, "--step", "1h"), "nothing yet keeps a person to it"),
+        (("--window-sensitivity", 5, "--time", "t", "--bins", 2, "--step", "1h"), "of events --cap says how many"),
     ],
 )
 def test_what_does_not_go_together_is_refused(counts, words, says):

@@ -33,6 +33,7 @@ class Options:
     user: str | None
     bin: str | None
     max_per_step: int
+    cap: str | None
     late: str | None
     follow: bool
     engine: str | None
@@ -95,6 +96,9 @@ class Options:
 @click.option("--bin", metavar="COL", help="The column of an event's bin.  [default: bin]")
 @click.option(
     "--max-per-step", type=int, default=1, show_default=True, help="How many events of one user count in a step."
+)
+@click.option(
+    "--cap", metavar="N/DURATION", help="How many events of one user count in how long, such as 2/7d: less noise."
 )
 @click.option("--late", metavar="DURATION", help="How long after a step's end its events may arrive.  [default: 0]")
 @click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f.")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from eventide.cli.publish import Options
 from eventide.errors import InputError
 from eventide.events.bins import parse_bins
+from eventide.events.caps import parse_cap
 from eventide.events.durations import steps_of_window
 from eventide.events.reader import Columns
 from eventide.filters import by_name
@@ -38,6 +39,7 @@ ONLY_FOR_EVENTS = {
     "start": "--start says when the first step of events begins",
     "until": "--until says when the last step of events ends",
     "engine": "--engine says what counts events",
+    "cap": "--cap says how many events of one user count in how long",
 }
 
 
@@ -46,10 +48,12 @@ def build(options: Options) -> tuple[Mechanism, Feed, CountFile | None]:
     if options.events:
         bins = _bins_of_events(options)
         feed = _event_feed(options, bins)
-        return build_mechanism(options, bins, options.max_per_step), feed, None
+        bound = None if options.cap is None else _window_sensitivity(options, options.cap)
+        return build_mechanism(options, bins, options.max_per_step, bound), feed, None
     counts = open_count_file(options)
     feed = CountFeed(counts)
-    return build_mechanism(options, counts.bins, options.sensitivity_of_counts), feed, counts
+    bound = options.window_sensitivity
+    return build_mechanism(options, counts.bins, options.sensitivity_of_counts, bound), feed, counts
 
 
 def open_count_file(options: Options) -> CountFile:
@@ -62,7 +66,9 @@ def open_count_file(options: Options) -> CountFile:
     return open_counts(options.source, parse_bins(options.bins) if options.bins else None)
 
 
-def build_mechanism(options: Options, bins: tuple[str, ...], sensitivity: int) -> Mechanism:
+def build_mechanism(
+    options: Options, bins: tuple[str, ...], sensitivity: int, window_sensitivity: int | None
+) -> Mechanism:
     """The mechanism with its filter."""
     chosen = None if options.filter_name == "none" else by_name(options.filter_name)
     return mechanism(
@@ -71,7 +77,7 @@ def build_mechanism(options: Options, bins: tuple[str, ...], sensitivity: int) -
         window=window_steps(options),
         bins=bins,
         sensitivity=sensitivity,
-        window_sensitivity=options.window_sensitivity,
+        window_sensitivity=window_sensitivity,
         filter=chosen,
     )
 
@@ -132,14 +138,28 @@ def _bins_of_events(options: Options) -> tuple[str, ...]:
     if options.sensitivity is not None:
         raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
     if options.window_sensitivity is not None:
-        raise InputError("--window-sensitivity is for counts: of events nothing yet keeps a person to it; leave it out")
+        raise InputError("--window-sensitivity is for counts; of events --cap says how many count in how long")
     bins = parse_bins(options.bins)
     return bins if options.other is None or options.other in bins else (*bins, options.other)
+
+
+def _window_sensitivity(options: Options, cap: str) -> int:
+    """What the cap is worth; one that brings nothing is refused."""
+    window, most = window_steps(options), options.max_per_step
+    bound = parse_cap(cap, str(options.step)).window_sensitivity(window, most)
+    if bound >= window * most:
+        raise InputError(
+            f"--cap {cap} brings nothing: in a window of {window} steps one person still changes the counts by up to "
+            f"{bound}, and without it by {window * most}; choose fewer events, a longer time, or leave it out"
+        )
+    return bound
 
 
 def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
     if options.step is None:
         raise InputError("--step is missing; say how long a step of these events is, such as 10min")
+    if options.engine == "spark" and options.cap is not None:
+        raise InputError("--cap is not for Spark yet; leave --engine out, or leave --cap out")
     if options.engine == "spark":
         return _spark_feed(options, bins)
     return open_feed(
@@ -154,6 +174,7 @@ def _event_feed(options: Options, bins: tuple[str, ...]) -> Feed:
         bin=options.bin or "bin",
         other=options.other,
         max_per_step=options.max_per_step,
+        cap=options.cap,
         late=options.late,
         follow=options.follow,
     )

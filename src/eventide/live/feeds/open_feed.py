@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from eventide.errors import InputError
+from eventide.events.caps import parse_cap
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
@@ -34,6 +36,7 @@ def open_feed(
     bin: str = "bin",
     other: str | None = None,
     max_per_step: int = 1,
+    cap: str | None = None,
     late: str | None = None,
     follow: bool = False,
     clock: Clock | None = None,
@@ -44,8 +47,9 @@ def open_feed(
     step begins and the last one ends; from the data of a complete file where left out, a live source begins today and
     has no end. zone: where days begin and plain times are read. time, user, bin: the columns of an event; without a
     user column each event is its own user. other: the bin for events of bins that are not in the list. max_per_step:
-    how many events of one user count in a step. late: how long after its end a step waits. follow: go on as the file
-    grows. clock: what time it is; the machine's where left out.
+    how many events of one user count in a step. cap: how many count in how long, such as 2/7d; the mechanism needs the
+    window sensitivity that follows from it (`eventide.events.caps`). late: how long after its end a step waits.
+    follow: go on as the file grows. clock: what time it is; the machine's where left out.
     """
     if step is None:
         if isinstance(source, EventSource):
@@ -58,7 +62,8 @@ def open_feed(
     events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
     try:
         timeline = _timeline(events, reader, start, step, zone, clock)
-        return EventFeed(events, timeline, reader, clock, max_per_step=max_per_step, late=late, until=until)
+        bounds: dict[str, Any] = {"max_per_step": max_per_step, "cap": parse_cap(cap, step) if cap else None}
+        return EventFeed(events, timeline, reader, clock, late=late, until=until, **bounds)
     except BaseException:
         events.close()
         raise

@@ -217,7 +217,7 @@ class Publisher:
             self._deliveries.close()
             raise
 
-    def _publish(self, step: int, counts: Ints, position: Position) -> None:
+    def _publish(self, step: int, counts: Ints, position: Position, kept: tuple[int, bytes] | None = None) -> None:
         if step > self.next_step:
             raise StateError(f"step {step} cannot be published before step {self.next_step}")
         if step < self.next_step:
@@ -226,7 +226,7 @@ class Publisher:
         measured = step >= self._measured_from
         drawn = (self._measured if measured else self._repeated)(step, counts, position)
         faults.passing("before-commit")
-        self.store.commit(drawn.commit)
+        self.store.commit(drawn.commit._replace(kept=kept))
         faults.passing("after-commit")
         self._committed(drawn)
         self.deliver()

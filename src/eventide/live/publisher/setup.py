@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
+from eventide.events.caps import Cap
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.delivery import Delivery
@@ -146,15 +147,27 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
             f"{mechanism.sensitivity}; make both the same"
         )
-    if promise.most is not None and mechanism.window_sensitivity is not None:
-        raise InputError(
-            "window_sensitivity is for counts that come ready-made: of events nothing yet keeps a person to it; leave "
-            "it out"
-        )
+    if promise.most is not None:
+        _check_cap(mechanism, promise.cap)
     if mechanism.noise_range()[0] > mechanism.sensitivity * NANO:
         raise InputError(
             "the budget of a look is below a billionth of epsilon, so nothing would ever be measured; "
             "choose a larger epsilon or a shorter window"
+        )
+
+
+def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
+    """Of events the window sensitivity is what a cap keeps, and nothing else."""
+    given = mechanism.window_sensitivity
+    if cap is None and given is not None:
+        raise InputError(
+            "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
+            "give one, such as cap='2/7d', or leave both out"
+        )
+    if cap is not None and given != (bound := cap.window_sensitivity(mechanism.window, mechanism.sensitivity)):
+        raise InputError(
+            f"with a cap of {cap} one person changes the counts by at most {bound} when a window of {mechanism.window} "
+            f"steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
         )
 
 
@@ -173,6 +186,7 @@ def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questio
         noise=recorded_name(mechanism.source),
         queries=questions.described() if questions else None,
         window_sensitivity=mechanism.window_sensitivity,
+        cap=cap._asdict() if (cap := feed.promise().cap) else None,
     )
 
 

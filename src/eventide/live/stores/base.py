@@ -37,15 +37,19 @@ class StoreSetting(NamedTuple):
     noise: str
     queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
     window_sensitivity: int | None = None  # the most that counts change when one person's rows in a window do
+    cap: dict[str, int] | None = None  # what it follows from: how many events of a person count in how many steps
 
     @property
     def reach(self) -> int:
         """Within how many consecutive steps counts change when one person's rows in a window do.
 
-        With a window sensitivity somebody remembers for a while what counted of a person, so that counts can change
-        behind the window too. Ready-made counts do not say for how long: it is taken to be a window more at the most.
+        With a window sensitivity it is remembered for a while what counted of a person, so that counts can change
+        behind the window too: until the block of a cap is over. Ready-made counts do not say how long their blocks are:
+        they are taken to be no longer than the window.
         """
-        return self.window if self.window_sensitivity is None else 2 * self.window - 1
+        if self.window_sensitivity is None:
+            return self.window
+        return self.window + (self.window if self.cap is None else self.cap["block"]) - 1
 
 
 class PlanRecord(NamedTuple):
@@ -97,6 +101,7 @@ class Commit(NamedTuple):
     snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
     position: Position
     plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
+    kept: tuple[int, bytes] | None = None  # what the feed wants to have kept until another step is committed; raw
 
 
 class Epoch(NamedTuple):
@@ -203,7 +208,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def kept(self) -> list[tuple[int, bytes]]:
-        """The open events kept, by step."""
+        """The open events kept, by step, and what commits brought to be kept until a step."""
 
     def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""

@@ -136,6 +136,7 @@ def _epoch(epoch: Epoch) -> dict[str, Any]:
         "window": setting.window,
         "sensitivity": setting.sensitivity,
         "window_sensitivity": setting.window_sensitivity,
+        "cap": setting.cap,
         "mechanism": setting.mechanism,
         "bins": len(setting.bins),
         "noise": setting.noise,

@@ -22,9 +22,8 @@ LONGEST_SHOWN = 60  # characters of a value in a message
 
 def setting_text(setting: StoreSetting) -> str:
     """A setting as JSON; what older versions did not know is left out where there is none of it."""
-    fields = setting._asdict()
-    if setting.window_sensitivity is None:
-        del fields["window_sensitivity"]
+    since_then = ("window_sensitivity", "cap")
+    fields = {name: value for name, value in setting._asdict().items() if value is not None or name not in since_then}
     return json.dumps(fields, sort_keys=True, default=str)
 
 

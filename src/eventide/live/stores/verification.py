@@ -146,8 +146,13 @@ def _mixed(spending: list[EpochSpending]) -> list[str]:
 
 
 def _reach(setting: StoreSetting) -> int:
-    """The steps of a window, with those behind it that counts can still change in: as many again but one, on trust."""
-    return setting.window + (0 if setting.window_sensitivity is None else setting.window - 1)
+    """The steps of a window, with those behind it that counts can still change in.
+
+    That is the rest of a block of the cap; of counts that come ready-made, blocks are trusted to be no longer than a
+    window.
+    """
+    block = 1 if setting.window_sensitivity is None else setting.cap["block"] if setting.cap else setting.window
+    return setting.window + block - 1
 
 
 def _last(earlier: EpochSpending, *, same: bool) -> int | None:
