@@ -7,6 +7,7 @@ nothing may go untested unnoticed.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -50,6 +51,21 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # children of a run in the background would ignore it
     if os.environ.get("EVENTIDE_REQUIRE_ALL") == "1":
         config.pluginmanager.register(SkipsFail())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Thousands of tests and all libraries stay to the end: nobody need look among them for what to free."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A folder named like a mark holds marked tests only; where no mark is named, they are not even imported."""
+    return True if collection_path.name in PROGRAMS and not config.option.markexpr else None
 
 
 def pytest_collection_modifyitems(config, items):

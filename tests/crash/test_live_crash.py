@@ -145,6 +145,7 @@ def soon(seconds):
     return {"start": begin.isoformat(), "until": end.isoformat()}, end.timestamp()
 
 
+@pytest.mark.slow
 def test_a_growing_file_is_followed_over_deaths(lives, tmp_path):
     events = tmp_path / "events.jsonl"
     events.touch()

@@ -83,7 +83,8 @@ def lived_through(lives, life, servers, nats, chance):
     return ends
 
 
-@pytest.mark.parametrize("noise", ["zero", pytest.param("secure", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["zero", "secure"])
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=pytest.mark.database)])
 def test_publisher_broker_and_database_are_killed_in_turn(lives, tmp_path, nats, request, database, noise):
     servers = [nats] if database == "sqlite" else [nats, request.getfixturevalue("postgres")]

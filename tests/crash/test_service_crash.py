@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -31,7 +32,11 @@ from eventide.service.http.tokens import add_token
 HERE = Path(__file__).parent
 STEPS, BATCHES, EVENTS, BINS = 4, 6, 40, 7
 HOUR = 3_600_000_000
-TIMELINE = Timeline(START, "1min")
+
+
+@cache
+def timeline():
+    return Timeline(START, "1min")  # reads times with a kernel, which is not compiled for whoever collects tests
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ class Lives:
         token = add_token(folder / "tokens", "ingest", "client")
         headers = {"Authorization": f"Bearer {token}"}
         self.client = httpx.Client(headers=headers, timeout=PATIENCE, trust_env=False, verify=False)
-        (folder / "clock").write_text(str(TIMELINE.start))
+        (folder / "clock").write_text(str(timeline().start))
         self.begin(fault)
 
     def begin(self, fault="none"):
@@ -101,7 +106,7 @@ class Lives:
 
     def pass_step(self, step):
         """Seal a step; if the service dies of it, begin again."""
-        (self.folder / "clock").write_text(str(TIMELINE.end(step) + HOUR))
+        (self.folder / "clock").write_text(str(timeline().end(step) + HOUR))
 
         def sealed():
             self.revive()
@@ -117,7 +122,7 @@ def batches(step, generator):
         yield (
             places,
             [
-                {"time": TIMELINE.iso(step), "user": f"{step}-{number}-{each}", "bin": str(place)}
+                {"time": timeline().iso(step), "user": f"{step}-{number}-{each}", "bin": str(place)}
                 for each, place in enumerate(places)
             ],
         )
@@ -162,13 +167,20 @@ def check(folder, expected):
     assert kept == []
 
 
-LONG = ("inside-keep:1", "after-keep:10", "before-draw:2", "after-draw:1", "before-commit:3", "after-commit:1")
+LONG = (
+    "inside-keep:1",
+    "after-keep:1",
+    "after-keep:10",
+    "before-draw:2",
+    "after-draw:1",
+    "before-commit:3",
+    "after-commit:1",
+)
 
 
 @pytest.mark.parametrize(
     "fault",
-    ["inside-keep:9", "after-keep:1", "inside-transaction:2"]
-    + [pytest.param(one, marks=pytest.mark.slow) for one in LONG],
+    ["inside-keep:9", "inside-transaction:2"] + [pytest.param(one, marks=pytest.mark.slow) for one in LONG],
 )
 def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_path, fault):
     with lives(cradle, tmp_path, fault) as service:

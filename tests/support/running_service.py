@@ -15,7 +15,7 @@ from eventide.privacy.noise import Zero
 from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
-from eventide.service.server import build_server, listen
+from eventide.service.server import HEADER_SECONDS, build_server, listen
 from eventide.service.service import Service
 
 START = "2026-01-01T00:00:00Z"
@@ -90,14 +90,14 @@ def wait_until(holds):
 
 
 @contextmanager
-def running(config, *, for_tests=True, truth=None, clock=None, **circumstances):
+def running(config, *, for_tests=True, truth=None, clock=None, header_seconds=HEADER_SECONDS, **circumstances):
     """`circumstances` are what a publisher must be told, as of `Circumstances`."""
     tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
     clock, told = clock or ManualClock(), Circumstances(**circumstances)
     service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)
     if isinstance(clock, ManualClock):
         clock.set(next(iter(service.streams.values())).feed.timeline.start)
-    server, listening = build_server(service), listen(config)
+    server, listening = build_server(service, header_seconds=header_seconds), listen(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     wait_until(lambda: server.started)

@@ -58,7 +58,19 @@ def neighbouring_pairs(
     over: the stream goes up and down while it changes; or there is a long tail, in which the stream stays as it was or
     has fallen back from a peak.
 
-    Under a window sensitivity as many steps change as it allows: one after another, or spread over the window.
+    Parameters
+    ----------
+    window
+        In how many steps the streams may differ.
+    bins
+        How many there are.
+    sensitivity
+        By how much they differ at a step.
+    jumps
+        Public noise levels of the mechanism, at which a decision hangs in the balance.
+    window_sensitivity
+        The most by which they differ over all steps together: as many steps change as it allows, one after another, or
+        spread over the window.
     """
     every, some = _changes(window, sensitivity, window_sensitivity)
     for background, stream, begin in _plain_backgrounds(window, bins, sensitivity, jumps):

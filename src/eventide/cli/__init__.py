@@ -1,4 +1,4 @@
-"""The command `eventide`: one file a verb, each imported only when it is used, so that help answers at once.
+"""The command `eventide`: a file or folder for each verb, imported only when it is used, so that help answers at once.
 
 Every error ends here as one sentence on standard error and an exit code; what an unexpected one says could hold a true
 count, so only its kind is shown, and the rest with EVENTIDE_DEBUG=1.

@@ -1,6 +1,6 @@
 """What executors do: rows of events become tallies of open steps, and tallies of closed steps bounded counts.
 
-Which events count, which step they belong to and which of a user's events are kept is decided by the code of `live`,
+Which events count, which step they belong to and which of a user's events are kept is decided by the code of `events`,
 with the store's key: so the counts are those of one machine, in whatever partitions, batches and order events come. A
 user's events of a step meet in one shard, chosen by the user's hash; shards are bounded side by side. Everything here
 runs without Spark, on Arrow batches.

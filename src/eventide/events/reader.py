@@ -82,10 +82,18 @@ class Counters:
 
 
 class EventReader:
-    """Reads rows for one list of bins.
+    """Reads rows for one list of bins. Users are hashed with `key`, which the store gives.
 
-    A row whose bin is not in the list goes to the bin `other`, which is added to the list if need be, or is refused
-    where there is none. Users are hashed with `key`, which the store gives.
+    Parameters
+    ----------
+    bins
+        The names of the bins.
+    columns
+        The names of the columns.
+    other
+        The bin for rows whose bin is not in the list; it is added to the list if need be. None refuses them.
+    zone
+        Where times without a zone are read.
     """
 
     def __init__(

@@ -1,4 +1,1 @@
-"""From events to releases that survive anything: clock, bounding, sources, stores, sinks, and the publisher.
-
-A release leaves only after its charges are stored; raw events are kept only until their step closes.
-"""
+"""From events to durable releases: sources, feeds, stores, the publisher, sinks."""

@@ -14,7 +14,6 @@ from eventide.filters.base import Filter
 from eventide.filters.registry import by_name
 from eventide.filters.registry import name_of as filter_name
 from eventide.mechanisms.base import Mechanism
-from eventide.mechanisms.parameters import parameters
 from eventide.mechanisms.registry import mechanism_class, name_of
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
@@ -25,20 +24,33 @@ FORMAT, VERSION = "eventide mechanism", 1
 
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
+    given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
+    if given["window_sensitivity"] is None:  # which states of older versions do not name
+        del given["window_sensitivity"]
     document = {
         "format": FORMAT,
         "version": VERSION,
         "mechanism": name_of(type(mechanism)) or type(mechanism).__name__,
         "epsilon": mechanism.nano_epsilon,
         "noise": recorded_name(mechanism.source),
-        "parameters": _described(parameters(mechanism, _left_out(mechanism))),
+        "parameters": _described(given),
         "state": mechanism.snapshot(),
     }
     return pack(document)
 
 
 def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter | None = None) -> Mechanism:
-    """The mechanism that `save` put away. A class or filter that is not eventide's own must be given."""
+    """The mechanism that `save` put away.
+
+    Parameters
+    ----------
+    data
+        What `save` gave.
+    mechanism
+        Its class, where it is not one of eventide's own.
+    filter
+        Its filter, where that is not one of eventide's own.
+    """
     document = unpack(data)
     try:
         if document["format"] != FORMAT or document["version"] != VERSION:
@@ -56,18 +68,12 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
         raise StateError(f"the saved state cannot be read ({type(problem).__name__}); it is damaged") from None
 
 
-def _left_out(mechanism: Mechanism) -> set[str]:
-    """Parameters that are not described: they stand elsewhere, or did not exist when older states were saved."""
-    since_then = {"window_sensitivity"} if mechanism.window_sensitivity is None else set()
-    return {"epsilon", "noise", "seed"} | since_then
-
-
 def _described(given: dict[str, Any]) -> dict[str, Any]:
     plain = dict(given)
     for name, value in given.items():
         if isinstance(value, Filter):
             registered = filter_name(value)
-            plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(parameters(value))}
+            plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(value.parameters())}
     return plain
 
 

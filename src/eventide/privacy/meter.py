@@ -135,6 +135,15 @@ class Meter:
         """Sealed sums over slots of several levels, for `sum_slots`; see `SlotSums` for why they are private."""
         return SlotSums(levels, self.shape[1])
 
+    def sum_slots(self, sums: SlotSums, counts: Ints, cuts: Sequence[Cut]) -> list[Array]:
+        """Charge the next steps, of counts `(steps, d)`, and read the slots that end, `(slots, R, d)` a level.
+
+        Every replica has the same counts; `cuts` say how each level cuts the steps. All steps are charged before
+        anything is added or drawn; where that is refused nothing changes. What ended without a budget is 0.
+        """
+        self.ledger.charge_each(sums.checked(cuts, len(counts), self.ledger.nano_epsilon))
+        return self._ended(sums, counts, cuts)
+
     def end_slots(self, sums: SlotSums) -> Array:
         """End all open slots now and read them, `(levels, R, d)`; 0 where none was open. Already charged."""
         ending = np.zeros(1, dtype=np.int64)  # a level that is not open ends an empty slot without a budget
@@ -313,32 +322,6 @@ class Meter:
 
     def _numerator(self, factor: int, sensitivity: int | None) -> int:
         return factor * (self.sensitivity if sensitivity is None else sensitivity) * NANO
-
-
-class SlotSteps(NamedTuple):
-    """The next steps of one stream: its meter, its open slots, true counts `(steps, d)`, and how each level cuts them.
-
-    Every replica has the same counts.
-    """
-
-    meter: Meter
-    sums: SlotSums
-    counts: Ints
-    cuts: Sequence[Cut]
-
-
-def sum_slots(streams: Sequence[SlotSteps]) -> list[list[Array]]:
-    """Charge the next steps of streams that share a ledger, and read the slots that end, `(slots, R, d)` a level.
-
-    All steps are charged, with what the slots of all streams over them cost together, before anything is added or
-    drawn; where that is refused nothing changes. What ended without a budget is 0.
-    """
-    ledger, steps = streams[0].meter.ledger, len(streams[0].counts)
-    if any(stream.meter.ledger is not ledger or len(stream.counts) != steps for stream in streams):
-        raise StateError("streams that are measured together share a ledger and have equally many steps")
-    charges = [stream.sums.checked(stream.cuts, steps, ledger.nano_epsilon) for stream in streams]
-    ledger.charge_each(np.sum(charges, axis=0))
-    return [stream.meter._ended(stream.sums, stream.counts, stream.cuts) for stream in streams]
 
 
 def _sums(groups: Partition, values: Ints) -> Ints:

@@ -1,4 +1,1 @@
-"""How releases, answers and totals are written: lines of JSON, CSV, Parquet, wide or long.
-
-Nothing in here is raw.
-"""
+"""How releases, answers and totals are written: lines of JSON, CSV and Parquet, wide or long. Nothing here is raw."""

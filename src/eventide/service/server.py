@@ -11,6 +11,8 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import h11
 import uvicorn
@@ -55,10 +57,14 @@ class PatientProtocol(H11Protocol):
     _answered = False
     _dawdled = False  # the last time somebody looked
 
+    def __init__(self, *arguments: Any, header_seconds: float = HEADER_SECONDS, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._header_seconds = header_seconds
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Look at the connection from now on."""
         super().connection_made(transport)
-        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
+        self._look = self.loop.call_later(self._header_seconds, self._look_again)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more."""
@@ -78,7 +84,7 @@ class PatientProtocol(H11Protocol):
             self.transport.close()
             return
         self._dawdled = dawdles
-        self._look = self.loop.call_later(HEADER_SECONDS, self._look_again)
+        self._look = self.loop.call_later(self._header_seconds, self._look_again)
 
 
 class _Server(uvicorn.Server):
@@ -95,12 +101,12 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def build_server(service: Service) -> uvicorn.Server:
+def build_server(service: Service, *, header_seconds: float = HEADER_SECONDS) -> uvicorn.Server:
     """The server; requests are not logged, since even how many there are says something about people."""
     config, limits = service.config.server, service.config.limits
     settings = uvicorn.Config(
         build_app(service),
-        http=PatientProtocol,
+        http=partial(PatientProtocol, header_seconds=header_seconds),  # type: ignore[arg-type]  # is only called
         ws="none",
         access_log=False,
         log_config=None,

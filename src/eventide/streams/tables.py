@@ -1,4 +1,4 @@
-"""Columns of a CSV or Parquet file, batch after batch: the one place where files of data are opened.
+"""Columns of a CSV or Parquet file, batch after batch: for files of counts and results.
 
 Memory is bounded by some blocks of a CSV file or one row group of a Parquet file, however long it is. Whatever is wrong
 with a file becomes an `InputError` that names the file and, where known, the row (the first row of data is row 1),

@@ -55,6 +55,7 @@ class Hasty:
     certain = now
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_when_one_person_looks(monkeypatch):
     setup = Setup(source="http", mechanism="uniform", life="has a clock that jumps")
     check(setup)

@@ -1,4 +1,4 @@
-"""Pages whose commands take long, followed to the end: four how-tos, the file formats, the tutorial (flights.md)."""
+"""Pages whose commands take long, followed to the end: five how-tos, the file formats, the tutorial (flights.md)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.slow
         "how-to/audit.md",
         "how-to/choose.md",
         "how-to/own-mechanism.md",
+        "how-to/store.md",
         "how-to/studies.md",
         "reference/file-formats.md",
     ],

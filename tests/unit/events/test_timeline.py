@@ -109,7 +109,7 @@ def test_a_day_does_not_begin_again_when_clocks_go_back_over_midnight():
     assert steps_of(days, before, first, again) == [0, 1, 1]
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(
     st.lists(st.datetimes(datetime(1890, 1, 1), datetime(2150, 1, 1)), min_size=1, max_size=20),
     st.sampled_from(ZONES),

@@ -55,6 +55,7 @@ def test_without_a_home_and_a_place_to_write_a_verb_compiles_in_memory_and_says_
     assert "eventide warm DIR" in line
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_warmed_is_used_by_others_who_can_only_read_it(other_user):
     folder = other_user.folder / "compiled"
     warmed = other_user.run([sys.executable, "-c", WARM, "warm", "compiled", "--json"])

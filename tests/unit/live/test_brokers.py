@@ -241,6 +241,7 @@ def test_kafka_gives_each_message_once_and_goes_on_from_our_offsets(kafka, opene
     assert [batch.events.time.tolist() for batch in polled(again, 1) if len(batch.events.time)] == [[1767225659000000]]
 
 
+@pytest.mark.slow
 def test_kafka_sees_the_present_only_with_all_partitions_read(kafka, opened):
     produce(kafka, "idle", [event(1)])
     source = opened(Kafka(f"kafka://{kafka}/idle?arrival=read&group=idle", patience=PATIENCE))
@@ -248,6 +249,7 @@ def test_kafka_sees_the_present_only_with_all_partitions_read(kafka, opened):
     polled(source, 1, time.time() * 1e6)
 
 
+@pytest.mark.slow
 def test_the_time_a_producer_claims_is_no_arrival(kafka, opened):
     produce(kafka, "claims", [event(1)])
     source = opened(Kafka(f"kafka://{kafka}/claims?group=claims", patience=PATIENCE))

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -16,9 +17,10 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
-from eventide.live.stores import postgres_database
 from eventide.live.stores.base import PlanStep
+from eventide.live.stores.database_store import DatabaseStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.postgres_database import PostgresDatabase
 from eventide.live.stores.tables import RAW
 from eventide.live.stores.verification import verify
 
@@ -341,15 +343,14 @@ def test_a_store_that_was_dropped_or_replaced_is_said_and_not_written_to(opened,
             store.check_place()
 
 
-def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(opened, address, server, monkeypatch):
-    monkeypatch.setattr(postgres_database, "PATIENCE", 0.5)
-    store = opened()
-    store.begin(SETTING)
-    with psycopg.connect(server.address) as other:
-        other.execute(f"SELECT 1 FROM {address.partition('#')[2]}.head FOR UPDATE")
-        with pytest.raises(StoreError, match="held by another process"):
-            store.commit(a_commit(0))
-    store.commit(a_commit(0))
+def test_a_session_that_holds_the_head_is_not_waited_for_for_ever(address, server):
+    with closing(DatabaseStore(PostgresDatabase(address, patience=0.5))) as store:
+        store.begin(SETTING)
+        with psycopg.connect(server.address) as other:
+            other.execute(f"SELECT 1 FROM {address.partition('#')[2]}.head FOR UPDATE")
+            with pytest.raises(StoreError, match="held by another process"):
+                store.commit(a_commit(0))
+        store.commit(a_commit(0))
 
 
 def test_a_schema_that_is_something_else_is_left_alone(server):
@@ -517,13 +518,13 @@ def test_a_sink_gets_every_step_once_though_the_beginning_was_lost(opened, lose_
     assert sink.held == 0
 
 
-def test_publishing_goes_on_when_the_server_is_killed_and_comes_back(monkeypatch):
-    monkeypatch.setattr(postgres_database, "PATIENCE", 300.0)  # seconds, as a slow machine may need them
+def test_publishing_goes_on_when_the_server_is_killed_and_comes_back():
     server = PostgresServer().start()
+    store = DatabaseStore(PostgresDatabase(f"{server.address}#killed", patience=300.0))  # as a slow machine may need
     mechanism = ev.BudgetAbsorption(epsilon=1, window=5, bins=3)
     done = threading.Event()
     kills = 0
-    with ev.Publisher(MemoryFeed([[5, 6, 7]] * 400), mechanism, f"{server.address}#killed") as publisher:
+    with ev.Publisher(MemoryFeed([[5, 6, 7]] * 400), mechanism, store) as publisher:
 
         def publish():
             publisher.run(stop=lambda: time.sleep(0.01) or False)

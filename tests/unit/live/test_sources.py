@@ -220,8 +220,8 @@ def test_the_mark_of_a_file_is_keyed_and_of_all_its_parts(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"])
-@pytest.mark.parametrize("length", [151, 400, 2000])
-@pytest.mark.parametrize("place", [0, 3, 77, len(ROWS)])
+@pytest.mark.parametrize("length", [151, 2000])
+@pytest.mark.parametrize("place", [0, 77, len(ROWS)])
 def test_a_line_that_is_too_long_is_refused_alone(tmp_path, expected, ending, length, place):
     before, after = (lines_of(rows, ending.removesuffix(".gz")) for rows in (ROWS[:place], ROWS[place:]))
     text = ("time,more,user,bin\n" if "csv" in ending else "") + before + "x" * length + "\n" + after

@@ -144,8 +144,9 @@ def test_extreme_settings_release_finite_numbers(name, epsilon, window):
 
 @pytest.mark.parametrize("name", ev.mechanism_names())
 @pytest.mark.parametrize("level", [0, 7, 10**9])
-def test_steady_streams_of_one_and_of_many_bins(name, level):
-    for bins, steps in ((1, 60), (100_000, 4)):
+@pytest.mark.parametrize("many", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_steady_streams_of_one_and_of_many_bins(name, level, many):
+    for bins, steps in ((1, 60), (many, 4)):
         mech = ev.mechanism(name, epsilon=0.5, window=5, bins=bins, seed=2)
         values = ev.run(mech, np.full((steps, bins), level)).values
         assert np.isfinite(values).all()

@@ -42,7 +42,7 @@ FRAMES = {
 }
 
 
-@pytest.fixture(params=FRAMES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if "pandas" in name else ()) for name in FRAMES])
 def frame(request):
     """The counts with names, in another order."""
     return FRAMES[request.param]()
@@ -67,12 +67,20 @@ def test_columns_are_matched_for_every_replica(frame):
     assert np.array_equal(run.values, [COUNTS + 1, COUNTS])
 
 
-def test_a_release_is_matched_by_name():
-    pandas = pytest.importorskip("pandas")
-    row = dict(zip(MIXED, mixed()[0].tolist(), strict=True))
-    for named in (row, pandas.Series(row), pandas.DataFrame([row]).iloc[0]):
-        assert exact().release(named).values.tolist() == COUNTS[0].tolist()
-        assert exact(replicas=2).release([named, named]).values.tolist() == [COUNTS[0].tolist()] * 2
+ROWS = {
+    "dict": lambda row: row,
+    "series": lambda row: pytest.importorskip("pandas").Series(row),
+    "row of pandas": lambda row: pytest.importorskip("pandas").DataFrame([row]).iloc[0],
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "dict" else pytest.mark.slow) for kind in ROWS]
+)
+def test_a_release_is_matched_by_name(kind):
+    named = ROWS[kind](dict(zip(MIXED, mixed()[0].tolist(), strict=True)))
+    assert exact().release(named).values.tolist() == COUNTS[0].tolist()
+    assert exact(replicas=2).release([named, named]).values.tolist() == [COUNTS[0].tolist()] * 2
 
 
 def test_a_publisher_is_handed_counts_by_name():
@@ -107,8 +115,14 @@ def test_columns_of_different_lengths_are_refused():
 
 
 def test_without_names_the_order_counts():
+    for plain in (COUNTS, COUNTS.tolist()):
+        assert np.array_equal(ev.run(exact(), plain).values, COUNTS)
+
+
+@pytest.mark.slow
+def test_without_names_the_order_counts_in_pandas_too():
     pandas = pytest.importorskip("pandas")
-    for plain in (COUNTS, COUNTS.tolist(), pandas.DataFrame(COUNTS), pandas.DataFrame(COUNTS).iloc[:1]):
+    for plain in (pandas.DataFrame(COUNTS), pandas.DataFrame(COUNTS).iloc[:1]):
         assert np.array_equal(ev.run(exact(), plain).values, np.asarray(plain))
     assert exact().release(pandas.Series(COUNTS[0])).values.tolist() == COUNTS[0].tolist()
 
@@ -116,12 +130,17 @@ def test_without_names_the_order_counts():
 def test_numbered_bins_take_the_columns_in_their_order_unless_these_are_the_numbers():
     assert np.array_equal(ev.run(exact(bins=3), Frame(MIXED, COUNTS)).values, COUNTS)
     assert np.array_equal(ev.run(exact(bins=3), Frame((2, 0, 1), COUNTS)).values, COUNTS[:, [1, 2, 0]])
-    backwards = pytest.importorskip("pandas").DataFrame(COUNTS).iloc[:, ::-1]  # its columns are a range from 2 down
-    assert np.array_equal(ev.run(exact(bins=3), backwards).values, COUNTS)
     with pytest.raises(ev.InputError, match="missing: '0', '1', '2'; unknown: 'harbour', 'north', 'south'"):
         exact(bins=3).release(dict.fromkeys(MIXED, 0))
 
 
+@pytest.mark.slow
+def test_numbered_bins_take_the_columns_of_pandas_in_their_order():
+    backwards = pytest.importorskip("pandas").DataFrame(COUNTS).iloc[:, ::-1]  # its columns are a range from 2 down
+    assert np.array_equal(ev.run(exact(bins=3), backwards).values, COUNTS)
+
+
+@pytest.mark.slow
 def test_a_series_of_steps_is_no_matrix():
     steps = pytest.importorskip("pandas").Series([1, 2], index=["monday", "tuesday"])
     with pytest.raises(ev.InputError, match="a run takes a matrix"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.privacy.ledger import WindowLedger
-from eventide.privacy.meter import Meter, SlotSteps, sum_slots
+from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Secure, Seeded, Unit, Zero
 from eventide.privacy.slot_sums import Cut
 
@@ -108,7 +108,7 @@ def test_slots_are_read_alike_however_the_steps_are_handed_in(seed):
         meter = Meter(WindowLedger(5, 5, replicas), Seeded(seed), size)
         sums, read = meter.slot_sums(levels), [[] for _ in range(levels)]
         for begin, end in pairwise(pieces):
-            (values,) = sum_slots([SlotSteps(meter, sums, counts[begin:end], part_of(cuts, begin, end))])
+            values = meter.sum_slots(sums, counts[begin:end], part_of(cuts, begin, end))
             for level in range(levels):
                 read[level].append(values[level])
         assert not sums.holds_raw
@@ -128,7 +128,7 @@ def test_a_slot_is_the_sum_of_its_steps_with_its_own_scale_and_charge():
     sums = meter.slot_sums(2)
     counts = np.array([[1], [2], [4], [8], [16]])
     cuts = [cut([2, 4], [TOTAL // 5, TOTAL // 2, TOTAL // 10]), cut([4], [TOTAL * 2 // 5, 0])]
-    (values,) = sum_slots([SlotSteps(meter, sums, counts, cuts)])
+    values = meter.sum_slots(sums, counts, cuts)
     assert [each.ravel().tolist() for each in values] == [[3 + 10, 12 + 4], [15 + 5]]
     assert meter.ledger.worst_window() == 0.9
     assert [draw.charges.tolist() for draw in meter.journal] == [[TOTAL // 5, TOTAL // 2, TOTAL * 2 // 5]]
@@ -143,20 +143,20 @@ def test_sums_beyond_64_bits_are_cut_and_never_wrap():
     sums = meter.slot_sums(1)
     huge = np.full((3_000, 1), 2**53)
     for _ in range(3):
-        sum_slots([SlotSteps(meter, sums, huge, [cut([], [5])])])
-    (values,) = sum_slots([SlotSteps(meter, sums, huge, [cut([3_000], [5])])])
+        meter.sum_slots(sums, huge, [cut([], [5])])
+    values = meter.sum_slots(sums, huge, [cut([3_000], [5])])
     assert 2**61 < values[0][0, 0, 0] <= 2**62
 
 
 def test_what_the_ledger_refuses_changes_nothing():
     meter = Meter(WindowLedger(1, 2), Zero(), 1)
     sums = meter.slot_sums(1)
-    sum_slots([SlotSteps(meter, sums, np.array([[7]]), [cut([], [TOTAL // 2])])])
+    meter.sum_slots(sums, np.array([[7]]), [cut([], [TOTAL // 2])])
     before = str(sums.snapshot()), str(meter.ledger.snapshot())
     with pytest.raises(BudgetExceeded):
-        sum_slots([SlotSteps(meter, sums, np.array([[7], [7]]), [cut([1], [TOTAL // 2, TOTAL // 2 + 1])])])
+        meter.sum_slots(sums, np.array([[7], [7]]), [cut([1], [TOTAL // 2, TOTAL // 2 + 1])])
     assert (str(sums.snapshot()), str(meter.ledger.snapshot())) == before
-    (values,) = sum_slots([SlotSteps(meter, sums, np.array([[5]]), [cut([1], [TOTAL // 2])])])
+    values = meter.sum_slots(sums, np.array([[5]]), [cut([1], [TOTAL // 2])])
     assert values[0].ravel().tolist() == [12]
 
 
@@ -176,9 +176,9 @@ def test_what_the_ledger_refuses_changes_nothing():
 def test_cuts_that_do_not_fit_are_refused_before_anything_is_charged(ends, budgets):
     meter = Meter(WindowLedger(1, 1), Zero(), 1)
     sums = meter.slot_sums(1)
-    sum_slots([SlotSteps(meter, sums, np.array([[7]]), [cut([], [5])])])
+    meter.sum_slots(sums, np.array([[7]]), [cut([], [5])])
     with pytest.raises(StateError):
-        sum_slots([SlotSteps(meter, sums, np.array([[7]]), [cut(ends, budgets)])])
+        meter.sum_slots(sums, np.array([[7]]), [cut(ends, budgets)])
     assert meter.ledger.step == 1
 
 
@@ -186,27 +186,13 @@ def test_a_negative_budget_does_not_pay_for_another():
     meter = Meter(WindowLedger(1, 1), Zero(), 1)
     cuts = [cut([1], [-TOTAL // 2]), cut([1], [TOTAL])]
     with pytest.raises(StateError):
-        sum_slots([SlotSteps(meter, meter.slot_sums(2), np.array([[7]]), cuts)])
-
-
-def test_streams_about_the_same_people_are_charged_together():
-    ledger = WindowLedger(1, 1)
-    meters = [Meter(ledger, Zero(), size) for size in (1, 3)]
-    steps = [SlotSteps(meter, meter.slot_sums(1), np.ones((1, meter.shape[1]), dtype=INTS), [cut([1], [TOTAL // 2])])
-             for meter in meters]  # fmt: skip
-    assert [values[0].shape for values in sum_slots(steps)] == [(1, 1, 1), (1, 1, 3)]
-    assert ledger.worst_window() == 1
-    with pytest.raises(BudgetExceeded):
-        sum_slots([*steps, steps[0]])
-    stranger = Meter(WindowLedger(1, 1), Zero(), 1)
-    with pytest.raises(StateError):
-        sum_slots([steps[0], SlotSteps(stranger, stranger.slot_sums(1), *steps[0][2:])])
+        meter.sum_slots(meter.slot_sums(2), np.array([[7]]), cuts)
 
 
 def test_sums_show_nothing():
     meter = Meter(WindowLedger(1, 1), Secure(), 1)
     sums = meter.slot_sums(1)
-    sum_slots([SlotSteps(meter, sums, np.array([[7]]), [cut([], [5])])])
+    meter.sum_slots(sums, np.array([[7]]), [cut([], [5])])
     assert repr(sums) == object.__repr__(sums)
 
 

@@ -12,7 +12,7 @@ import time
 import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
-from eventide.service import server, service
+from eventide.service import service
 from eventide.service.config.settings import Limits, Server
 from eventide.service.http.access import RequestRate
 
@@ -26,11 +26,9 @@ NASTY = '<img src=x onerror="alert(1)">'
 @pytest.fixture(scope="module")
 def city(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacked")
-    limits = Limits(body_megabytes=1, body_seconds=3, requests_per_second=500, connections=40)
-    before, server.HEADER_SECONDS = server.HEADER_SECONDS, 2.0
+    limits = Limits(body_megabytes=1, requests_per_second=500, connections=40)
     with running(configuration(folder, [stream(folder, bins=("north", NASTY))], limits=limits)) as up:
         yield up
-    server.HEADER_SECONDS = before
 
 
 @pytest.fixture(autouse=True)
@@ -143,18 +141,20 @@ def test_a_body_without_a_length_is_cut_where_it_is_too_large(city):
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-def test_a_slow_body_is_given_up(city):
-    head = (
-        f"POST {EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {city.tokens['ingest']}\r\n"
-        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
-    )
-    answer = raw(city, head.encode(), *[b" "] * 6, pause=0.6)
+def test_a_slow_body_is_given_up(tmp_path):
+    with running(configuration(tmp_path, limits=Limits(body_seconds=1))) as up:
+        head = (
+            f"POST {EVENTS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {up.tokens['ingest']}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        )
+        answer = raw(up, head.encode(), *[b" "] * 6, pause=0.2)
     assert answer.startswith(b"HTTP/1.1 408")
 
 
-def test_headers_that_never_end_are_given_up(city):
-    assert raw(city, b"GET / HTTP/1.1\r\n", *[b"X-Slow: 1\r\n"] * 8, pause=0.6) == b""
-    assert raw(city) == b""  # nor is silence waited for
+def test_headers_that_never_end_are_given_up(tmp_path):
+    with running(configuration(tmp_path), header_seconds=0.5) as up:
+        assert raw(up, b"GET / HTTP/1.1\r\n", *[b"X-Slow: 1\r\n"] * 8, pause=0.2) == b""
+        assert raw(up) == b""  # nor is silence waited for
 
 
 def test_a_flood_of_headers_is_refused(city):
@@ -279,9 +279,9 @@ def test_too_many_requests_are_slowed_down(tmp_path, monkeypatch):
         assert ingester.post(EVENTS, json=[event()]).status_code == 200  # others are not held back
 
 
-def test_too_many_connections_are_turned_away(tmp_path, monkeypatch):
-    monkeypatch.setattr(server, "HEADER_SECONDS", PATIENCE)  # so that silent ones stay
-    with running(configuration(tmp_path, limits=Limits(connections=5))) as up:
+def test_too_many_connections_are_turned_away(tmp_path):
+    config = configuration(tmp_path, limits=Limits(connections=5))
+    with running(config, header_seconds=PATIENCE) as up:  # so that silent ones stay
         host, port = up.address.removeprefix("http://").split(":")
         held = [socket.create_connection((host, int(port))) for _ in range(8)]
         try:

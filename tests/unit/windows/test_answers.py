@@ -161,7 +161,7 @@ def test_every_window_is_refined_once_when_its_last_slot_ends_and_no_worse():
 def test_pushing_many_ticks_is_pushing_each(name, planner, settings, monkeypatch):
     monkeypatch.setattr(estimates, "SHORTEST_BLOCK", 16)  # so that several blocks are met
     plan, ticks = planned(name, planner)
-    ticks = min(ticks, 400)
+    ticks = min(ticks, 200)
     counts = counts_of(ticks, bins=settings.get("bins"))
     settings = settings | {"refine": planner == "best"}
     together = plan.start(seed=5, **settings).push_many(counts)

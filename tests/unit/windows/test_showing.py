@@ -33,4 +33,4 @@ def test_a_plan_is_drawn():
     with pytest.raises(InputError, match="is not planned"):
         plan.plot(Query(7, 7))
     with pytest.raises(InputError, match="more than 3,000 slots"):
-        windows.plan([Query(9_000, 1)]).plot()
+        windows.plan([Query(3_001, 1)]).plot()

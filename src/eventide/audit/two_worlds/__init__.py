@@ -4,8 +4,8 @@ The meter gives the same noisy answers in both, so everything that is seen must 
 not has come around the meter.
 """
 
-from eventide.audit.two_worlds.check import Verdict, WorldsDiffer, check_two_worlds
+from eventide.audit.two_worlds.check import WorldsAgree, WorldsDiffer, check_two_worlds
 from eventide.audit.two_worlds.view import Unseen
 from eventide.audit.two_worlds.world import Crash, OnlyA, OnlyB, World
 
-__all__ = ["Crash", "OnlyA", "OnlyB", "Unseen", "Verdict", "World", "WorldsDiffer", "check_two_worlds"]
+__all__ = ["Crash", "OnlyA", "OnlyB", "Unseen", "World", "WorldsAgree", "WorldsDiffer", "check_two_worlds"]

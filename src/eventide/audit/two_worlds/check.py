@@ -21,7 +21,7 @@ class WorldsDiffer(AssertionError):
     """Something that everybody sees, or that the meter was asked, depends on one person's events."""
 
 
-class Verdict(NamedTuple):
+class WorldsAgree(NamedTuple):
     """What was compared, and found the same."""
 
     steps: int  # that were worked on, each attempt by itself
@@ -50,7 +50,7 @@ def check_two_worlds(
     most_in_all: int | None = None,
     unseen: Iterable[Unseen] = (),
     folder: str | Path | None = None,
-) -> Verdict:
+) -> WorldsAgree:
     """Raise `WorldsDiffer` if what one person did in a window can be seen in anything but the noisy answers.
 
     Parameters
@@ -94,7 +94,7 @@ def check_two_worlds(
             raise WorldsDiffer(f"The run came to its end in world A, and failed in world B: {problem!r}") from problem
         found = [*replay.compare(window, most, most_in_all), *seen.differences(other, rules)]
         if found and _refused_at_once(first, seen) != _refused_at_once(replay, other):
-            return Verdict(0, 0, [], {}, exempt=REFUSED.reason)
+            return WorldsAgree(0, 0, [], {}, exempt=REFUSED.reason)
         if first.uncommitted() and not found:  # once more: A might by chance have answered what B was given
             again, other = _world("A", run, rows, place, ReplayedRecord(first, -FAR), seed=3)
             found = [*again.compare(window, 0), *seen.differences(other, rules)]
@@ -108,7 +108,7 @@ def check_two_worlds(
     if not any(answer.size for attempt in first for _, answer in attempt.asked):
         why = b"; ".join(seen.lines("errors")).decode()
         raise AssertionError(f"the meter was asked nothing, so there was nothing to compare ({why or 'no error'})")
-    return Verdict(len(asked), sum(asked), replay.changed(), {name: len(seen.lines(name)) for name in seen})
+    return WorldsAgree(len(asked), sum(asked), replay.changed(), {name: len(seen.lines(name)) for name in seen})
 
 
 def _world(name: str, run: Run, rows: list[Any], place: Path, record: _Kind, seed: int) -> tuple[_Kind, PublicView]:

@@ -1,4 +1,1 @@
-"""Complete files of events, read block by block: CSV, JSON lines, Parquet.
-
-A row means the same whoever reads it: the publisher, a study or an engine.
-"""
+"""Complete files of events, read block by block; a row means the same to the publisher, a study and an engine."""

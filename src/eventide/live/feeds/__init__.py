@@ -1,4 +1,1 @@
-"""From events or counts to the counts of one step after another.
-
-A step comes out when it is over for good; everything raw stays behind a feed.
-"""
+"""From events or counts to the counts of one closed step after another; everything raw stays behind a feed."""

@@ -51,23 +51,42 @@ class _Drawn(NamedTuple):
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
-    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
-    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
-    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
-    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
-    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. longest_window: with
-    after_restore, how many steps the longest window had since the backup, if it was longer than those that the
-    store knows. not_before: the first step that may be measured, where other stores of the same people were charged
-    before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
-    error before the first release of a store, and the store is as it was.
-
     `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
 
+    Parameters
+    ----------
+    source
+        A feed; or a path, "-" or a source of events, with the options of `open_feed`.
+    mechanism
+        A new one. Where the store has steps already, its state is rebuilt.
+    store
+        A store, its path or address, or None for a run that leaves nothing behind.
+    sinks
+        Sinks, or paths and addresses.
+    questions
+        Window queries to be answered besides. Their epsilon comes on top of the mechanism's.
+    people
+        Whose events these are. Everything published about them shares a store.
+    new_epoch
+        Accept that the setting has changed.
+    take_over
+        Become the writer though another seems to be at work.
+    after_restore
+        The store is a backup: go on behind whatever the sinks hold.
+    longest_window
+        With after_restore, how many steps the longest window had since the backup, if it was longer than those that the
+        store knows.
+    not_before
+        The first step that may be measured, where other stores of the same people were charged before it.
+    allow_refused
+        Publish although more than half of the first rows are refused. Without it they are an error before the first
+        release of a store, and the store is as it was.
+    **feed_options
+        Those of `open_feed`.
+
     >>> import eventide as ev
-    >>> from eventide.live.feeds.count_feed import MemoryFeed
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
-    >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
+    >>> with ev.Publisher(ev.MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
     ...     publisher.run()
     ...     publisher.store.release(1)
     2
@@ -124,11 +143,17 @@ class Publisher:
 
     check = staticmethod(setup.check)
 
-    def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
+    def publish(self, step: int, counts: Any, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable. Counts that come with
-        names are matched with the bins.
+        Parameters
+        ----------
+        step
+            The next one, `next_step`; or one that was published before.
+        counts
+            As a mechanism takes them; those that come with names are matched with the bins.
+        position
+            Where the source is to be read again from once this step is durable.
         """
         self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)

@@ -1,4 +1,1 @@
-"""Where events come from: one way in per file, all with the same few methods.
-
-A client library is imported when a source connects.
-"""
+"""Where events come from: one way in per file, all with the same few methods."""

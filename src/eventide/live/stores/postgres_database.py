@@ -26,12 +26,14 @@ _WAY_BACK = "nothing is published any more: restore a backup and go on with --af
 class PostgresDatabase(Database):
     """The store that an address postgresql://user@host/database#name means."""
 
-    def __init__(self, url: str, *, for_tests: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self, url: str, *, for_tests: bool = False, read_only: bool = False, patience: float = PATIENCE
+    ) -> None:
         super().__init__()
         self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
-        self._read_only = read_only
+        self._read_only, self._patience = read_only, patience
         self._in_transaction = self._writes = False
         self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
@@ -95,7 +97,7 @@ class PostgresDatabase(Database):
 
     def come_back(self) -> None:
         """Connect again, for as long as patience lasts."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._patience
         while True:
             with suppress(self._psycopg.Error):
                 self._connection.close()
@@ -138,7 +140,7 @@ class PostgresDatabase(Database):
     def _prepare(self) -> None:
         self._connection.execute(f'SET search_path TO "{self._schema}"')
         self._connection.execute("SET synchronous_commit TO on")
-        self._connection.execute(f"SET lock_timeout TO {round(PATIENCE * 1000)}")
+        self._connection.execute(f"SET lock_timeout TO {round(self._patience * 1000)}")
         if self._read_only:
             self._connection.execute("SET default_transaction_read_only TO on")
 

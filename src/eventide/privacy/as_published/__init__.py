@@ -1,4 +1,1 @@
-"""Noise paths of published mechanisms whose proofs do not cover them; used with as_published=True only.
-
-The guarantee of a mechanism that uses one says so.
-"""
+"""Noise paths of published mechanisms whose proofs do not cover them; used with as_published=True only."""

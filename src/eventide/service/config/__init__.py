@@ -1,4 +1,1 @@
-"""The configuration of a service: its tables and fields, read from TOML with a line number in each complaint.
-
-A configuration is checked as a whole before anything starts.
-"""
+"""The configuration of a service: read from TOML and checked as a whole, with a line number in each complaint."""

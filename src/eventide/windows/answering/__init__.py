@@ -1,4 +1,1 @@
-"""A plan at work: ticks in, private answers out, each when its window ends.
-
-True counts go to the meter at once; what is kept of them are the sealed sums of open slots.
-"""
+"""A plan at work: ticks in, private answers out; what is kept of counts are the sealed sums of open slots."""

@@ -1,4 +1,1 @@
-"""Planners, one per file: which slots of time to release, with which budgets.
-
-Planning sees queries and budgets, never a count.
-"""
+"""Planners, one per file: which slots of time to release, with which budgets. They never see a count."""

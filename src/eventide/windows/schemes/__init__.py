@@ -1,4 +1,1 @@
-"""What a planner returns: slots of time, and how a window is answered from them, with which variance.
-
-Errors are computed, not simulated.
-"""
+"""What a planner returns: slots of time, and how a window is answered from them, with computed variances."""
