@@ -77,7 +77,7 @@ def _print(found: BudgetReport) -> None:
 def _spent(setting: StoreSetting) -> str:
     if setting.window_sensitivity is None:
         return f"spent in the window of {setting.window} steps that ends at each step"
-    return f"lost by one person in a window of {setting.window} steps, if no step were charged more than each step"
+    return f"lost by one person in a window of {setting.window} steps, by the charge of each step"
 
 
 def _print_returns(found: BudgetReport) -> None:

@@ -77,8 +77,8 @@ def test_the_guarantee_is_kept_and_says_so(source, tmp_path):
     assert str(one.guarantee) == (
         "All events of one person inside any 8 consecutive steps are hidden by w-event differential privacy with "
         "epsilon 1, where they add at most 1 to a step over all bins and change the counts by at most 4 over all steps "
-        "and bins together; of each person the first 1 events in every block of 8 steps count, and a secret hash of "
-        "that person says where their blocks begin."
+        "and bins together; of each person no more than the first event in every block of 8 steps can count, and a "
+        "secret hash of that person says where their blocks begin."
     )
     with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
         store.verify()
@@ -126,7 +126,7 @@ def test_the_command_takes_a_cap(source, tmp_path):
     path = tmp_path / "events.csv"
     code, said = called(path, "--cap", "1/8h", "--store", tmp_path / "city.db")
     assert code == 0, said
-    assert "of each person the first 1 events in every block of 8 steps count" in said
+    assert "of each person no more than the first event in every block of 8 steps can count" in said
     assert "one person lost in any 8 steps at most 1 of epsilon 1." in said
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {scale for line in lines for scale in line["scale"]} == {4}
