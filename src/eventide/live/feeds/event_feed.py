@@ -116,8 +116,8 @@ class EventFeed:
         if self.cap is not None:
             first = "the first event" if self.cap.events == 1 else f"the first {self.cap.events} events"
             assumptions.append(
-                f"of each person no more than {first} in every block of {self.cap.block} steps can count, and a secret hash of that "
-                "person says where their blocks begin"
+                f"of each person no more than {first} in every block of {self.cap.block} steps can count, and a secret "
+                "hash of that person says where their blocks begin"
             )
         return Promise(unit, self.max_per_step, tuple(assumptions), self.cap)
 
