@@ -19,6 +19,7 @@ from eventide.live.sources.base import EventBatch as EventBatch
 from eventide.live.sources.base import EventSource as EventSource
 from eventide.live.stores.base import Store as Store
 from eventide.live.stores.open_store import open_store as open_store
+from eventide.live.stream_spec import StreamSpec as StreamSpec
 from eventide.mechanisms.adapub import AdaPub as AdaPub
 from eventide.mechanisms.base import Mechanism as Mechanism
 from eventide.mechanisms.budget_absorption import BudgetAbsorption as BudgetAbsorption

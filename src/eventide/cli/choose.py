@@ -137,12 +137,12 @@ def _steps(option: str, text: str | None, step: str | None) -> int | None:
     """A number of steps, given as such or as a duration."""
     from eventide.events.durations import milliseconds, steps_of_window
 
-    if text is None or text.isdecimal():
-        return None if text is None else int(text)
-    if step is None:
-        raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
-    if option == "--hide":  # what is to be hidden may begin in the middle of a step
+    if text is None:
+        return None
+    if option == "--hide" and step is not None and not text.isdecimal():  # it may begin in the middle of a step
         return -(-milliseconds(text) // milliseconds(step)) + 1
+    if step is None and not text.isdecimal():
+        raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
     return steps_of_window(text, step)
 
 

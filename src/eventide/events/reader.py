@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.events import siphash_kernels
-from eventide.events.bins import checked_names
+from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
 from eventide.events.times import parse_times
@@ -99,8 +99,7 @@ class EventReader:
     def __init__(
         self, bins: Sequence[str], columns: Columns | None = None, *, other: str | None = None, zone: str = "UTC"
     ) -> None:
-        names = checked_names(bins, "the list of bins", "bin")
-        self.bins = names if other is None or other in names else (*names, other)
+        self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
         self.zone = Zone(zone)
         self.other = other

@@ -12,6 +12,10 @@ from click.testing import CliRunner
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import InputError
+from eventide.events.caps import Cap
+from eventide.events.reader import Columns, EventReader
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 
@@ -106,7 +110,7 @@ def test_another_cap_is_another_epoch_that_forgets_and_waits(source, tmp_path):
         ({"bound": 3}, "changes the counts by at most 4 .* window_sensitivity is 3; make it 4"),
         ({"bound": None}, "window_sensitivity is None; make it 4"),
         ({"cap": None}, "nothing keeps a person to it but a cap"),
-        ({"user": None}, "a cap bounds the events of a person; name the column of users"),
+        ({"user": None}, "cap: it bounds the events of a person; name what holds the person, as user"),
     ],
 )
 def test_what_does_not_go_together_is_refused(source, change, says):
@@ -137,14 +141,28 @@ def test_the_command_takes_a_cap(source, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--cap", "4/8h"), "--cap 4/8h brings nothing: in a window of 8 steps one person still changes the counts by"),
-        (("--cap", "1/8h", "--max-per-step", 2), "a cap of 1 in 8 steps is less than the 2 events of a user"),
+        (
+            ("--cap", "4/8h"),
+            "the cap 4/8h brings nothing: in a window of 8 steps one person still changes the counts by",
+        ),
+        (
+            ("--cap", "1/8h", "--max-per-step", 2),
+            "--cap: it counts less in a block than the 2 of --max-per-step in a step",
+        ),
         (("--cap", "1/8h", "--engine", "spark", "--store", "x.db"), "--cap is not for Spark yet"),
         (("--cap", "1/8h", "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
-        (("--window-sensitivity", 8), "of events --cap says how many count in how long"),
+        (("--window-sensitivity", 8), "it is for ready-made counts; of events --cap says how many count"),
     ],
 )
 def test_the_command_refuses(source, tmp_path, words, says):
     code, said = called(tmp_path / "events.csv", *words)
     assert code == 2
     assert says in said
+
+
+def test_a_feed_refuses_what_its_cap_cannot_bound():
+    timeline, cap = Timeline("2026-01-01", "1h"), Cap(1, 8)
+    with pytest.raises(InputError, match="a cap bounds the events of a person; name the column of users"):
+        EventFeed(None, timeline, EventReader(BINS, Columns(user=None)), cap=cap)
+    with pytest.raises(InputError, match="a cap of 1 in 8 steps is less than the 2 events of a user"):
+        EventFeed(None, timeline, EventReader(BINS), cap=cap, max_per_step=2)

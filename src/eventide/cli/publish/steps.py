@@ -16,6 +16,8 @@ from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
 from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
+from eventide.live.addresses import without_secrets
+from eventide.live.client_settings import read_clients
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
@@ -23,15 +25,18 @@ from eventide.live.sinks.open_sink import open_sink
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     """Publish, or with a dry run only check; give a report and sentences about it."""
+    if options.clients is not None:
+        read_clients(options.clients)  # refused also where no address needs it
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
     sinks = _sinks(options, mechanism.bins, feed.start_of(0) is not None)
     told: dict[str, Any] = {
         "questions": questions,
-        "people": options.people,
+        "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
+        "clients": options.clients,
     }
     found = Publisher.check(feed, mechanism, options.store, sinks, **told)
     quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
@@ -62,14 +67,15 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "steps": publisher.published,
         "fresh_looks": publisher.fresh_looks,
         "worst_window_spent": publisher.worst_window(),
-        "out": options.out if options.out != "-" else None,
+        "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counters is None else {"operators_only": counters}
     return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
 
 
 def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
-    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts, "source": options.source}
+    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
+    how |= {"source": options.source, "clients": options.clients}
     out = open_sink(options.out or "-", bins, layout=options.layout, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
@@ -28,6 +28,7 @@ from eventide.live.sources.base import EventSource, Position
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_spec import FeedOptions
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -48,6 +49,21 @@ class _Drawn(NamedTuple):
     fields: dict[str, Any]
 
 
+class PublisherOptions(TypedDict, total=False):
+    """What a `Publisher` may be told besides its source, mechanism, store and sinks."""
+
+    questions: Questions | None
+    population: str
+    people: str | None
+    new_epoch: bool
+    take_over: bool
+    after_restore: bool
+    longest_window: int | None
+    not_before: int
+    allow_refused: bool
+    clients: str | Path | None
+
+
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
@@ -56,7 +72,7 @@ class Publisher:
     Parameters
     ----------
     source
-        A feed; or a path, "-" or a source of events, with the options of `open_feed`.
+        A feed; or a path, "-", an address or a source of events, with `options`.
     mechanism
         A new one. Where the store has steps already, its state is rebuilt.
     store
@@ -65,8 +81,8 @@ class Publisher:
         Sinks, or paths and addresses.
     questions
         Window queries to be answered besides. Their epsilon comes on top of the mechanism's.
-    people
-        Whose events these are. Everything published about them shares a store.
+    population
+        Whose events these are. Everything published about them shares a store. `people` is an older name of it.
     new_epoch
         Accept that the setting has changed.
     take_over
@@ -81,8 +97,12 @@ class Publisher:
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
-    **feed_options
-        Those of `open_feed`.
+    clients
+        A file of client settings, with passwords and TLS for addresses; the one that EVENTIDE_CLIENTS names where left
+        out.
+    **options
+        How a source is read and cut into steps: step, start, until, zone, late, time, user, bin and other, as a
+        `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds counts.
 
     >>> import eventide as ev
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -101,16 +121,18 @@ class Publisher:
         sinks: Iterable[Sink | str | Path] = (),
         *,
         questions: Questions | None = None,
-        people: str = "everybody",
+        population: str = "everybody",
+        people: str | None = None,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
-        **feed_options: Any,
+        clients: str | Path | None = None,
+        **options: Unpack[FeedOptions],
     ) -> None:
-        self.feed = setup.feed_of(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, options, clients)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
@@ -119,9 +141,10 @@ class Publisher:
         try:
             setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
-                self.store = open_store(store)
-            self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
-            setting = setup.setting_of(mechanism, self.feed, people, questions)
+                self.store = open_store(store, clients=clients)
+            opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
+            self._deliveries = Deliveries(self.store, opened)
+            setting = setup.setting_of(mechanism, self.feed, people or population, questions)
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,

@@ -10,12 +10,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.live.feeds.base import Feed, Promise
-from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.delivery import Delivery
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
@@ -25,6 +24,7 @@ from eventide.live.stores.base import Epoch, Store, StoreMissing, StoreSetting, 
 from eventide.live.stores.epochs import epoch_for, refuse_noise
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_spec import FeedOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.publishing import why_not_published
 from eventide.privacy.amounts import NANO
@@ -59,24 +59,26 @@ def check(
     sinks: Iterable[Sink | str | Path] = (),
     *,
     questions: Questions | None = None,
-    people: str = "everybody",
+    population: str = "everybody",
+    people: str | None = None,
     new_epoch: bool = False,
     after_restore: bool = False,
     not_before: int = 0,
-    **feed_options: Any,
+    clients: str | Path | None = None,
+    **options: Unpack[FeedOptions],
 ) -> Outlook:
     """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
 
     The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
     charged. The parameters are those of `Publisher`; a feed that is given stays open.
     """
-    feed = feed_of(source, mechanism, feed_options)
-    with nullcontext() if feed is source else closing(feed), reading(store) as stored:
+    feed = feed_of(source, mechanism, options, clients)
+    with nullcontext() if feed is source else closing(feed), reading(store, clients) as stored:
         check_fit(mechanism, feed.promise())
-        setting = setting_of(mechanism, feed, people, questions)
+        setting = setting_of(mechanism, feed, people or population, questions)
         if questions is not None:
             questions.start(mechanism)
-        opened = sinks_of(sinks, mechanism, feed, stored)
+        opened = sinks_of(sinks, mechanism, feed, stored, clients)
         for sink in opened:  # before the store, which a writer at work would bring behind them
             sink.check()
         next_step, epochs = stored.next_step(), stored.epochs()
@@ -96,35 +98,44 @@ class _StoreToBe(MemoryStore):
 
 
 @contextmanager
-def reading(store: Store | str | Path | None) -> Iterator[Store]:
+def reading(store: Store | str | Path | None, clients: str | Path | None = None) -> Iterator[Store]:
     """A store as a reader sees it, also where it is still to be made."""
     if store is None or isinstance(store, Store):
         yield store or MemoryStore()
         return
     try:
-        opened = open_store(store, read_only=True)
+        opened = open_store(store, read_only=True, clients=clients)
     except StoreMissing:
         opened = _StoreToBe()
     with closing(opened):
         yield opened
 
 
-def feed_of(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    """The feed that a publisher was given, or that of a source or path with the options of `open_feed`."""
+def feed_of(
+    source: Feed | EventSource | str | Path,
+    mechanism: Mechanism,
+    options: FeedOptions,
+    clients: str | Path | None = None,
+) -> Feed:
+    """The feed that a publisher was given, or that of a source or path with these options."""
     if isinstance(source, str | Path | EventSource):
-        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+        follow, clock = options.pop("follow", False), options.pop("clock", None)
+        return StreamSpec.for_mechanism(mechanism, options).feed(source, follow=follow, clock=clock, clients=clients)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source
 
 
-def sinks_of(places: Iterable[Sink | str | Path], mechanism: Mechanism, feed: Feed, store: Store) -> list[Sink]:
+def sinks_of(
+    places: Iterable[Sink | str | Path],
+    mechanism: Mechanism,
+    feed: Feed,
+    store: Store,
+    clients: str | Path | None = None,
+) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
-    starts = feed.start_of(0) is not None
-    return [
-        place if isinstance(place, Sink) else open_sink(place, mechanism.bins, growing=store.durable, starts=starts)
-        for place in places
-    ]
+    how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
+    return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:
@@ -157,12 +168,12 @@ def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
         )
 
 
-def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questions | None = None) -> StoreSetting:
+def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None = None) -> StoreSetting:
     """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together."""
     document = unpack(mechanism.save())
     given = {name: value for name, value in document["parameters"].items() if name not in _SAID_ELSEWHERE}
     return StoreSetting(
-        people=people,
+        people=population,  # as stores have always called it
         mechanism={"name": document["mechanism"], "parameters": given},
         epsilon=total_budget(mechanism, questions),
         window=mechanism.window,
