@@ -229,6 +229,13 @@ def test_with_a_store_the_same_call_goes_on(tmp_path):
         ev.publish(table(rows), **told | {"epsilon": 2})
 
 
+def test_a_cap_bounds_people_over_many_steps():
+    releases = ev.publish(table(rides()), start="2026-01-01", **EVENTS | EXACT | {"cap": "1/20h", "window": "20h"})
+    counted_rides = values(releases).sum()
+    assert 21 <= counted_rides <= 2 * 21, "of each of 21 people one in each of their blocks, of which they may see two"
+    assert releases.operators_only.left_out == len(rides()) - counted_rides
+
+
 def test_mostly_unreadable_rows_are_refused_and_nothing_is_charged(tmp_path):
     unreadable = table(rides()).set_column(1, "at", pa.array(["yesterday"] * len(rides())))
     told = EVENTS | {
