@@ -38,7 +38,10 @@ class FirstRows:
     def __init__(self, reader: EventReader, *, checked: bool) -> None:
         self._reader = reader
         self._decided = not checked
-        self._read = self._passed = 0  # rows that were read or refused; lines, messages and rows of tables
+        self._read = 0  # rows that were read or refused
+        self._passed: Counter[str | None] = (
+            Counter()
+        )  # lines, messages or rows of tables, of each file
         self._refused: Counter[str] = Counter()
         self._samples: dict[str, tuple[int, UnparsedRows]] = {}  # where each reason came first, and what passed before
 
@@ -51,8 +54,8 @@ class FirstRows:
         self._refused.update(faults)
         if raw is not None:
             for reason in faults:
-                self._samples.setdefault(reason, (self._passed, raw))
-            self._passed += raw.size()
+                self._samples.setdefault(reason, (self._passed[raw.file], raw))
+            self._passed[raw.file] += raw.size()
         if self._read >= ENOUGH:
             self.decide()
 
@@ -80,7 +83,7 @@ class FirstRows:
         number = 0 if raw is None else self._first_faulty(reason, raw)
         if raw is None or not number:
             return said
-        said.append(f"first at row {passed + number}")
+        said.append(f"first at row {passed + number}{f' of {raw.file}' if raw.file else ''}")
         if column is not None:
             cell = texts(named(raw.first(number).rows, column))[-1].as_py().decode(errors="replace").strip()
             if not cell:

@@ -16,7 +16,7 @@ from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventSource
-from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.open_source import open_source
 from eventide.streams.count_files import open_counts
 
@@ -69,7 +69,7 @@ def _timeline(
 ) -> Timeline:
     if start is not None:
         return Timeline(start, step, zone)
-    if isinstance(source, CompleteFile):
+    if isinstance(source, CompleteFiles):
         return Timeline.around(source.first_time(reader), step, zone)
     today = Timeline.around(clock.now(), "1d", zone)  # the clock is public
     return Timeline(today.iso(0), step, zone)

@@ -1,4 +1,4 @@
-"""Which source a word means: a path, - for standard input, or a broker's address.
+"""Which source a word means: a file, a folder, a pattern, - for standard input, or a broker's address.
 
 Anything else is refused, with the endings that are known.
 """
@@ -11,17 +11,20 @@ from pathlib import Path
 from eventide.errors import InputError
 from eventide.events.clock import Clock
 from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, is_lines
-from eventide.events.files.open_file import open_file
+from eventide.events.files.members import Paths, find_members
 from eventide.live.sources.base import EventSource
-from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 from eventide.live.sources.standard_input import StandardInput
 
 
-def open_source(source: str | Path, clock: Clock | None = None, *, follow: bool = False) -> EventSource:
-    """Open a source of events; with `follow` a file is read on as it grows, and `clock` tells when its lines arrive."""
+def open_source(source: Paths, clock: Clock | None = None, *, follow: bool = False) -> EventSource:
+    """Open a source of events: several files are read as if they were one.
+
+    With `follow` a file is read on as it grows, and `clock` tells when its lines arrive.
+    """
     if source == "-":
         return StandardInput(clock=clock)
     scheme = str(source).partition("://")[0]
@@ -29,11 +32,13 @@ def open_source(source: str | Path, clock: Clock | None = None, *, follow: bool 
         return JetStream(str(source))
     if scheme == "kafka":
         return Kafka(str(source), clock)
+    return _growing(source, clock) if follow else CompleteFiles(find_members(source))
+
+
+def _growing(source: Paths, clock: Clock | None) -> GrowingFile:
+    if not isinstance(source, str | Path) or not os.path.isfile(source):  # noqa: PTH113 - False also where it is hidden
+        raise InputError(f"{source} is not a file; only one file can be followed, so name it")
     path = Path(source)
-    if not os.path.isfile(path):  # noqa: PTH113 - False also where it cannot be looked at
-        raise InputError(f"{path} is not a file; check the path")
-    if follow:
-        if not is_lines(path.name) or path.suffix.lower() == ".gz":
-            raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
-        return GrowingFile(path, clock)
-    return CompleteFile(open_file(path))
+    if not is_lines(path.name) or path.suffix.lower() == ".gz":
+        raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
+    return GrowingFile(path, clock)
