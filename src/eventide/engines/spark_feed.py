@@ -30,7 +30,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.feeds.first_rows import FirstRows, MostRowsRefused
+from eventide.live.feeds.first_rows import FirstRows, FirstRowsRefused
 from eventide.live.sources.base import FOREVER, EventBatch
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SparkFeed(EventFeed):
         try:
             if not self._over:
                 yield from self._counted()
-        except MostRowsRefused:
+        except FirstRowsRefused:
             self._work.withdraw()
             raise
 

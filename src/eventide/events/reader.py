@@ -20,7 +20,8 @@ from eventide.events import siphash_kernels
 from eventide.events.bins import checked_names
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
-from eventide.events.times import parse_times
+from eventide.events.time_formats import TimeFormat
+from eventide.events.times import ReadTimes, read_times
 from eventide.events.zones import Zone
 
 UNREADABLE_ROW = "row cannot be read"
@@ -41,7 +42,10 @@ class Columns(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from."""
+    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
+
+    `in_zone` says how many rows have a time that names no zone.
+    """
 
     time: Ints
     user: Array | None  # uint64
@@ -49,6 +53,7 @@ class Events(NamedTuple):
     arrival: Ints
     refused: Counter[str]
     raw: UnparsedRows | None = None
+    in_zone: int = 0
 
     def __repr__(self) -> str:
         return "<events>"
@@ -85,17 +90,25 @@ class EventReader:
     """Reads rows for one list of bins.
 
     A row whose bin is not in the list goes to the bin `other`, which is added to the list if need be, or is refused
-    where there is none. Users are hashed with `key`, which the store gives.
+    where there is none. Times that name no zone are read in `zone`, UTC where it is left out, and are written in
+    `time_format` (see `TimeFormat`), else as ISO 8601 or numbers. Users are hashed with `key`, which the store gives.
     """
 
     def __init__(
-        self, bins: Sequence[str], columns: Columns | None = None, *, other: str | None = None, zone: str = "UTC"
+        self,
+        bins: Sequence[str],
+        columns: Columns | None = None,
+        *,
+        other: str | None = None,
+        zone: str | None = None,
+        time_format: str | None = None,
     ) -> None:
         names = checked_names(bins, "the list of bins", "bin")
         self.bins = names if other is None or other in names else (*names, other)
         self.columns = columns or Columns()
-        self.zone = Zone(zone)
+        self.zone, self.zone_is_given = Zone(zone or "UTC"), zone is not None
         self.other = other
+        self._time_format = None if time_format is None else TimeFormat(time_format)
         self.key: bytes | None = None
         self._names = pa.array([name.encode() for name in self.bins], pa.binary())
         self._elsewhere = -1 if other is None else self.bins.index(other)
@@ -107,7 +120,7 @@ class EventReader:
 
     def times(self, rows: Any) -> Ints:
         """The readable times of rows."""
-        times, readable = parse_times(named(rows, self.columns.time), self.zone)
+        times, readable, _ = self._times(rows)
         return times[readable]
 
     def read(
@@ -117,7 +130,7 @@ class EventReader:
 
         `unreadable` says how many rows got lost on the way here, `raw` is what all of them were read from.
         """
-        time, readable = parse_times(named(rows, self.columns.time), self.zone)
+        time, readable, in_zone = self._times(rows)
         bins = self._bins(texts(named(rows, self.columns.bin)))
         user, has_user = None, np.ones(len(time), bool)
         if self.columns.user is not None:
@@ -130,9 +143,11 @@ class EventReader:
             refused[UNREADABLE_ROW] = unreadable
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
-        if arrival is None:
-            return Events(time, user, bins, time, refused, raw)
-        return Events(time, user, bins, np.broadcast_to(arrival, good.shape)[good], refused, raw)
+        arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
+        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)))
+
+    def _times(self, rows: Any) -> ReadTimes:
+        return read_times(named(rows, self.columns.time), self.zone, self._time_format)
 
     def _bins(self, names: Any) -> Array:
         found = pc.index_in(names, value_set=self._names)

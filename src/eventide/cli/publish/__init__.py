@@ -26,7 +26,7 @@ class Options:
     step: str | None
     start: str | None
     until: str | None
-    zone: str
+    zone: str | None
     bins: str | None
     other: str | None
     time: str | None
@@ -84,7 +84,7 @@ class Options:
 @click.option("--step", metavar="DURATION", help="How long a step is, such as 10min, 1h or 1d.")
 @click.option("--start", metavar="ISO", help="When the first step begins.  [default: from the data; live: today]")
 @click.option("--until", metavar="ISO", help="When the last step ends.  [default: from the data; live: never]")
-@click.option("--zone", default="UTC", show_default=True, metavar="NAME", help="Time zone of days and plain times.")
+@click.option("--zone", metavar="NAME", help="Time zone of days and of times that name none.  [default: UTC]")
 @click.option(
     "--bins", metavar="FILE_OR_N", help="All bins: a file with one name a line, a number, or a range such as 1..24."
 )

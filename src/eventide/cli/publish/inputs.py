@@ -176,7 +176,7 @@ def _spark_feed(options: Options, bins: tuple[str, ...]) -> Feed:
         other=options.other,
         start=options.start,
         step=options.step,
-        zone=options.zone,
+        zone=options.zone or "UTC",
         until=options.until,
         late=options.late,
         most=options.max_per_step,

@@ -18,7 +18,7 @@ from eventide.arrays import Ints
 from eventide.errors import StateError
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
-from eventide.live.feeds.first_rows import MostRowsRefused
+from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import setup
 from eventide.live.publisher.delivery import Deliveries
 from eventide.live.publisher.replay import rebuilt, repeated
@@ -212,7 +212,7 @@ class Publisher:
         resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
         try:
             yield from self.feed.steps(resume)
-        except MostRowsRefused:
+        except FirstRowsRefused:
             self.store.withdraw()
             self._deliveries.close()
             raise
