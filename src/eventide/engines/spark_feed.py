@@ -125,7 +125,7 @@ class SparkFeed(EventFeed):
         closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
             self._first_rows.decide()
-            self._open_steps.add_counts(steps, self._counting)
+            self.left_out += self._open_steps.add_counts(steps, self._counting)
             yield from steps
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)
             self._open_steps.forget(self._counting.next_step)

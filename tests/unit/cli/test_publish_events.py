@@ -89,6 +89,9 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert json.loads(out.splitlines()[1])["start"].startswith("2024-03-30T01:00:00")
     assert f"{len(events())} events were taken" in err
     assert "For operators only" in err
+    left_out = len(events()) - sum(map(sum, expected(most)))
+    assert f"{left_out} were left out by the limit per person; 0 came too late; 0 were refused." in err
+    assert (left_out > 0) == (most == 1)
     guarantee = err.splitlines()[-1]
     assert f"at most {most} to a step" in guarantee
     assert "for this run only" in guarantee
@@ -207,7 +210,9 @@ def test_the_document_names_what_is_for_operators(publish):
     code, out, err = publish("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.csv", "--json")
     document = json.loads(out)
     assert code == 0
-    assert document["operators_only"] == {"accepted": len(events()), "late": 0, "again": 0, "refused": {}}
+    left_out = len(events()) - sum(map(sum, expected(1)))
+    told = {"accepted": len(events()), "late": 0, "again": 0, "left_out": left_out, "refused": {}}
+    assert document["operators_only"] == told
     assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
     assert document["guarantee"] == err.splitlines()[-1]
 
@@ -359,7 +364,7 @@ def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
         main([str(ROOT / word) if word.startswith("docs/") else word for word in words])
     assert (program, ended.value.code) == ("eventide", 0)
     assert read_steps("private.csv") == list(range(48))
-    assert "0 refused" in capsys.readouterr().err
+    assert "0 were refused" in capsys.readouterr().err
 
 
 def read_steps(path):

@@ -68,6 +68,7 @@ class EventFeed:
             raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
         self.timeline, self.reader, self.max_per_step = timeline, reader, max_per_step
         self.counters = Counters()
+        self.left_out = 0  # events of closed steps that the bound on a person left out: raw, for operators only
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
@@ -169,7 +170,9 @@ class EventFeed:
             self._next += 1
             self._warn_if_ahead()
             self._before.pop(step, None)
-            counts = self._open.pop(step, self._tally()).counts(step)
+            tally = self._open.pop(step, None) or self._tally()
+            counts = tally.counts(step)
+            self.left_out += tally.left_out(counts)
             yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
 
     @property
