@@ -30,8 +30,8 @@ from eventide.engines.spark import publish
 from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work_folder import WorkFolder
-from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume
+from eventide.live.stream_spec import StreamSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,9 +99,8 @@ def plain(spark: SparkSession, folder: Path, scratch: Path) -> None:
 
 def bounded(spark: SparkSession, folder: Path, scratch: Path) -> None:
     """Bounded counts of all steps, published to nobody."""
-    counting = Counting(
-        bins=tuple(NAMES), columns=Columns(), arrival=None, other=None, zone="UTC", late=None, most=MOST, **CUT
-    )
+    spec = StreamSpec(bins=NAMES, user="user", max_per_step=MOST, **CUT)
+    counting = Counting(spec, arrival=None)
     feed = SparkFeed(frame(spark, folder, "string"), counting, WorkFolder(scratch), {"availableNow": True}, 0)
     steps = [step for step in feed.steps(Resume(0, None, bytes(16), [])) if step is not None]
     assert len(steps) == STEPS

@@ -15,13 +15,7 @@ from typing import Any
 
 # Where the names of a module page come from: the module, and what its names hand out or are made of.
 MODULES = {
-    "eventide": [
-        "eventide.mechanisms.base.Mechanism",
-        "eventide.mechanisms.run.Run",
-        "eventide.privacy.ledger.WindowLedger",
-        "eventide.privacy.guarantees.Guarantee",
-        "eventide.live.feeds.count_feed.MemoryFeed",
-    ],
+    "eventide": [],
     "eventide.noise": [],
     "eventide.filters": [],
     "eventide.windows": ["eventide.audit.plans.audit_plan"],
@@ -40,8 +34,8 @@ ANNOTATION = re.compile(r"(?<=: |> )(?:ForwardRef\('([^']+)'\)|'([^']+)')")  # a
 ADDRESS = re.compile(r"<function .* at 0x[0-9a-f]+>")  # a default that has no better name
 BETWEEN_PARAMETERS = re.compile(r", (?=/|\*|\w+(?:: | ?=|,|\)$))")
 HEADED = re.compile(r"^(Idea|Guarantee|Epsilon|Cost|Use|Departures|Reference): ", re.MULTILINE)
-PARAMETERS = "Parameters\n----------\n"
-PARAMETER = re.compile(r"^(\w+)$", re.MULTILINE)  # a name, above the lines about it, which are indented
+SECTION = re.compile(r"(Parameters|Attributes)\n-{10}\n")
+PARAMETER = re.compile(r"^(\S.*)\n((?:[ ]+.*\n?)+)", re.MULTILINE)  # names, above the lines about them
 
 
 def module_of(name: str) -> Any:
@@ -87,10 +81,14 @@ def entry(name: str, member: Any) -> Iterator[str]:
 
 
 def members(cls: type) -> list[tuple[str, Any]]:
-    """The public methods and properties of a class; a class whose base is on the same page shows none again."""
+    """The public methods and properties of a class, those of its bases last; each once."""
     kinds = (type(members), property, cached_property, classmethod, staticmethod)
-    own = [(name, member) for name, member in vars(cls).items() if not name.startswith("_")]
-    return [(name, member) for name, member in own if isinstance(member, kinds) and member.__doc__]
+    found: dict[str, Any] = {}
+    for owner in (owner for owner in cls.__mro__ if owner.__module__.startswith("eventide.")):
+        for name, member in vars(owner).items():
+            if not name.startswith("_") and isinstance(member, kinds) and member.__doc__:
+                found.setdefault(name, member)
+    return list(found.items())
 
 
 def signature(path: str, thing: Any) -> str:
@@ -98,6 +96,8 @@ def signature(path: str, thing: Any) -> str:
     try:
         asked = inspect.signature(thing)
     except ValueError:  # an exception, whose constructor is Python's own
+        return f"```python\n{path}\n```"
+    if getattr(thing, "_is_protocol", False):  # is never called
         return f"```python\n{path}\n```"
     bound = [each for name, each in asked.parameters.items() if name not in ("self", "cls")]
     gives = inspect.Signature.empty if inspect.isclass(thing) else asked.return_annotation
@@ -122,7 +122,15 @@ def paragraph(part: str) -> str:
     """A paragraph of a docstring as Markdown: an example, a list of parameters, or what it is."""
     if part.startswith(">>> "):
         return example(part)
-    return PARAMETER.sub(r"* `\1`:", part.removeprefix(PARAMETERS)) if part.startswith(PARAMETERS) else part
+    section = SECTION.match(part)
+    return listed(section[1], part[section.end() :]) if section else part
+
+
+def listed(title: str, names_and_texts: str) -> str:
+    """A section of parameters as Markdown, a list under a heading; several names can share one explanation."""
+    found = [(names.split(", "), " ".join(about.split())) for names, about in PARAMETER.findall(names_and_texts)]
+    lines = [f"* {', '.join(f'`{name}`' for name in names)}: {about}" for names, about in found]
+    return "\n".join([f"**{title}.**", "", *lines])
 
 
 def example(lines: str) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
-import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -19,10 +17,11 @@ import click
 import eventide.errors
 import eventide.service
 from eventide.cli import EXIT_CODES, main
-from eventide.service.config.settings import DEFAULTS, TABLES
+from eventide.live.setting_readers import Setting
+from eventide.service.config.settings import DEFAULTS, SEVERAL, TABLES
+from eventide.service.config.template import template, value_of
 
 KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false", list: "list", dict: "table"}
-SETTING = re.compile(r"^(?:# )?(\w+) = (.*?)(?:\s{2,}# (.*))?$")
 
 COMMAND_LINE = """# The command line
 
@@ -68,46 +67,28 @@ def _helped(command: click.Command, context: click.Context, level: str) -> Itera
 
 
 def configuration() -> str:
-    """Every key of a configuration, with what the code takes when it is left out and what the template says of it."""
-    template = (files(eventide.service) / "init_template.toml").read_text(encoding="utf-8")
-    template = template.format(start="2026-01-01T00:00:00Z")
-    said = settings(template)
+    """Every key of a configuration, from its setting: what it is, what holds when it is left out, what it means."""
     lines = [CONFIGURATION]
-    for table, fields in TABLES.items():
-        several = table in ("populations", "streams")
+    for table, settings in TABLES.items():
         lines += [
-            f"\n## {f'[[{table}]]' if several else f'[{table}]'}\n",
+            f"\n## {f'[[{table}]]' if table in SEVERAL else f'[{table}]'}\n",
             "| key | is a | left out | |",
             "|---|---|---|---|",
         ]
-        for key in fields:
-            kind, meaning = said[table, key]
-            lines.append(f"| `{key}` | {kind} | {_left_out(table, key)} | {meaning} |")
-    return (
-        "\n".join([*lines, "\n## The whole file\n", '```toml title="eventide.toml"', template.rstrip(), "```"]) + "\n"
-    )
+        for key, setting in settings.items():
+            kind = KINDS.get(type(value_of(setting.example)), "time")
+            lines.append(f"| `{key}` | {kind} | {_left_out(table, key, setting)} | {setting.help} |")
+    text = template("2026-01-01T00:00:00Z").rstrip()
+    return "\n".join([*lines, "\n## The whole file\n", '```toml title="eventide.toml"', text, "```"]) + "\n"
 
 
-def settings(template: str) -> dict[tuple[str, str], tuple[str, str]]:
-    """What the template says of each key of each table: the kind of its value, and its comment."""
-    said, table = {}, ""
-    for line in template.splitlines():
-        if line.startswith("["):
-            table = line.strip("[]")
-        elif setting := SETTING.match(line):
-            key, value, comment = setting.groups()
-            kind = type(tomllib.loads(f"key = {value}")["key"])
-            said[table, key] = (KINDS.get(kind, "time"), (comment or "").removeprefix("required").lstrip("; "))
-    return said
-
-
-def _left_out(table: str, key: str) -> str:
+def _left_out(table: str, key: str, setting: Setting) -> str:
     if key not in DEFAULTS[table]:
         return "required"
     default = DEFAULTS[table][key]
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    return "" if default in (None, {}) else f"`{default}`"
+    if setting.left_out or isinstance(default, dict | tuple | Fraction | None):
+        return setting.left_out
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def errors() -> str:

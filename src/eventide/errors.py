@@ -17,7 +17,14 @@ class InputError(EventideError):
 class BudgetExceeded(EventideError):
     """The ledger refused a charge: some window of steps would go over epsilon. Nothing was charged.
 
-    All three are in epsilon and steps: `asked` of the window's budget, `left` in it, and `window`, its length.
+    Parameters
+    ----------
+    asked
+        The charge, in epsilon.
+    left
+        What the window had left, in epsilon.
+    window
+        How many steps the window has.
     """
 
     def __init__(self, asked: float, left: float, window: int) -> None:

@@ -14,6 +14,14 @@ from typing import Any, NamedTuple
 from eventide.errors import InputError
 
 
+def unknown(what: str, given: str, known: Iterable[str]) -> str:
+    """There is no such thing; perhaps a similar one was meant."""
+    known = list(known)
+    close = difflib.get_close_matches(given, known, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
+    return f"there is no {what} {given!r}; {advice}"
+
+
 class TomlTable(NamedTuple):
     """One `[[table]]` of a document, by its number; the top level is the entry without a table."""
 
@@ -43,10 +51,7 @@ class Document:
         self, what: str, given: str, known: Iterable[str], entry: TomlTable, key: str | None = None
     ) -> InputError:
         """There is no such thing; perhaps a similar one was meant."""
-        known = list(known)
-        close = difflib.get_close_matches(given, known, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
-        return self.complaint(f"there is no {what} {given!r}; {advice}", entry, key or given)
+        return self.complaint(unknown(what, given, known), entry, key or given)
 
     def line(self, entry: TomlTable, key: str | None) -> int:
         """The line of the key, or else of the entry's heading or of its inline table, or else the first."""

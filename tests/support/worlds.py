@@ -187,7 +187,7 @@ def by_library(world, setup, store, *, epsilon=1, until=None, **told):
         feed = FEEDS[setup.source](world, setup, ended)
         sinks = [world.seen / "out.jsonl", world.seen / "out.csv"]
         made = mechanism(setup, epsilon)
-        with ev.Publisher(feed, made, store, sinks, questions=questions, people="walkers", **told) as publisher:
+        with ev.Publisher(feed, made, store, sinks, questions=questions, population="walkers", **told) as publisher:
             publisher.run(until=until)
         world.show("guarantee", str(publisher.guarantee))
         world.show("spent", f"{publisher.worst_window()} {publisher.published} {publisher.fresh_looks}")
@@ -299,7 +299,7 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     words = ["publish", source, "--epsilon", epsilon, "--window", 3, "--step", "1min", "--start", iso(0)]
     words += ["--until", iso(60 * (until or STEPS)), "--user", "user", "--bin", "bin", "--bins", bins]
     words += ["--max-per-step", setup.most, "--mechanism", setup.mechanism, "--out", world.seen / "out.jsonl"]
-    words += ["--log", "json", "--json", "--people", "walkers"]
+    words += ["--log", "json", "--json", "--population", "walkers"]
     words += ["--store", store] if store is not None else []
     words += [f"--{name.replace('_', '-')}" for name in told]
     command(world, words)

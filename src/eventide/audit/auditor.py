@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -39,6 +39,16 @@ LOOKS = ((0.25, 0.25), (0.5, 0.25), (1.0, 0.5))  # at what part of the runs of a
 
 Progress = Callable[[str, int, int], None]
 """What an audit is at, how many runs it has made, and how many there are if nothing is refuted early."""
+
+
+class AuditOptions(TypedDict, total=False):
+    """How much is done to refute a claim; `audit` says what each means."""
+
+    runs: int
+    alpha: float
+    seed: int
+    finalists: int
+    progress: Progress
 
 
 def untold(stage: str, done: int, planned: int) -> None:

@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
-from eventide.audit.auditor import Verdict
+from eventide.audit.auditor import AuditOptions, Verdict
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
@@ -23,7 +23,7 @@ from eventide.events.reader import EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import FOREVER, EventBatch, Position
+from eventide.live.sources.base import EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
@@ -133,8 +133,9 @@ def audit_events(
     *,
     max_per_step: int = 1,
     feed: Callable[..., Feed] = EventFeed,
-    seed: int = 0,
-    **options: Any,
+    secure: bool = False,
+    parameters: dict[str, Any] | None = None,
+    **options: Unpack[AuditOptions],
 ) -> Verdict:
     """Attack everything between events and releases.
 
@@ -150,12 +151,10 @@ def audit_events(
         How many events of a person may count in a step. It is the sensitivity of the mechanism.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
-    seed
-        Repeats an audit. The key of the bounding follows from it.
-    options
-        Go to `audit_mechanism`.
+    secure, parameters, **options
+        As in `audit_mechanism`. The key of the bounding follows from the seed.
     """
-    keys = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    keys = np.random.default_rng(np.random.SeedSequence(options.get("seed", 0), spawn_key=(1,)))
     counted = []
     for pair in event_pairs(window, bins, max_per_step) if pairs is None else pairs:
         pair.check(window, bins)
@@ -163,7 +162,17 @@ def audit_events(
     told = [pair for pair in counted if (pair.stream != pair.neighbour).any()]
     if not told:
         raise InputError("no pair of event lists differs once it is counted, so there is nothing to attack")
-    return audit_mechanism(cls, epsilon, window, bins, sensitivity=max_per_step, pairs=told, seed=seed, **options)
+    return audit_mechanism(
+        cls,
+        epsilon,
+        window,
+        bins,
+        sensitivity=max_per_step,
+        secure=secure,
+        parameters=parameters,
+        pairs=told,
+        **options,
+    )
 
 
 def _all(rows: Iterable[list[Event]]) -> list[Event]:
@@ -199,7 +208,7 @@ class _Listed:
         if self._read:
             return None
         self._read = True
-        return EventBatch(self._reader.read(self._rows), None, FOREVER)
+        return EventBatch.last(self._reader.read(self._rows))
 
     def close(self) -> None:
         """Nothing to let go of."""

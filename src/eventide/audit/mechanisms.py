@@ -35,9 +35,10 @@ def audit_mechanism(
     parameters: dict[str, Any] | None = None,
     pairs: Iterable[Pair] | None = None,
     runs: int = 200_000,
+    alpha: float = 0.05,
     seed: int = 0,
+    finalists: int = 3,
     progress: Progress = untold,
-    **options: Any,
 ) -> Verdict:
     """Attack a mechanism, or a class of your own.
 
@@ -57,8 +58,8 @@ def audit_mechanism(
         Further parameters of the class.
     pairs
         The streams, those of `neighbouring_pairs` by default.
-    runs, seed, progress, options
-        See `audit`.
+    runs, alpha, seed, finalists, progress
+        As in `audit`.
     """
     given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
     if sensitivity != 1:
@@ -70,10 +71,20 @@ def audit_mechanism(
             jumps = _jumps(subject.example, sensitivity * window / epsilon)
         pairs = neighbouring_pairs(window, bins, sensitivity, jumps)
     tried, seeds = list(pairs), Seeds(seed)
-    if not can_be_replayed(make, tried[-1].stream):
-        return audit(subject, tried, epsilon, runs=runs, seed=seeds, progress=progress, **options)
-    attacks = ATTACKS | {"exact likelihood ratio": exact_likelihood_ratio(make)}
-    verdict = audit(subject, tried, epsilon, runs=runs, seed=seeds, attacks=attacks, progress=progress, **options)
+    replayed = can_be_replayed(make, tried[-1].stream)
+    verdict = audit(
+        subject,
+        tried,
+        epsilon,
+        runs=runs,
+        alpha=alpha,
+        seed=seeds,
+        finalists=finalists,
+        attacks=ATTACKS | ({"exact likelihood ratio": exact_likelihood_ratio(make)} if replayed else {}),
+        progress=progress,
+    )
+    if not replayed:
+        return verdict
     with contextlib.suppress(StateError):  # nothing exact can be said
         proof = most_telling_transcript(subject, make, tried, min(runs, REPLAYED), seed=seeds, progress=progress)
         verdict = dataclasses.replace(verdict, proof=proof)

@@ -54,6 +54,17 @@ def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[in
     Two more kinds of background, with fewer changes, are for what goes on to depend on the true count of a step that is
     over: the stream goes up and down while it changes; or there is a long tail, in which the stream stays as it was or
     has fallen back from a peak.
+
+    Parameters
+    ----------
+    window
+        In how many steps the streams may differ.
+    bins
+        How many there are.
+    sensitivity
+        By how much they differ at a step.
+    jumps
+        Public noise levels of the mechanism, at which a decision hangs in the balance.
     """
     every, some = _sign_patterns(window), added_or_in_turn(window)
     for background, stream, begin in _plain_backgrounds(window, bins, sensitivity, jumps):

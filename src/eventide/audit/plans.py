@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
 from eventide.audit.attacks import ATTACKS, Attack, Score
-from eventide.audit.auditor import Verdict, audit
+from eventide.audit.auditor import AuditOptions, Verdict, audit
 from eventide.audit.pairs import PLACES, Pair, added_or_in_turn, changed
 from eventide.audit.subjects import Transcript
 from eventide.privacy.meter import Meter
@@ -100,16 +100,41 @@ def plan_pairs(plan: Plan, window: int, bins: int, sensitivity: int) -> Iterator
 
 
 def audit_plan(
-    plan: Plan, *, bins: int = 1, window: int = 1, sensitivity: int = 1, secure: bool = False, **options: Any
+    plan: Plan,
+    *,
+    bins: int = 1,
+    window: int = 1,
+    sensitivity: int = 1,
+    secure: bool = False,
+    **options: Unpack[AuditOptions],
 ) -> Verdict:
-    """Attack a plan that is started to protect `window` ticks together; `options` go to `audit`."""
+    """Attack a plan at work.
+
+    Parameters
+    ----------
+    plan
+        What is attacked, with the epsilon that it claims.
+    bins, window, sensitivity
+        How it is started.
+    secure
+        Attack the real noise; otherwise it is seeded.
+    **options
+        As in `audit`.
+    """
     start = functools.partial(plan.start, bins=bins, window=window, sensitivity=sensitivity)
     subject = PlanSubject(start, (lambda seed: Secure()) if secure else Seeded)
     return audit_start(subject, plan, plan.epsilon, bins=bins, window=window, sensitivity=sensitivity, **options)
 
 
 def audit_start(
-    subject: PlanSubject, plan: Plan, epsilon: float, *, bins: int, window: int, sensitivity: int, **options: Any
+    subject: PlanSubject,
+    plan: Plan,
+    epsilon: float,
+    *,
+    bins: int,
+    window: int,
+    sensitivity: int,
+    **options: Unpack[AuditOptions],
 ) -> Verdict:
     """Attack whatever `subject` starts, on pairs made for the slots of `plan`."""
     attacks: dict[str, Attack] = ATTACKS | {"likelihood ratio of slots": subject.likelihood_ratio}

@@ -80,6 +80,13 @@ class MechanismSubject:
     Classes of the kernel run all copies side by side. A class that knows no replicas is built anew for every run, each
     with a seed of its own; it need not be a mechanism of ours, only have `release(counts)` that returns the values or
     an object holding them. Where such a class releases the same value again, it is taken not to have looked.
+
+    Parameters
+    ----------
+    make
+        Builds one; it has epsilon, window and bins already.
+    noise
+        The noise for a seed.
     """
 
     def __init__(self, make: Callable[..., Any], noise: Callable[[int], Any]) -> None:

@@ -15,6 +15,7 @@ import click
 
 from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import counting
+from eventide.cli.settings import import_from_here, parse_settings, settings_option
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ LARGEST = sys.float_info.max  # JSON knows no infinite numbers
 @click.option("--bins", type=int, default=3, show_default=True, help="How many bins the attacked streams have.")
 @click.option("--runs", type=int, default=200_000, show_default=True, help="Runs on each stream behind the bound.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the lower bound on epsilon.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A parameter of the mechanism, as JSON.")
+@settings_option
 @click.option("--secure", is_flag=True, help="Attack the real noise instead of a seeded one; slower.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Repeats an audit (without --secure).")
 @click.option("--out", type=click.Path(path_type=Path), help="Draw the bounds of all finalists on a page.")
@@ -64,7 +65,7 @@ def command(
     from eventide.audit.subjects import theirs
     from eventide.mechanisms.registry import find_class
 
-    sys.path.insert(0, "")  # a class of the user's own is looked for in this folder first
+    import_from_here()
     if not 0 < confidence < 1 or min(window, bins) < 1 or runs < FEWEST_RUNS:
         raise InputError(
             f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
@@ -79,7 +80,7 @@ def command(
                 window,
                 bins,
                 secure=secure,
-                parameters=_parameters(settings),
+                parameters=parse_settings(settings),
                 runs=runs,
                 alpha=1 - confidence,
                 seed=seed,
@@ -96,19 +97,6 @@ def command(
         click.echo(f"{mechanism}: {verdict}")
     if verdict.broken:
         ctx.exit(GUARANTEE_VIOLATED)
-
-
-def _parameters(settings: tuple[str, ...]) -> dict[str, Any]:
-    given = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise InputError(f"--set {setting} must read NAME=VALUE")
-        try:
-            given[name] = json.loads(value)
-        except json.JSONDecodeError:
-            given[name] = value
-    return given
 
 
 def _show_traceback(problem: BaseException | None) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eventide.cli.progress import counting
+from eventide.cli.settings import import_from_here, parse_settings, settings_option
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,27 +32,49 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="The folder of the named real streams.  [default: EVENTIDE_DATA]",
 )
+@click.option(
+    "--with",
+    "--mechanism",
+    "added",
+    multiple=True,
+    metavar="NAME_OR_CLASS",
+    help="A mechanism more, by name or module:Class; may be repeated.",
+)
+@settings_option
 @click.option("--processes", type=int, metavar="N", help="How many run side by side.  [default: one a core]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(study: str, out: Path, data: Path | None, processes: int | None, as_json: bool) -> None:
+def command(
+    study: str,
+    out: Path,
+    data: Path | None,
+    added: tuple[str, ...],
+    settings: tuple[str, ...],
+    processes: int | None,
+    as_json: bool,
+) -> None:
     """Run STUDY, a TOML file or the name of a built-in one, and write its results.
 
     Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism against
     the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive (histograms of
     sliding windows), sliding (planners of window queries). A study that was interrupted goes on where it stopped when
-    the same command is given again. Results are figures about mechanisms, computed from true counts: they are not
+    the same command is given again. With --with a mechanism more takes part, yours as module:Class; --set gives it its
+    parameters. Results are figures about mechanisms, computed from true counts: they are not
     private.
 
     \b
     Example: eventide bench quick --out results.parquet
+    Example: eventide bench quick --with hybrid --set k=10 --out results.parquet
     """
     from eventide.bench import check_requirements, load_study, read_results, run_study
     from eventide.bench.run.results import standings
 
     if processes is not None and processes < 1:
         raise InputError("--processes is at least 1")
-    sys.path.insert(0, "")  # so that module:Class is found in the folder the command is given in
-    loaded = load_study(study, data)
+    import_from_here()
+    parameters = parse_settings(settings)
+    if parameters and not added:
+        raise InputError("--set is for a mechanism that --with adds; those of the study have their parameters there")
+    loaded = load_study(study, data, dict.fromkeys(added, parameters))
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
     begin = time.monotonic()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eventide.cli.progress import counting
+from eventide.cli.settings import import_from_here, parse_settings, settings_option
 from eventide.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,7 +41,15 @@ TRIALS = ("candidates", "over_window", "over_epsilon", "remedies")
 )
 @click.option("--season", type=int, help="Describe a stream: in how many steps it does so.")
 @click.option("--steps", type=int, help="Describe a stream: how long it is.  [default: 1000]")
-@click.option("--mechanisms", metavar="A,B", help="Try these besides uniform and sample.  [default: all that fit]")
+@click.option(
+    "--mechanism",
+    "--mechanisms",
+    "mechanisms",
+    multiple=True,
+    metavar="NAME_OR_CLASS",
+    help="Try this besides uniform and sample, by name or module:Class; several with commas.  [default: all that fit]",
+)
+@settings_option
 @click.option("--sensitivity", type=int, default=1, show_default=True, help="The most one person adds to a step.")
 @click.option(
     "--repetitions", type=int, help="Runs of each candidate.  [default: 50, fewer with more bins, at least 5]"
@@ -57,7 +66,8 @@ def command(
     window: str | None,
     hide: str | None,
     step: str | None,
-    mechanisms: str | None,
+    mechanisms: tuple[str, ...],
+    settings: tuple[str, ...],
     sensitivity: int,
     repetitions: int | None,
     seed: int,
@@ -68,7 +78,8 @@ def command(
     """Recommend a mechanism for a stream like HISTORY, a file of counts, or like one that is described instead.
 
     A small study: every candidate publishes the stream some times, and the one with the least error is recommended,
-    with the error to expect in your own counts and what other windows and budgets would cost.
+    with the error to expect in your own counts, what other windows and budgets would cost, and the command that
+    publishes with it. Only what can be published is tried.
 
     A choice made on private history is itself a query that nobody paid for. Give a history that is public, old or made
     up, or describe the stream with --level, --amplitude, --season, --steps and --bins. What is printed or drawn here
@@ -89,12 +100,18 @@ def command(
     protected = hidden if window is None else _steps("--window", window, step)
     if protected is None:
         raise InputError("--window is missing; say how many steps are protected together, or with --hide what to hide")
+    import_from_here()
+    named = [name.strip() for several in mechanisms for name in several.split(",")]
+    parameters = parse_settings(settings, fixed=("sensitivity", "filter"))
+    if parameters and not named:
+        raise InputError("--set is for a mechanism that is named; name it with --mechanism")
     with counting("Trying") as tell:
         choice = choose(
             _history(history, protected, **described),
             epsilon=epsilon,
             window=protected,
-            mechanisms=None if mechanisms is None else [name.strip() for name in mechanisms.split(",")],
+            mechanisms=named or None,
+            parameters=parameters,
             hide=hidden,
             sensitivity=sensitivity,
             repetitions=repetitions,
@@ -120,12 +137,12 @@ def _steps(option: str, text: str | None, step: str | None) -> int | None:
     """A number of steps, given as such or as a duration."""
     from eventide.events.durations import milliseconds, steps_of_window
 
-    if text is None or text.isdecimal():
-        return None if text is None else int(text)
-    if step is None:
-        raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
-    if option == "--hide":  # what is to be hidden may begin in the middle of a step
+    if text is None:
+        return None
+    if option == "--hide" and step is not None and not text.isdecimal():  # it may begin in the middle of a step
         return -(-milliseconds(text) // milliseconds(step)) + 1
+    if step is None and not text.isdecimal():
+        raise InputError(f"{option} {text} needs --step, which says how long a step is; or give a number of steps")
     return steps_of_window(text, step)
 
 
@@ -157,17 +174,16 @@ def _repeat(ctx: click.Context, repetitions: int) -> str:
         value = ctx.params[parameter.name or ""]
         if value is None or parameter.name in ("repetitions", "out", "as_json") or value == parameter.default:
             continue
-        words += (
-            [str(value)]
-            if isinstance(parameter, click.Argument)
-            else [parameter.opts[0], f"{value:g}" if isinstance(value, float) else str(value)]
-        )
+        for each in value if isinstance(value, tuple) else (value,):
+            option = [] if isinstance(parameter, click.Argument) else [parameter.opts[0]]
+            words += [*option, f"{each:g}" if isinstance(each, float) else str(each)]
     return shlex.join([*words, "--repetitions", str(repetitions)])
 
 
 def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
     """Everything but the counts."""
     from eventide.bench.choose.choice import UNPAID
+    from eventide.cli.choose_result import publishing
 
     return {
         "source": choice.history.source,
@@ -181,6 +197,7 @@ def _document(choice: Choice, repeat: str, out: Path | None) -> dict[str, Any]:
         **{name: getattr(choice, name) for name in SENTENCES},
         "recommended": asdict(choice.recommended),
         **{name: [asdict(each) for each in getattr(choice, name)] for name in TRIALS},
+        "publish": publishing(choice) if choice.useful else None,
         "repeat": repeat,
         "page": None if out is None else str(out),
     }

@@ -7,6 +7,7 @@ is for data that may be looked at, and says so.
 from __future__ import annotations
 
 import html
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from rich.table import Table
 
 from eventide.bench import Choice
 from eventide.bench.choose.choice import UNPAID, Trial
+from eventide.cli.settings import written_settings
 from eventide.display.drawings import percent, shown
 from eventide.display.pages import embedded, filled, paragraphs
 
@@ -71,19 +73,17 @@ def cost_rows(setting: str, trials: Sequence[Trial]) -> tuple[list[str], list[li
 
 def following(choice: Choice, repeat: str) -> list[tuple[str, str]]:
     """How the recommendation is used, if it is worth it, and how it is checked: words and code."""
+    return [("Publish:", publishing(choice))] * choice.useful + [("More exactly:", repeat)]
+
+
+def publishing(choice: Choice) -> str:
+    """The command that publishes with what is recommended."""
     best = choice.recommended
-    sensitivity = {} if choice.sensitivity == 1 else {"sensitivity": choice.sensitivity}
-    steps = [("More exactly:", repeat)]
-    if choice.useful and best.parameters:
-        given = {"epsilon": choice.epsilon, "window": choice.window} | best.parameters | sensitivity
-        words = ", ".join(f"{name}={value!r}" for name, value in given.items())
-        code = f'eventide.mechanism("{best.mechanism}", {words}, bins=BINS, filter="truncate")'
-        steps.insert(0, ("Publish, in Python:", code))
-    elif choice.useful:
-        options = "".join(f" --{name} {value}" for name, value in sensitivity.items())
-        code = f"eventide publish COUNTS --epsilon {choice.epsilon:g} --window {choice.window}"
-        steps.insert(0, ("Publish:", f"{code} --mechanism {best.mechanism}{options} --out private.csv"))
-    return steps
+    words = ["eventide", "publish", "COUNTS", "--epsilon", f"{choice.epsilon:g}", "--window", str(choice.window)]
+    words += ["--mechanism", best.mechanism, *written_settings(best.parameters)]
+    if choice.sensitivity != 1:
+        words += ["--sensitivity", str(choice.sensitivity)]
+    return shlex.join([*words, "--out", "private.csv"])
 
 
 def _text_table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]], recommended: str = "") -> Table:

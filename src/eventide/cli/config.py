@@ -33,9 +33,11 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
     \b
     Example: eventide config check eventide.toml
     """
+    from eventide.cli.settings import import_from_here
     from eventide.service.config.config_file import examine
     from eventide.service.populations.population import outlook
 
+    import_from_here()
     config, mistakes = examine(file)
     said = [] if config is None else outlook(config)
     if as_json:
@@ -58,9 +60,11 @@ def token(role: str, file: Path, name: str | None) -> None:
     \b
     Example: eventide config token read eventide.toml --name dashboard
     """
+    from eventide.cli.settings import import_from_here
     from eventide.service.config.config_file import read_config
     from eventide.service.http.tokens import add_token
 
+    import_from_here()
     path = read_config(file).access.tokens
     click.echo(add_token(path, role, name or role))
     click.echo(f"Keep it safe: it is shown only now. Its digest is in {path}.", err=True)

@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +47,7 @@ def _config(folder: Path, town: City, epsilon: float, window: int, port: int) ->
     city = StreamConfig(
         name="city",
         population="citizens",
-        epsilon=Fraction(str(epsilon)),
+        epsilon=epsilon,
         window=window,
         step=STEP,
         start=START,

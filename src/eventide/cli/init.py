@@ -6,7 +6,6 @@ Never writes over a file that is there.
 from __future__ import annotations
 
 import datetime
-from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -22,11 +21,12 @@ def command(path: Path) -> None:
     \b
     Example: eventide init && eventide config check eventide.toml
     """
+    from eventide.service.config.template import template
+
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT00:00:00Z")
-    template = (files("eventide.service") / "init_template.toml").read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
-            file.write(template.format(start=today))
+            file.write(template(today))
     except FileExistsError:
         raise InputError(f"{path} is there already; give another name") from None
     except OSError as problem:

@@ -41,6 +41,7 @@ def command(
     """
     require_service()
     from eventide.cli.live_log import logging_to_stderr
+    from eventide.cli.settings import import_from_here
     from eventide.service.config.config_file import read_config
     from eventide.service.live_stream import Circumstances
     from eventide.service.server import serve
@@ -48,6 +49,7 @@ def command(
 
     if longest_window is not None and not after_restore:
         raise InputError("--longest-window is about stores that were restored; give --after-restore as well")
+    import_from_here()
     circumstances = Circumstances(new_epoch, take_over, after_restore, longest_window)
     with logging_to_stderr(log):
         service = Service(read_config(config), circumstances=circumstances)

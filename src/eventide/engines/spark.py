@@ -10,22 +10,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from eventide.engines.spark_feed import SparkFeed
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
-from eventide.events.reader import Columns
 from eventide.events.timeline import MILLISECOND
-from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.publisher import Publisher, PublisherOptions
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.base import Store
+from eventide.live.stream_spec import EventOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+NEEDED = ("step", "start", "user", "bin")
 
 
 class Publishing:
@@ -63,52 +65,57 @@ class Publishing:
             self._failure = failure
 
 
+class SparkOptions(EventOptions, PublisherOptions, total=False):
+    """How events are read and published: the options of a feed and of a `Publisher`."""
+
+
 def publish(
     events: DataFrame,
     *,
-    step: str,
-    start: str,
-    user: str | None,
-    bin: str,
     arrival: str | None,
     mechanism: Mechanism,
     store: Store | str | Path,
     work: str | Path | None = None,
-    time: str = "timestamp",
-    until: str | None = None,
-    zone: str = "UTC",
-    other: str | None = None,
-    late: str | None = None,
     skew: str = "1min",
     sinks: Iterable[Sink | str | Path] = (),
     available_now: bool = False,
     trigger: str = "1 second",
-    **publishing: Any,
+    **options: Unpack[SparkOptions],
 ) -> Publishing:
     """Publish the events of a streaming frame; gives at once what is at work.
 
-    step, start, until, zone, other, late: as of `Publisher`; `start` is public and has no default here. time, user,
-    bin, arrival: columns; `arrival` is when the source got an event (Kafka's `timestamp`), by the clock of the source.
-    None for arrival means that the source is complete: an event arrives when it happens, `until` must be given, and all
-    steps are published when everything was read. store, sinks: as of `Publisher`. work: a folder that the driver and
-    all executors see, for Spark's checkpoint and the tallies of open steps; beside the store where left out. skew: how
-    far one part of the source may be behind another, and the driver's clock before the source's. available_now: end
-    when what is there now was read. trigger: how often Spark looks for more. Anything else goes to `Publisher`.
-
-    max_per_step is the mechanism's sensitivity.
+    Parameters
+    ----------
+    events
+        A streaming frame.
+    arrival
+        The column that says when the source got an event (Kafka's `timestamp`), by the clock of the source. None means
+        that the source is complete: an event arrives when it happens, `until` must be given, and all steps are
+        published when everything was read.
+    mechanism
+        A new one; its sensitivity is how many events of one person count in a step.
+    store, sinks
+        As of `Publisher`.
+    work
+        A folder that the driver and all executors see, for Spark's checkpoint and the tallies of open steps; beside
+        the store where left out.
+    skew
+        How far one part of the source may be behind another, and the driver's clock before the source's.
+    available_now
+        End when what is there now was read.
+    trigger
+        How often Spark looks for more.
+    **options
+        step, start, user and bin, which have no default here (user is None where each event is its own); until, zone,
+        other, late and time, as a `StreamSpec` has them; anything else goes to `Publisher`.
     """
-    feed = spark_feed(
-        events,
-        Counting(
-            mechanism.bins, Columns(time, user, bin), arrival, other, start, step, zone, until, late,
-            mechanism.sensitivity,
-        ),
-        _work_folder(store, work),
-        skew=skew,
-        available_now=available_now,
-        trigger=trigger,
-    )  # fmt: skip
-    return Publishing(Publisher(feed, mechanism, store, sinks, **publishing))
+    if missing := [name for name in NEEDED if name not in options]:
+        raise TypeError(f"publish needs {', '.join(missing)}, which have no default here")
+    cut = {name: options.pop(name) for name in EventOptions.__annotations__ if name in options}  # type: ignore[misc]
+    spec = StreamSpec.for_mechanism(mechanism, cast(EventOptions, cut))
+    work = _work_folder(store, work)
+    feed = spark_feed(events, Counting(spec, arrival), work, skew=skew, available_now=available_now, trigger=trigger)
+    return Publishing(Publisher(feed, mechanism, store, sinks, **cast(PublisherOptions, options)))
 
 
 def spark_feed(
@@ -119,12 +126,10 @@ def spark_feed(
         raise InputError("this frame is no stream; read it with spark.readStream")
     if missing := [name for name in counting.wanted if name not in events.columns]:
         raise InputError(f"the frame has no column {missing[0]!r}; its columns are {', '.join(events.columns)}")
-    if counting.other is not None and counting.other not in counting.bins:
-        raise InputError(f"the bin {counting.other!r} for other events is not in the list; add it there")
     complete = counting.arrival is None
-    if complete and counting.late:
+    if complete and counting.spec.late:
         raise InputError("nothing in a complete source is late; leave the allowed lateness out, or name the arrival")
-    if complete and counting.until is None:
+    if complete and counting.spec.until is None:
         raise InputError("a complete source needs until, which says in public when its last step ends")
     often: dict[str, Any] = {"availableNow": True} if complete or available_now else {"processingTime": trigger}
     return SparkFeed(events, counting, WorkFolder(work), often, milliseconds(skew) * MILLISECOND)

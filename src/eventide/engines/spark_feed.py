@@ -57,11 +57,11 @@ class SparkFeed(EventFeed):
         self, events: DataFrame, counting: Counting, work: WorkFolder, trigger: dict[str, Any], skew: int
     ) -> None:
         self._driver_clock = SystemClock()
-        super().__init__(None, clock=self._driver_clock if counting.arrival else None, **counting.rules())
+        super().__init__(None, clock=self._driver_clock if counting.arrival else None, **counting.spec.counting())
         self._events, self._counting, self._work = events, counting, work
         self._trigger, self._skew = trigger, skew
         self._latest = EARLIEST
-        self._at_once = max(1, min(STEPS_AT_ONCE, CELLS_AT_ONCE // len(counting.bins)))
+        self._at_once = max(1, min(STEPS_AT_ONCE, CELLS_AT_ONCE // len(counting.spec.bins)))
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Run the query until it ends or the last step is closed."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read_file(spark: SparkSession, path: Path) -> tuple[DataFrame, CsvLineReader | JsonLineReader | None]:
     """The frame of a file, and how its lines are to be read where it consists of lines."""
     if not path.is_file():
-        raise InputError(f"{path} is not a file; Spark reads one file here, so name it, or leave --engine out")
+        raise InputError(f"{path} is not a file; check the path")
     place = path.resolve()
     if place.name.startswith(("_", ".")):
         raise InputError(f"Spark passes over files such as {place.name}; give it a name that begins with a letter")

@@ -21,15 +21,15 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
-from eventide.events.reader import Columns, EventReader, Events
+from eventide.events.reader import Events
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.texts import buffers, texts
-from eventide.events.timeline import Timeline
 from eventide.events.times import parse_times
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventBatch
+from eventide.live.stream_spec import StreamSpec
 
 SUMMARY = -1  # stands for a step in the rows that sum up a partition
 BYTES_AT_ONCE = 32 << 20
@@ -44,19 +44,12 @@ COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long"
 class Counting:
     """How events are counted, as plain values that travel to the executors; the key is the store's secret.
 
+    `arrival` is the column of the moment at which the source got an event; None where the source is complete.
     With `lines` the frame has one column of lines of text in that format, and what is wanted is read from them.
     """
 
-    bins: tuple[str, ...]
-    columns: Columns
+    spec: StreamSpec
     arrival: str | None
-    other: str | None
-    start: str
-    step: str
-    zone: str
-    until: str | None
-    late: str | None
-    most: int
     key: bytes = field(default=b"", repr=False)
     next_step: int = 0
     shards: int = 1
@@ -67,23 +60,13 @@ class Counting:
         """The names of the columns of the frame to read."""
         if self.lines is not None:
             return [LINE]
-        return [name for name in (*self.columns, self.arrival) if name is not None]
-
-    def rules(self) -> dict[str, Any]:
-        """What an `EventFeed` that counts like this is made with."""
-        return {
-            "timeline": Timeline(self.start, self.step, self.zone),
-            "reader": EventReader(self.bins, self.columns, other=self.other, zone=self.zone),
-            "max_per_step": self.most,
-            "late": self.late,
-            "until": self.until,
-        }
+        spec = self.spec
+        return [name for name in (spec.time, spec.user, spec.bin, self.arrival) if name is not None]
 
     def tally(self) -> Tally:
         """An empty tally."""
-        if self.columns.user is None:
-            return EventTally(len(self.bins))
-        return UserTally(len(self.bins), self.most, self.key)
+        spec, size = self.spec, len(self.spec.bins)
+        return EventTally(size) if spec.user is None else UserTally(size, spec.max_per_step, self.key)
 
 
 class Tallying:
@@ -94,7 +77,7 @@ class Tallying:
 
     def __init__(self, counting: Counting, partition: int) -> None:
         self._counting, self._partition = counting, partition
-        self._feed = EventFeed(None, **counting.rules())
+        self._feed = EventFeed(None, **counting.spec.counting())
         self._latest = EARLIEST
         self._made: list[tuple[int, int, bytes]] = []
 
@@ -152,7 +135,7 @@ def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
     """
     rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
     for step, of_step in itertools.groupby(rows, key=lambda row: row["step"]):
-        counts, left_out = np.zeros(len(counting.bins), np.int64), 0
+        counts, left_out = np.zeros(len(counting.spec.bins), np.int64), 0
         for _, of_shard in itertools.groupby(of_step, key=lambda row: row["shard"]):
             tally = counting.tally()
             for row in of_shard:

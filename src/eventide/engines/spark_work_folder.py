@@ -34,6 +34,7 @@ from eventide.events.siphash_kernels import hash_texts, key_words
 from eventide.events.texts import buffers, texts
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep
+from eventide.live.setting_readers import moment
 from eventide.live.stores.digests import digest
 
 if TYPE_CHECKING:
@@ -61,15 +62,16 @@ class WorkFolder:
         hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
         purpose = {
             "store": hashes[0].item(),
-            "bins": digest(*counting.bins).hex(),
-            "users": counting.columns.user is not None,
-            "until": counting.until,
+            "bins": digest(*counting.spec.bins).hex(),
+            "users": counting.spec.user is not None,
+            "until": counting.spec.until,
         }
         if not self.mark.exists():
             unfinished = self.mark.with_suffix(".unfinished")
             unfinished.write_text(json.dumps(purpose | {"shards": shards}))
             unfinished.replace(self.mark)
         found = json.loads(self.mark.read_text())
+        found["until"] = found["until"] and moment(found["until"])  # which was once kept as it had been written
         if found | purpose != found:
             raise InputError(
                 f"{self.path} was made for another store, bins or end; choose a new work folder, or delete this one to "

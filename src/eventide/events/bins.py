@@ -59,6 +59,11 @@ def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...
     return stripped
 
 
+def with_other(names: tuple[str, ...], other: str | None) -> tuple[str, ...]:
+    """The names, with that of the bin for other events among them, if there is one."""
+    return names if other is None or other in names else (*names, other)
+
+
 def _numbered(numbers: range, place: str) -> tuple[str, ...]:
     if numbers.stop - numbers.start > MOST_NUMBERED:
         raise InputError(f"{place} asks for more than {MOST_NUMBERED:,} bins; give fewer")

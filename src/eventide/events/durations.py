@@ -31,16 +31,22 @@ def milliseconds(text: str) -> int:
     return length
 
 
-def steps_of_window(window: str, step: str) -> int:
-    """How many steps a window of this duration has: rounded up, so that they cover all of it.
+def steps_of_window(window: int | str, step: str | None) -> int:
+    """How many steps a window has: a number of them, or a duration, rounded up, so that they cover all of it.
 
-    >>> steps_of_window("90min", "1h")
-    2
+    >>> steps_of_window("90min", "1h"), steps_of_window("7", None)
+    (2, 7)
     """
-    duration, length = milliseconds(window), milliseconds(step)
-    if duration < length:
+    if isinstance(window, int) or window.isdecimal():
+        return int(window)
+    duration = milliseconds(window)
+    if step is None:
+        raise InputError(
+            f"a window of {window} must be a whole number of steps, or a duration where the length of a step is given"
+        )
+    if duration < milliseconds(step):
         raise InputError(
             f"a window of {window} is shorter than a step of {step}, so it would protect single steps only "
             "(event-level privacy); choose a longer window or a shorter step, or write 1 if one step is what you want"
         )
-    return -(-duration // length)
+    return -(-duration // milliseconds(step))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.events import siphash_kernels
-from eventide.events.bins import checked_names
+from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
 from eventide.events.time_formats import TimeFormat
@@ -87,11 +87,20 @@ class Counters:
 
 
 class EventReader:
-    """Reads rows for one list of bins.
+    """Reads rows for one list of bins. Users are hashed with `key`, which the store gives.
 
-    A row whose bin is not in the list goes to the bin `other`, which is added to the list if need be, or is refused
-    where there is none. Times that name no zone are read in `zone`, UTC where it is left out, and are written in
-    `time_format` (see `TimeFormat`), else as ISO 8601 or numbers. Users are hashed with `key`, which the store gives.
+    Parameters
+    ----------
+    bins
+        The names of the bins.
+    columns
+        The names of the columns.
+    other
+        The bin for rows whose bin is not in the list; it is added to the list if need be. None refuses them.
+    zone
+        Where times without a zone are read; None is UTC that nobody chose, so that mixed zones are a mistake.
+    time_format
+        How text and numbers tell a time, as `TimeFormat` takes it; None for ISO 8601 and numbers since 1970.
     """
 
     def __init__(
@@ -103,8 +112,7 @@ class EventReader:
         zone: str | None = None,
         time_format: str | None = None,
     ) -> None:
-        names = checked_names(bins, "the list of bins", "bin")
-        self.bins = names if other is None or other in names else (*names, other)
+        self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
         self.zone, self.zone_is_given = Zone(zone or "UTC"), zone is not None
         self.other = other

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["Filter", "Kalman", "PosteriorMedian", "Repeat", "Truncate", "by_name", "names"]
 
 
-def __getattr__(name: str) -> Any:
-    if name != "PosteriorMedian":
-        raise AttributeError(f"module 'eventide.filters' has no attribute {name!r}")
-    from eventide.filters.posterior_median import PosteriorMedian  # compiled: loaded only where it is used
+if not TYPE_CHECKING:  # a type checker reads the import above, and finds names that do not exist
 
-    return PosteriorMedian
+    def __getattr__(name: str) -> Any:
+        if name != "PosteriorMedian":
+            raise AttributeError(f"module 'eventide.filters' has no attribute {name!r}")
+        from eventide.filters.posterior_median import PosteriorMedian  # compiled: loaded only where it is used
+
+        return PosteriorMedian

@@ -7,16 +7,25 @@ from __future__ import annotations
 
 import abc
 import copy
-from typing import Any, Self
+from typing import Self, TypedDict, Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Floats
+from eventide.parameters import Parametrised
 from eventide.privacy.measured import Measured
 from eventide.privacy.state import Stateful
 
 
-class Filter(Stateful, abc.ABC):
+class PublicFacts(TypedDict, total=False):
+    """What a filter is told about the releases it works on; all of it is public."""
+
+    sensitivity: int
+    epsilon: float
+    window: int
+
+
+class Filter(Parametrised, Stateful, abc.ABC):
     """Turns the measurement of each step, or none, into the values to release.
 
     A filter is given to a mechanism as a plain description and may be given to several: each works on its own
@@ -31,13 +40,13 @@ class Filter(Stateful, abc.ABC):
         """The filter to use where a mechanism would use `own`: this one takes its place."""
         return self
 
-    def started(self, replicas: int, size: int, **known: Any) -> Self:
-        """A working copy for `replicas` streams of `size` bins; `known` holds public facts such as the sensitivity."""
+    def started(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> Self:
+        """A working copy for `replicas` streams of `size` bins."""
         working = copy.copy(self)
         working.begin(replicas, size, **known)
         return working
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Build the state before the first step."""
 
     @abc.abstractmethod
@@ -50,7 +59,7 @@ class Repeat(Filter):
 
     state = ("_values",)
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Start from zeros."""
         self._values: Array = np.zeros((replicas, size))
 

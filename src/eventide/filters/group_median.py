@@ -7,13 +7,13 @@ mechanisms choose by the names in `SMOOTHERS`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import StateError
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 from eventide.privacy.sorted_groups import SortedGroups
 
@@ -36,7 +36,7 @@ class GroupMedian(Filter):
 
     state = ("_values",)
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """All groups are empty."""
         self._values = SortedGroups((replicas, size))
 
@@ -54,7 +54,7 @@ class GroupAverage(Filter):
 
     state = ("_sizes", "_sums")
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """All groups are empty."""
         self._sizes: Ints = np.zeros((replicas, size), dtype=np.int64)
         self._sums: Array = np.zeros((replicas, size))

@@ -6,13 +6,13 @@ Promises finite values whatever the noise scales, in O(d) a step.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Floats
 from eventide.errors import InputError
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
@@ -20,12 +20,17 @@ from eventide.privacy.measured import Measured
 class Kalman(Filter):
     """Takes each bin for a random walk seen through noise and releases the estimate with the least variance.
 
-    The prior of a step is the last estimate, its variance grown by `process_noise`, the variance of the walk's steps:
-    a guess that must be public. A look moves it by the share of the variance that is not noise. `measurement_noise`
-    is the variance of a look's noise; None takes that of Laplace noise, 2 scale^2, look by look. The first look of a
-    bin is released as it is.
+    The prior of a step is the last estimate, its variance grown by `process_noise`. A look moves it by the share of the
+    variance that is not noise. The first look of a bin is released as it is.
 
     In information form, with precision = 1 / variance, "nothing known yet" and "not measured" are both a plain 0.
+
+    Parameters
+    ----------
+    process_noise
+        Variance of the walk's steps: a guess that must be public.
+    measurement_noise
+        Variance of a look's noise. None takes that of Laplace noise, 2 scale^2, look by look.
 
     >>> import eventide as ev
     >>> kalman = Kalman(process_noise=0)  # nothing ever moves: the mean of all looks
@@ -44,7 +49,7 @@ class Kalman(Filter):
         self.process_noise = process_noise
         self.measurement_noise = measurement_noise
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Know nothing."""
         self._values: Array = np.zeros((replicas, size))
         self._precision: Floats = np.zeros((replicas, 1))

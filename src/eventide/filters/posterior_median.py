@@ -7,13 +7,13 @@ for a run alone. It reads looks, their noise scales and public facts, so it is f
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
 from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, read_rows, take_looks
 from eventide.filters.posterior_look_kernels import drift_over
@@ -35,9 +35,12 @@ class PosteriorMedian(Filter):
     where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
     sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
 
-    coverage: of the interval from `low` to `high`, as far as the models are right.
-
     Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 6 kB a bin.
+
+    Parameters
+    ----------
+    coverage
+        Of the interval from `low` to `high`, as far as the models are right.
 
     >>> import eventide as ev
     >>> uniform = ev.Uniform(epsilon=1, window=50, bins=1, seed=1, filter="posterior-median")
@@ -53,7 +56,7 @@ class PosteriorMedian(Filter):
             raise InputError(f"coverage is {coverage!r}; it is a part of all cases, above 0 and below 1, such as 0.9")
         self.coverage = coverage
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Know nothing. The known epsilon, window and sensitivity say how fine and how long the grid must be."""
         self.shape = (replicas, size)
         self.least_scale: float = known.get("sensitivity", 1) / known.get("epsilon", 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TypedDict, Unpack
 
 from eventide.errors import InputError
 from eventide.filters.base import Filter
@@ -16,13 +16,30 @@ _HOMES = {
 }
 
 
+class FilterParameters(TypedDict, total=False):
+    """The parameters of all filters together; which of them a filter takes, its class says."""
+
+    coverage: float
+    inner: Filter | None
+    measurement_noise: float | None
+    process_noise: float
+
+
 def names() -> list[str]:
     """The names a filter can be asked for by."""
     return sorted(_HOMES)
 
 
-def by_name(name: str, **parameters: Any) -> Filter:
-    """A new filter; its parameters are those of its class."""
+def by_name(name: str, **parameters: Unpack[FilterParameters]) -> Filter:
+    """A new filter.
+
+    Parameters
+    ----------
+    name
+        One of `names()`.
+    **parameters
+        Those of its class.
+    """
     if name not in _HOMES:
         raise InputError(f"there is no filter {name!r}; choose one of {', '.join(names())}")
     module, cls = _HOMES[name]

@@ -5,17 +5,22 @@ Promises releases that are both; an interval around them does not go below 0.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from eventide.arrays import Array
-from eventide.filters.base import Filter
+from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 
 
 class Truncate(Filter):
-    """Round to whole numbers and raise negative ones to 0, after the mechanism's own filter or after `inner`.
+    """Round to whole numbers and raise negative ones to 0.
+
+    Parameters
+    ----------
+    inner
+        The filter whose values are truncated; the mechanism's own by default.
 
     >>> import eventide as ev
     >>> sample = ev.Sample(epsilon=0.3, window=2, bins=1, noise=ev.noise.Unit(), filter=ev.filters.Truncate())
@@ -32,7 +37,7 @@ class Truncate(Filter):
         """Truncate what `own` gives, unless another inner filter was named."""
         return Truncate(own if self.inner is None else self.inner.over(own))
 
-    def begin(self, replicas: int, size: int, **known: Any) -> None:
+    def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Start the inner filter."""
         if self.inner is not None:
             self.inner = self.inner.started(replicas, size, **known)

@@ -54,9 +54,20 @@ class AdaPub(PeGaSus):
     Reference: Wang, Yang, Ren, Zhao, Lam: Adaptive differentially private data stream publishing in spatio-temporal
     monitoring of IoT. IEEE IPCCC 2019.
 
-    pivots: how many cut the range of the last release. gains: of the controller. least_value: errors are relative to
-    the measurement, or to this where it is smaller. as_published: keep the disputed test, its threshold of at least 1
-    and cells at every step. group_share, theta, smoother, max_group: as in PeGaSus.
+    Parameters
+    ----------
+    pivots
+        How many cut the range of the last release.
+    gains
+        Of the controller: proportional, integral, derivative.
+    least_value
+        Errors are relative to the measurement, or to this where it is smaller.
+    as_published
+        Keep the disputed test, its threshold of at least 1 and cells at every step.
+    group_share, theta, smoother, max_group, **grouping
+        As in `PeGaSus`.
+    epsilon, window, bins
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.adapub import AdaPub

@@ -38,9 +38,18 @@ class BudgetAbsorption(DissimilarityMechanism):
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.
 
-    shift_budget: distances get epsilon / (bins of a group) a step where that is less, looks the rest. groups: how many
-    groups of bins decide for themselves, or "auto", one for 500 bins. accounting: "moving" or "fixed-bin".
-    pan_private: "single" or "announced", then events can be given one by one to `add`, and `close` ends a step.
+    Parameters
+    ----------
+    shift_budget
+        Whether distances get epsilon / (bins of a group) a step where that is less, and looks the rest.
+    groups
+        How many groups of bins decide for themselves; "auto" is one for 500 bins.
+    accounting
+        "moving" protects people who move between bins, "fixed-bin" only those who stay in one.
+    pan_private
+        "single" or "announced": events can be given one by one to `add`, and `close` ends a step.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> ba = ev.BudgetAbsorption(epsilon=1.0, window=4, bins=1, noise=ev.noise.Zero())

@@ -32,10 +32,15 @@ FACTORS = {"test": {2 * SENSITIVITY, 4 * SENSITIVITY}, "thinned counts": {1}}  #
 Make = Callable[..., Mechanism]
 
 
-def check_mechanism(cls: type[Mechanism], **parameters: Any) -> list[str]:
+def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
     """Raise AssertionError if `cls` breaks the contract; the names of the checks it passed otherwise.
 
-    `parameters` go to the constructor, besides epsilon, window and bins.
+    Parameters
+    ----------
+    cls
+        The class to check. It is built many times and runs on small streams.
+    **parameters
+        Further parameters of the constructor, whatever it takes besides epsilon, window and bins.
 
     >>> import eventide as ev
     >>> len(ev.check_mechanism(ev.Uniform))

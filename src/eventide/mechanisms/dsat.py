@@ -49,10 +49,20 @@ class DSAT(SparseVectorMechanism):
     Reference: Li, Xiong, Jiang, Liu: Differentially private histogram publication for dynamic datasets: an adaptive
     sampling approach. CIKM 2015.
 
-    looks: the most in a window (C; 15 % of w by default). test_share: the part of epsilon for tests (k). threshold:
-    where the controller starts, in multiples of the error that the noise of a look brings over all bins (T). gain: a
-    look multiplies the threshold by exp(gain), and w / C steps without one divide it by as much (theta). as_published:
-    keep the single threshold noise of the paper, which no proof covers.
+    Parameters
+    ----------
+    looks
+        The most looks in a window (C); 15 % of it by default.
+    test_share
+        The part of epsilon for tests (k).
+    threshold
+        Where the controller starts, in multiples of the error that the noise of a look brings over all bins (T).
+    gain
+        A look multiplies the threshold by exp(gain), and w / C steps without one divide it by as much (theta).
+    as_published
+        Keep the single threshold noise of the paper, which no proof covers.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.dsat import DSAT

@@ -52,12 +52,28 @@ class FAST(Mechanism):
     Reference: Fan, Xiong: An adaptive approach to real-time aggregate monitoring with differential privacy. IEEE TKDE
     26(9), 2014; in blocks of w after Kellaris, Papadopoulos, Xiao, Papadias, PVLDB 7(12), 2014.
 
-    accounting: "moving" or "fixed-bin". sampling_rate: looks per block, as a part of w (M / w; at least one look).
-    process_noise: variance of the change from step to step, a public guess (Q). measurement_noise: variance of a
-    look's noise (R; published 1e6), None for the true one. gains: of the controller (Cp, Ci, Cd). memory: errors its
-    mean is taken over (Ti); until there are as many, every step is due. stretch: the most that an interval grows in
-    one go (theta). set_point: the error at which the interval stays (xi). least_value: errors are relative to the
-    release, or to this where it is smaller (delta).
+    Parameters
+    ----------
+    accounting
+        "moving" protects people who move between bins, "fixed-bin" only those who stay in one.
+    sampling_rate
+        Looks per block, as a part of w (M / w); there is at least one.
+    process_noise
+        Variance of the change from step to step, a public guess (Q).
+    measurement_noise
+        Variance of a look's noise (R; published 1e6); None for the true one.
+    gains
+        Of the controller (Cp, Ci, Cd).
+    memory
+        Errors that the controller's mean is taken over (Ti); until there are as many, every step is due.
+    stretch
+        The most that an interval grows in one go (theta).
+    set_point
+        The error at which the interval stays (xi).
+    least_value
+        Errors are relative to the release, or to this where it is smaller (delta).
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.fast import FAST

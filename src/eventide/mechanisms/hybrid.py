@@ -37,6 +37,13 @@ class Hybrid(Mechanism):
     Reference: recommended, without an evaluation, by Schaeler, Huetter, Schaeler: Benchmarking the utility of w-event
     differential privacy mechanisms. 2022.
 
+    Parameters
+    ----------
+    k
+        There is a look every `k` steps; about the square root of the window by default.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
+
     >>> import eventide as ev
     >>> hybrid = ev.Hybrid(epsilon=1.0, window=6, bins=1, k=3, noise=ev.noise.Unit())
     >>> [float(hybrid.release([count]).values[0]) for count in (5, 6, 7, 8)]

@@ -57,10 +57,20 @@ class PeGaSus(Mechanism):
     Reference: Chen, Machanavajjhala, Hay, Miklau: PeGaSus: data-adaptive differentially private stream processing. ACM
     CCS 2017.
 
-    group_share: the part of epsilon that the test gets. theta: a group closes where its deviation passes theta times
-    the sensitivity over the test's budget, give or take noise. smoother: "median", "average" or "james-stein".
-    max_group: the most steps that a group holds, from 2 to 512; with 512 instead of 64 the error on counts that hardly
-    move falls by a twentieth, and a step takes up to eight times as long.
+    Parameters
+    ----------
+    group_share
+        The part of epsilon that the test gets.
+    theta
+        A group closes where its deviation passes theta times the sensitivity over the test's budget, give or take
+        noise.
+    smoother
+        "median", "average" or "james-stein".
+    max_group
+        The most steps that a group holds, from 2 to 512. With 512 instead of 64 the error on counts that hardly move
+        falls by a twentieth, and a step takes up to eight times as long.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.pegasus import PeGaSus

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from eventide.errors import InputError
-from eventide.mechanisms.parameters import parameter_names
+from eventide.parameters import REQUIRED, parameter_defaults
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from eventide.mechanisms.base import Mechanism
+    from eventide.mechanisms.every_parameter import EveryParameter
 
 MECHANISMS = {
     "uniform": ("eventide.mechanisms.uniform", "Uniform"),
@@ -55,19 +58,42 @@ def find_class(name: str) -> Any:
         raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
 
 
-def mechanism(name: str, **parameters: Any) -> Mechanism:
-    """A new mechanism by its registry name, with the parameters of its class.
+def find_mechanism(name: str) -> type[Mechanism]:
+    """The class of a registry name or of module:Class, which must be written in the frame."""
+    from eventide.mechanisms.base import Mechanism
+
+    found = find_class(name)
+    if not (isinstance(found, type) and issubclass(found, Mechanism)):
+        raise InputError(f"{name} is no subclass of eventide.Mechanism; write it in that frame")
+    return found
+
+
+def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
+    """A new mechanism of a registry name or of module:Class; parameters that its class does not take are refused."""
+    cls = find_mechanism(name)
+    known = parameter_defaults(cls)
+    if unknown := parameters.keys() - known.keys():
+        raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
+    if missing := [needed for needed, default in known.items() if default is REQUIRED and needed not in parameters]:
+        raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
+    return cls(**parameters)
+
+
+def mechanism(name: str, **parameters: Unpack[EveryParameter]) -> Mechanism:
+    """A new mechanism by its registry name.
+
+    Parameters
+    ----------
+    name
+        One of `mechanism_names()`.
+    **parameters
+        Those of its class; epsilon and bins at least.
 
     >>> mechanism("ba", epsilon=1.0, window=120, bins=10)
     BudgetAbsorption(epsilon=1, window=120, bins=10)
     """
-    cls = mechanism_class(name)
-    known = parameter_names(cls)
-    if unknown := parameters.keys() - known.keys():
-        raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
-    if missing := [needed for needed, must in known.items() if must and needed not in parameters]:
-        raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
-    return cls(**parameters)
+    mechanism_class(name)  # nothing is imported by this name
+    return build_mechanism(name, parameters)
 
 
 def name_of(cls: type[Mechanism]) -> str | None:

@@ -15,17 +15,36 @@ class Release:
     """One step's release: everything in it may leave the house.
 
     With `replicas=R` every field but `step` has a leading axis R.
+
+    Parameters
+    ----------
+    step
+        Its index, from 0.
+    values
+        The estimate of this step's counts, `(d,)`.
+    fresh
+        Whether anything was measured at this step.
+    fresh_bins
+        Which bins were measured, `(d,)`.
+    scale
+        Noise scale of the look behind each value, `(d,)`; infinite before the first.
+    spent
+        Epsilon charged at this step.
+    low, high
+        The ends of an interval around the values, `(d,)`, where the filter knows one.
+    window_values
+        Histogram of the sliding window, `(d,)`, where the mechanism gives one.
     """
 
     step: int
-    values: Floats  # (d,): the estimate of this step's counts
-    fresh: Any  # bool: was anything measured at this step?
-    fresh_bins: Array  # bool (d,): which bins were
-    scale: Floats  # (d,): noise scale of the look behind each value, infinite before the first
-    spent: Any  # float: epsilon charged at this step
-    low: Floats | None = None  # (d,): an interval around the values, where a filter knows one
+    values: Floats
+    fresh: Any  # bool, or an array of them with replicas
+    fresh_bins: Array
+    scale: Floats
+    spent: Any  # float, or an array of them with replicas
+    low: Floats | None = None
     high: Floats | None = None
-    window_values: Floats | None = None  # (d,): histogram of the sliding window, where the mechanism gives one
+    window_values: Floats | None = None
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""

@@ -54,12 +54,32 @@ class RescueDP(Mechanism):
     Reference: Wang, Zhang, Lu, Wang, Qin, Ren: Real-time and spatio-temporal crowd-sourced social network data
     publishing with differential privacy. IEEE TDSC 15(4), 2018.
 
-    accounting: "moving" or "fixed-bin". process_noise: variance of the change from step to step, a public guess (Q).
-    largest_sum: bins predicted above it stand alone, and groups that reach it are full (tau1). least_correlation: what
-    members must exceed with the group's smallest bin (tau2). largest_gap: the least difference to it that keeps a bin
-    out (tau3). history: releases that predictions and correlations are taken over (kappa). eagerness: how the part
-    of the budget grows with the wait (phi). largest_part: where that ends (p_max). gains: of the controller (Kp, Ki,
-    Kd). memory: errors its mean is taken over (pi). stretch: the most that a wait grows in one go (theta).
+    Parameters
+    ----------
+    accounting
+        "moving" protects people who move between bins, "fixed-bin" only those who stay in one.
+    process_noise
+        Variance of the change from step to step, a public guess (Q).
+    largest_sum
+        Bins predicted above it stand alone, and groups that reach it are full (tau1).
+    least_correlation
+        What members must exceed with the group's smallest bin (tau2).
+    largest_gap
+        The least difference to the group's smallest bin that keeps a bin out (tau3).
+    history
+        Releases that predictions and correlations are taken over (kappa).
+    eagerness
+        How the part of the budget grows with the wait (phi).
+    largest_part
+        Where that ends (p_max).
+    gains
+        Of the controller (Kp, Ki, Kd).
+    memory
+        Errors that the controller's mean is taken over (pi).
+    stretch
+        The most that a wait grows in one go (theta).
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.rescuedp import RescueDP

@@ -57,8 +57,16 @@ class RetroactiveGrouping(TimeUnitBaseline):
 
     Reference: Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM CIKM 2015.
 
-    span: how many units a window has. monitor_share: the part of epsilon for monitoring. max_group: the most units that
-    are published as one, from 1 to 512.
+    Parameters
+    ----------
+    span
+        How many units a window of the histogram has.
+    monitor_share
+        The part of epsilon for monitoring.
+    max_group
+        The most units that are published as one, from 1 to 512.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.retroactive_grouping import RetroactiveGrouping

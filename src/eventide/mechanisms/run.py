@@ -20,10 +20,22 @@ NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and b
 
 @dataclass(frozen=True, repr=False)
 class Run:
-    """The releases of T steps: `values` `(T, d)`, `fresh` `(T,)`, `spent` `(T,)`; a leading axis R with replicas.
+    """The releases of T steps; with `replicas=R` all arrays have a leading axis R.
 
-    `low` and `high` `(T, d)` are the ends of an interval around the values, where the filter knows one. `bins` are the
-    names of the bins, `begin` is the step of the first release.
+    Parameters
+    ----------
+    values
+        The released values, `(T, d)`.
+    fresh
+        Whether anything was measured at a step, `(T,)`.
+    spent
+        Epsilon charged at each step, `(T,)`.
+    bins
+        The names of the bins.
+    begin
+        The step of the first release.
+    low, high
+        The ends of an interval around the values, `(T, d)`, where the filter knows one.
     """
 
     values: Floats
@@ -56,8 +68,14 @@ class Run:
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
         """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
 
-        bins: names of those to draw; by default the few with the largest releases. truth: the true counts `(T, d)`, to
-        be drawn beside; who gives them says that they are public.
+        Parameters
+        ----------
+        bins
+            Names of those to draw; by default the few with the largest releases.
+        truth
+            The true counts `(T, d)`, to be drawn beside. Who gives them says that they are public.
+        replica
+            Which one to draw, counted from 0.
         """
         from eventide.mechanisms.pictures import draw_run
 

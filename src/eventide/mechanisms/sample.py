@@ -31,6 +31,11 @@ class Sample(Mechanism):
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.
 
+    Parameters
+    ----------
+    epsilon, window, bins, **common
+        As in `Mechanism`.
+
     >>> import eventide as ev
     >>> sample = ev.Sample(epsilon=1.0, window=2, bins=1, noise=ev.noise.Zero())
     >>> [float(sample.release([count]).values[0]) for count in (5, 6, 7, 8)]

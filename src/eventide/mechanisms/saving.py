@@ -14,7 +14,6 @@ from eventide.filters.base import Filter
 from eventide.filters.registry import by_name
 from eventide.filters.registry import name_of as filter_name
 from eventide.mechanisms.base import Mechanism
-from eventide.mechanisms.parameters import parameters
 from eventide.mechanisms.registry import mechanism_class, name_of
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
@@ -25,20 +24,31 @@ FORMAT, VERSION = "eventide mechanism", 1
 
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
+    given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
     document = {
         "format": FORMAT,
         "version": VERSION,
         "mechanism": name_of(type(mechanism)) or type(mechanism).__name__,
         "epsilon": mechanism.nano_epsilon,
         "noise": recorded_name(mechanism.source),
-        "parameters": _described(parameters(mechanism, {"epsilon", "noise", "seed"})),
+        "parameters": _described(given),
         "state": mechanism.snapshot(),
     }
     return pack(document)
 
 
 def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter | None = None) -> Mechanism:
-    """The mechanism that `save` put away. A class or filter that is not eventide's own must be given."""
+    """The mechanism that `save` put away.
+
+    Parameters
+    ----------
+    data
+        What `save` gave.
+    mechanism
+        Its class, where it is not one of eventide's own.
+    filter
+        Its filter, where that is not one of eventide's own.
+    """
     document = unpack(data)
     try:
         if document["format"] != FORMAT or document["version"] != VERSION:
@@ -61,7 +71,7 @@ def _described(given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if isinstance(value, Filter):
             registered = filter_name(value)
-            plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(parameters(value))}
+            plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(value.parameters())}
     return plain
 
 

@@ -44,9 +44,16 @@ class SPAS(SparseVectorMechanism):
     Reference: Li, Li, Cheng, Gong, Ren, Qin, Wang: SPAS: continuous release of data streams under w-event differential
     privacy. SIGMOD 2025.
 
-    test_share: the part of epsilon for tests. first_interval: steps between the looks of the first window, when nothing
-    is known yet. as_published: keep the single threshold noise and the distance to the step before, which no proof
-    covers.
+    Parameters
+    ----------
+    test_share
+        The part of epsilon for tests.
+    first_interval
+        Steps between the looks of the first window, when nothing is known yet.
+    as_published
+        Keep the single threshold noise and the distance to the step before, which no proof covers.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.spas import SPAS

@@ -50,6 +50,11 @@ class Tide(Mechanism):
     true counts lay inside, by stream and setting (docs/tide.md). Another `filter` takes the releases over;
     the waits are chosen as before.
 
+    Parameters
+    ----------
+    epsilon, window, bins, **common
+        As in `Mechanism`.
+
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
     >>> run = ev.run(tide, [[0, 300]] * 100)

@@ -32,6 +32,11 @@ class Uniform(Mechanism):
     Reference: Kellaris, Papadopoulos, Xiao, Papadias: Differentially private event sequences over infinite streams.
     PVLDB 7(12), 2014.
 
+    Parameters
+    ----------
+    epsilon, window, bins, **common
+        As in `Mechanism`.
+
     >>> import eventide as ev
     >>> uniform = ev.Uniform(epsilon=1.0, window=4, bins=2, noise=ev.noise.Unit())
     >>> uniform.release([10, 20]).values

@@ -56,7 +56,12 @@ class TimeUnitBaseline(WindowMechanism):
     Reference: the baseline of Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM
     CIKM 2015.
 
-    span: how many units a window has.
+    Parameters
+    ----------
+    span
+        How many units a window of the histogram has.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.window_baselines import TimeUnitBaseline
@@ -112,7 +117,12 @@ class WindowBaseline(WindowMechanism):
     Reference: a first solution in Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping.
     ACM CIKM 2015.
 
-    span: how many units a window has.
+    Parameters
+    ----------
+    span
+        How many units a window of the histogram has.
+    epsilon, window, bins, **common
+        As in `Mechanism`.
 
     >>> import eventide as ev
     >>> from eventide.mechanisms.window_baselines import WindowBaseline

@@ -74,6 +74,17 @@ def fixed(numbers: Ints) -> Ints:
 
 
 def share(amount: int | Ints, numerator: int, denominator: int) -> Ints:
-    """`amount * numerator / denominator`, rounded down, without overflow for parts below 2^31."""
+    """A part of an amount, rounded down: `n` shares of one n-th never exceed it.
+
+    Parameters
+    ----------
+    amount
+        Whole nano-epsilon, as a number or an array.
+    numerator, denominator
+        Which part. There is no overflow below 2^31.
+
+    >>> share(1_000_000_000, 1, 3).item()
+    333333333
+    """
     whole, rest = np.divmod(np.asarray(amount, dtype=np.int64), denominator)
     return np.asarray(whole * numerator + rest * numerator // denominator, dtype=np.int64)

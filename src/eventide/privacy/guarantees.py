@@ -13,9 +13,22 @@ from dataclasses import dataclass
 class Guarantee:
     """A privacy guarantee; `str()` of it is one sentence that may be shown to anybody.
 
-    `notion` is "w-event" or "event-level", `unit` says whose data is protected, `assumptions` what it rests on and
-    what it does not cover. `not_proven` names the gap of a published form whose proof has one, `not_private` the reason
-    why there is no guarantee at all.
+    Parameters
+    ----------
+    notion
+        "w-event" or "event-level".
+    epsilon, window
+        The budget of every window, and its number of steps.
+    unit
+        Whose data is protected.
+    sensitivity
+        The most that the unit adds to a step over all bins together.
+    assumptions
+        What the guarantee rests on, and what it does not cover.
+    not_proven
+        The gap of a published form whose proof has one.
+    not_private
+        The reason why there is no guarantee at all.
     """
 
     notion: str

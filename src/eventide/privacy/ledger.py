@@ -37,10 +37,19 @@ class WindowLedger(Stateful):
     the budget of each bin. The charge of a step is the maximum over bins of the sum of the budgets of all queries
     touching the bin, since somebody may be in one bin now and in another later.
 
-    With `bins=d` there is one account per bin instead (`accounting="fixed-bin"`): that protects only event sequences
-    which stay in one bin, and is kept for comparison with published figures.
-
     A few numpy operations a step; memory O(min(window, steps)) rows.
+
+    Parameters
+    ----------
+    epsilon
+        What no window may exceed.
+    window
+        How many steps a window has.
+    replicas
+        How many independent streams have a budget of their own.
+    bins
+        With `bins=d` there is one account for each bin (`accounting="fixed-bin"`). That protects only event sequences
+        which stay in one bin, and is kept for comparison with published figures.
 
     >>> ledger = WindowLedger(epsilon=1, window=2)
     >>> ledger.charge(600_000_000)

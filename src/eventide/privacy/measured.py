@@ -9,9 +9,16 @@ from eventide.arrays import Array, Bools, Floats
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Noisy values `(R, k)`; `scale` and `fresh` have the same shape, or one column where all k are alike.
+    """What a measurement gave, for R replicas and k bins or sums of bins.
 
-    Where `fresh` is false nothing was measured: the value is 0 there and the scale infinite.
+    Parameters
+    ----------
+    values
+        Noisy values `(R, k)`; 0 where nothing was measured.
+    scale
+        Their noise scales, `(R, k)`, or one column where all are alike; infinite where nothing was measured.
+    fresh
+        Whether it was measured, in the shape of `scale`.
     """
 
     values: Array

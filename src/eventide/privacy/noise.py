@@ -11,6 +11,7 @@ array([[2., 2., 2.]])
 from __future__ import annotations
 
 import abc
+import copy
 import math
 import os
 import ssl
@@ -25,13 +26,15 @@ from eventide.arrays import Array, Ints
 from eventide.errors import InputError, StateError
 from eventide.privacy import coins
 
+__all__ = ["OpenDP", "Secure", "Seeded", "Source", "Unit", "Zero"]
+
 PRIVATE_NAMES = ("secure", "opendp")
 TRUSTED_BYTES = (ssl.RAND_bytes, os.urandom)  # OpenSSL's generator, which the operating system seeds, and its own
 LARGEST_SCALE = 10**16  # its digits end below 2^59; past int64 lie only 16 heads in a row of a coin of 2^-64
 
 
 class Source(abc.ABC):
-    """A source of noise."""
+    """A source of noise. (Sources of events are `eventide.EventSource`.)"""
 
     name: ClassVar[str]
 
@@ -60,6 +63,10 @@ class Source(abc.ABC):
         if snapshot:
             raise StateError(f"the {self.name} noise has no state; restore this snapshot into the noise it came from")
 
+    def anew(self) -> Source:
+        """A source like this one at its beginning: itself where it has no state."""
+        return self
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -67,8 +74,12 @@ class Source(abc.ABC):
 class Secure(Source):
     """Exact noise from a cryptographic generator, by default OpenSSL's, which is safe across forks.
 
-    `entropy(n)` returns n fresh uniform bytes. Nothing of them is kept between calls. Private with `ssl.RAND_bytes` and
-    `os.urandom`; with anything else, which is for tests, the guarantee begins with NOT PRIVATE.
+    Parameters
+    ----------
+    entropy
+        `entropy(n)` returns n fresh uniform bytes, of which nothing is kept between calls. Private with
+        `ssl.RAND_bytes` and `os.urandom`; with anything else, which is for tests, the guarantee begins with NOT
+        PRIVATE.
     """
 
     name = "secure"
@@ -125,13 +136,20 @@ class OpenDP(Source):
 
 
 class Seeded(Source):
-    """Repeatable noise for studies, from numpy's generator. NOT PRIVATE: whoever knows the seed knows the noise."""
+    """Repeatable noise for studies, from numpy's generator. NOT PRIVATE: whoever knows the seed knows the noise.
+
+    Parameters
+    ----------
+    seed
+        At least 0. The same seed gives the same noise.
+    """
 
     name = "seeded"
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"a seed is a whole number of at least 0, not {seed!r}")
+        self.seed: int | None = int(seed)
         self._generator = np.random.default_rng(seed)
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
@@ -160,8 +178,8 @@ class Seeded(Source):
         return np.asarray(self._generator.binomial(counts, percent / 100))
 
     def snapshot(self) -> dict[str, Any]:
-        """The generator's state."""
-        return dict(self._generator.bit_generator.state)
+        """The generator's state, and the seed it began with."""
+        return {"seed": self.seed, **self._generator.bit_generator.state}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue the generator from that state."""
@@ -169,6 +187,11 @@ class Seeded(Source):
             self._generator.bit_generator.state = snapshot
         except (KeyError, TypeError, ValueError):
             raise StateError("this is no snapshot of a seeded noise; restore one that `snapshot` returned") from None
+        self.seed = snapshot.get("seed")
+
+    def anew(self) -> Source:
+        """The same noise from the beginning; from here on where an old snapshot did not tell the seed."""
+        return copy.deepcopy(self) if self.seed is None else Seeded(self.seed)
 
 
 class Zero(Source):

@@ -13,7 +13,15 @@ from eventide.errors import StateError
 
 
 class SealedStep:
-    """The counts of step `index`, sealed."""
+    """The counts of a step, sealed. The frame makes it; a mechanism passes it on to the meter.
+
+    Parameters
+    ----------
+    index
+        Which step, from 0: the only thing that can be read.
+    counts
+        What is sealed.
+    """
 
     __slots__ = ("__counts", "index")
 

@@ -38,10 +38,7 @@ class Circumstances(NamedTuple):
     def of_stream(self, step: str) -> dict[str, Any]:
         """The same for a stream with steps of this length."""
         window = self.longest_window
-        if window is None:
-            return self._asdict()
-        steps = int(window) if window.isdecimal() else steps_of_window(window, step)
-        return self._asdict() | {"longest_window": steps}
+        return self._asdict() | {"longest_window": None if window is None else steps_of_window(window, step)}
 
 
 USUAL = Circumstances()
@@ -65,21 +62,18 @@ class LiveStream:
         self.closing = False
         self.followed = True  # until those who follow are sent away
         self.failed = False
-        self.reader = settings.reader()
-        self.feed = PushedFeed(
-            settings.timeline(),
-            self.reader,
-            clock,
-            self.notices,
-            max_per_step=settings.max_per_step,
-            late=settings.late,
-            most_waiting=most_waiting,
-        )
+        self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
+        self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests)
         told = circumstances.of_stream(settings.step)
-        people, questions = settings.population, settings.questions()
         self.publisher = Publisher(
-            self.feed, settings.build(), store, people=people, questions=questions, not_before=not_before, **told
+            self.feed,
+            settings.build_mechanism(),
+            store,
+            population=settings.population,
+            questions=settings.questions(),
+            not_before=not_before,
+            **told,
         )
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True)

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from eventide.events.reader import Counters, EventReader, Events
 from eventide.events.timeline import Timeline
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Resume
-from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.event_feed import Bounds, EventFeed
 from eventide.live.sources.base import EventBatch
 from eventide.service.step_notices import StepNotices
 
@@ -104,11 +104,10 @@ class PushedFeed(EventFeed):
         clock: Clock,
         notices: StepNotices,
         *,
-        max_per_step: int = 1,
-        late: str | None = None,
         most_waiting: int = 64,
+        **bounds: Unpack[Bounds],
     ) -> None:
-        super().__init__(None, timeline, reader, clock, max_per_step=max_per_step, late=late)
+        super().__init__(None, timeline, reader, clock, **bounds)
         self._replays = False  # a batch that is sent again is known by its key
         self.clock = clock
         self.notices = notices

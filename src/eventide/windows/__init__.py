@@ -37,8 +37,17 @@ __all__ = ["Answer", "Answers", "Due", "Plan", "Query", "load", "plan"]
 def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best", horizon: int | None = None) -> Plan:
     """Plan how to answer `queries`, all asked from tick 0 on, with event-level privacy `epsilon`.
 
-    Planners are base, binary, sample-dp (steps that divide each other), emd and best. Without a horizon the plan
-    repeats with the cycle of the steps; with one it covers [0, min(horizon, cycle)) and drops windows that end later.
+    Parameters
+    ----------
+    queries
+        What is to be answered.
+    epsilon
+        The budget of one tick.
+    planner
+        base, binary, sample-dp (steps that divide each other), emd or best.
+    horizon
+        Without one the plan repeats with the cycle of the steps. With one it covers [0, min(horizon, cycle)) and drops
+        windows that end later.
     """
     from eventide.windows.plans import Plan
     from eventide.windows.workload import Workload
@@ -46,11 +55,13 @@ def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best",
     return Plan(Workload.of(queries, horizon), epsilon, planner)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'eventide.windows' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
-    return value
+if not TYPE_CHECKING:  # a type checker reads the imports above, and finds names that do not exist
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'eventide.windows' has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

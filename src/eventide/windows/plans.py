@@ -30,6 +30,18 @@ class Plan:
     """Slots for a workload, made by the named planner.
 
     For every tick the budgets of the slots over it sum to at most `budget`, which is epsilon in whole nano-epsilon.
+    `eventide.windows.plan` makes one.
+
+    Parameters
+    ----------
+    workload
+        The queries with their windows.
+    epsilon
+        The budget of one tick.
+    planner
+        The name of what makes the slots.
+    scheme
+        The slots, where they are known already.
     """
 
     def __init__(self, workload: Workload, epsilon: Amount, planner: str, scheme: Scheme | None = None) -> None:
@@ -88,7 +100,13 @@ class Plan:
         return Plan(workload, Fraction(self.budget, NANO), self.planner, self.scheme)
 
     def start(self, bins: Bins = None, **settings: Unpack[Settings]) -> Answers:
-        """Begin to answer: ticks are pushed in, answers come out; see `Answers` and its settings."""
+        """Begin to answer: ticks are pushed in, answers come out.
+
+        Parameters
+        ----------
+        bins, **settings
+            As in `Answers`.
+        """
         from eventide.windows.answering.answers import Answers
 
         return Answers(self, bins, **settings)
@@ -102,7 +120,12 @@ class Plan:
     def plot(self, query: Query | None = None, begin: int | None = None) -> Any:
         """A matplotlib figure: the slots around one window with those its answer is made of, and all queries' errors.
 
-        By default that is a window of a query of middling length; `begin` is the tick at which it begins.
+        Parameters
+        ----------
+        query
+            Whose window it is; by default one of middling length.
+        begin
+            The tick at which the window begins.
         """
         from eventide.windows.showing import draw
 

@@ -57,6 +57,11 @@ def load(data: bytes) -> Plan | Answers | dict[str, Answers]:
     """What `save` of a plan, or of a plan at work, put away.
 
     Earlier versions could save several plans at work under one ledger: they come back by name, each with its own.
+
+    Parameters
+    ----------
+    data
+        The bytes that `save` gave.
     """
     document = unpack(data)
     try:

@@ -43,6 +43,15 @@ def whole(value: object, name: str) -> int:
 class Query:
     """How many events fell into the last `window` ticks, asked every `step` ticks.
 
+    Parameters
+    ----------
+    window
+        How many ticks are counted; a multiple of `step`.
+    step
+        How many ticks lie between two answers.
+    name
+        What its answers are called.
+
     >>> Query(window=15, step=5)
     Query(window=15, step=5, name=None)
     >>> Query(window=15, step=4)

@@ -414,5 +414,6 @@ def test_the_how_to_runs(capsys, tmp_path, monkeypatch):
         if "--out" in words:
             words[words.index("--out") + 1] = str(tmp_path / "choice.html")
         shorter = ["--steps", "150"] if "--level" in words else []
-        assert run(capsys, *words, *shorter, "--mechanisms", "ba", "--repetitions", "1")[0] == 0
+        shorter += [] if "--mechanism" in words else ["--mechanism", "ba"]
+        assert run(capsys, *words, *shorter, "--repetitions", "1")[0] == 0
     assert (tmp_path / "choice.html").stat().st_size > 10**6

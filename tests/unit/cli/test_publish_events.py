@@ -23,7 +23,7 @@ import pytest
 
 from eventide.cli import main
 from eventide.cli.live_log import logging_to_stderr
-from eventide.live.feeds import open_feed
+from eventide.events import clock
 from eventide.live.sinks.appending_file import AppendingFile
 from eventide.live.stores.open_store import open_store
 
@@ -166,7 +166,7 @@ def test_another_setting_needs_a_new_epoch(publish):
     assert publish(*words, "--window", "2", "--until", "2024-03-30T10:00Z")[0] == 0
     for changed in (
         ("--window", "3"),
-        ("--window", "2", "--people", "somebody"),
+        ("--window", "2", "--population", "somebody"),
         ("--window", "2", "--mechanism", "bd"),
     ):
         code, _, err = publish(*words, *changed)
@@ -174,6 +174,34 @@ def test_another_setting_needs_a_new_epoch(publish):
         assert "--new-epoch" in err
     assert publish(*words, "--window", "3", "--new-epoch")[0] == 0
     assert read("private.jsonl")[0] == list(range(STEPS))
+
+
+def test_people_means_the_population(publish):
+    words = ("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.jsonl")
+    for option in ("--people", "--population", "--people"):
+        code, _, err = publish(*words, option, "riders")
+        assert code == 0, err
+    assert publish(*words, "--population", "others")[0] == 2
+
+
+def test_a_mechanism_of_ones_own_goes_on_in_its_store(publish, folder):
+    (folder / "ours_of_publish.py").write_text(
+        "from eventide.mechanisms.hybrid import Hybrid\nclass Mine(Hybrid): pass\n"
+    )
+    words = ("events.csv", "--epsilon", "1", "--window", "4", *STEP, "--store", "store.db", "--out", "private.jsonl")
+    words += ("--mechanism", "ours_of_publish:Mine", "--json")
+    assert publish(*words, "--set", "k=2", "--until", "2024-03-30T10:00Z")[0] == 0
+    code, out, err = publish(*words, "--set", "k=2")
+    assert (code, json.loads(out)["steps"] > 0) == (0, True), err
+    code, _, err = publish(*words, "--set", "k=3")
+    assert (code, "mechanism.parameters.k (2 before, 3 now)" in err) == (2, True)
+
+
+def test_a_parameter_at_its_default_is_no_other_setting(publish):
+    words = ("events.csv", "--epsilon", "1", "--window", "4", *STEP, "--store", "store.db", "--out", "private.jsonl")
+    words += ("--mechanism", "bd")
+    assert publish(*words, "--until", "2024-03-30T10:00Z")[0] == 0
+    assert publish(*words, "--set", "shift_budget=false", "--set", "accounting=moving")[0] == 0
 
 
 def test_a_new_epoch_is_not_begun_where_its_output_cannot_go_on(publish, folder):
@@ -249,6 +277,9 @@ def test_warnings_are_sentences(capsys):
         ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
         ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
         ((*STEP, "--max-per-step", "0"), "at least"),
+        ((*STEP, "--mechanism", "nowhere:Mine"), "cannot find nowhere:Mine"),
+        ((*STEP, "--mechanism", "hybrid", "--set", "j=3"), "takes no 'j'"),
+        ((*STEP, "--set", "seed=7"), "--set seed=... is not possible"),
         ((*STEP, "--mechanism", "uniform", "--window", "100000000", "--epsilon", "0.01"), "larger epsilon"),
     ],
 )
@@ -344,7 +375,7 @@ class Sender:
 def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
     when = ("--start", BEGIN.isoformat(), "--until", (BEGIN + timedelta(seconds=2)).isoformat(), "--late", "1s")
     reading, writing = os.pipe()
-    monkeypatch.setattr(open_feed, "SystemClock", lambda: Sender(writing))
+    monkeypatch.setattr(clock, "SystemClock", lambda: Sender(writing))
     with open(reading) as pipe:
         monkeypatch.setattr(sys, "stdin", pipe)
         code, out, err = publish("-", *EXACT, "--step", "500ms", "--bins", "bins.txt", *when)

@@ -60,6 +60,14 @@ def test_signatures_are_as_they_are_written(function, shown):
     assert not re.search(r"ForwardRef|0x[0-9a-f]{6}|: '", page)
 
 
+def test_parameters_are_a_list_with_names_as_code():
+    pages = [site_pages()[f"reference/api/{name.removeprefix('eventide.')}.md"] for name in API.MODULES]
+    assert "**Parameters.**\n\n* `k`: There is a look every `k` steps" in pages[0]
+    assert "* `epsilon`, `window`, `bins`, `**common`: As in `Mechanism`.\n" in pages[0]
+    assert "**Attributes.**\n\n* `complete`: " in pages[0]
+    assert not [page for page in pages if "-----" in page.replace("|---", "")]
+
+
 def verbs(command=main, path="eventide"):
     yield path, command
     context = click.Context(command)
@@ -71,7 +79,8 @@ def verbs(command=main, path="eventide"):
 def test_every_verb_is_shown_with_its_options_and_an_example(path, command):
     page = site_pages()["reference/command-line.md"]
     (part,) = re.findall(rf"^##+ {path}\n+```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    asked = [option for each in command.params for option in each.opts if option.startswith("--")]
+    shown = [each for each in command.params if not getattr(each, "hidden", False)]  # older names are not
+    asked = [option for each in shown for option in each.opts if option.startswith("--")]
     assert [option for option in asked if option not in part] == []
     assert re.search(r"Examples?:", part)
 

@@ -17,10 +17,10 @@ from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
 from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
-from eventide.events.reader import Columns
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, EventBatch
+from eventide.live.stream_spec import StreamSpec
 
 BINS = ("north", "south", "harbour")
 KEY = bytes(range(16))
@@ -29,21 +29,16 @@ SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin",
 
 
 def counting(user="user", shards=3, **more):
-    return Counting(
+    spec = StreamSpec(
         bins=BINS,
-        columns=Columns(user=user),
-        arrival="arrival",
-        other=None,
+        user=user,
         start="1970-01-01T00:00:00Z",
         step="10s",
-        zone="UTC",
         until="1970-01-01T00:00:40Z",
         late="5s",
-        most=2 if user else 1,
-        key=KEY,
-        shards=shards,
-        **more,
+        max_per_step=2 if user else 1,
     )
+    return Counting(spec, "arrival", key=KEY, shards=shards, **more)
 
 
 def tallied(rule, partitions):
@@ -73,7 +68,7 @@ def counted(rule, partitions):
 
 
 def counted_by_one_machine(rule, events):
-    feed = EventFeed(None, **rule.rules())
+    feed = EventFeed(None, **rule.spec.counting())
     feed.begin(Resume(rule.next_step, None, KEY, []))
     good = [event for event in events if event["arrival"] is not None]
     arrival = np.array([round(float(event["arrival"]) * 1e6) for event in good], np.int64)
@@ -142,11 +137,22 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert work.settle(counting(), 4).shards == 4
     assert work.settle(counting(), 8).shards == 4
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
-    others = [counting(user=None), replace(counting(), key=bytes(16)), replace(counting(), bins=BINS[::-1])]
-    others.append(replace(counting(), until="1970-01-02"))
+    spec = counting().spec
+    specs = [replace(spec, bins=BINS[::-1]), replace(spec, until="1970-01-02")]
+    others = [counting(user=None), replace(counting(), key=bytes(16))]
+    others += [replace(counting(), spec=other) for other in specs]
     for other in others:
         with pytest.raises(InputError, match="another store, bins or end"):
             work.settle(other, 4)
+
+
+def test_a_work_folder_whose_end_was_kept_as_it_was_written_is_known_again(tmp_path):
+    work = WorkFolder(tmp_path / "work")
+    work.settle(counting(), 4)
+    written = work.mark.read_text()
+    work.mark.write_text(written.replace("1970-01-01T00:00:40+00:00", "1970-01-01T00:00:40Z"))
+    assert work.mark.read_text() != written
+    assert work.settle(counting(), 8).shards == 4
 
 
 def test_spark_is_imported_only_when_a_query_starts():

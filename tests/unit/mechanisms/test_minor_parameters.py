@@ -9,12 +9,12 @@ import eventide as ev
 from eventide.errors import InputError
 from eventide.filters.kalman import Kalman
 from eventide.filters.posterior_median import PosteriorMedian
-from eventide.mechanisms.parameters import parameter_names
 from eventide.mechanisms.registry import mechanism_class
+from eventide.parameters import parameter_defaults
 
 WRONG = ["abc", [], {}, object(), float("nan"), b"x", 1j, np.zeros((2, 2)), np.array("abc")]
 PARAMETERS = [
-    (name, parameter) for name in ev.mechanism_names() for parameter in parameter_names(mechanism_class(name))
+    (name, parameter) for name in ev.mechanism_names() for parameter in parameter_defaults(mechanism_class(name))
 ]
 MAY_BE_NONE = {"filter", "groups", "k", "looks", "measurement_noise", "memory", "pan_private", "seed"}
 WHOLE = {"bins", "first_interval", "groups", "history", "k", "looks", "max_group", "memory", "pivots", "replicas"}

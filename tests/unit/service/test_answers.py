@@ -173,7 +173,7 @@ def test_queries_are_configured_with_their_share(tmp_path):
     more = 'queries = "queries.toml"\nqueries_epsilon = 0.3\nqueries_of = "total"\n'
     (city,) = read_config(written(tmp_path, more)).streams
     assert city.queries == (Query(6, 2, "hour"),)
-    assert city.build().epsilon == 0.7
+    assert city.build_mechanism().epsilon == 0.7
     questions = city.questions()
     assert (questions.epsilon, questions.of, questions.truncate) == (Fraction(3, 10), "total", True)
 
@@ -183,7 +183,7 @@ def test_queries_are_configured_with_their_share(tmp_path):
     [
         ('queries = "queries.toml"\n', 10, "need a share of epsilon"),
         ("queries_epsilon = 0.3\n", 10, "name their file"),
-        ('queries = "queries.toml"\nqueries_epsilon = 1.0\n', 11, "releases nothing"),
+        ('queries = "queries.toml"\nqueries_epsilon = 1.0\n', 11, "leaves nothing of epsilon 1 for releases"),
         ('queries = "nowhere.toml"\nqueries_epsilon = 0.3\n', 10, "cannot be read"),
         ('queries = "queries.toml"\nqueries_epsilon = 0.3\nqueries_of = "some"\n', 12, "choose one of them"),
         ('queries = "queries.toml"\nqueries_epsilon = 0.000001\n', 10, "leaves less than"),

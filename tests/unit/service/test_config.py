@@ -118,6 +118,9 @@ def test_every_mistake_is_named_in_the_order_of_lines(tmp_path):
         (a_stream(), "there is no population 'people'; write one"),
         (PEOPLE.replace("people", "peopel") + a_stream(), "did you mean 'peopel'"),
         (PEOPLE + a_stream() + "parameters = { k = 0 }\n", "takes no 'k'"),
+        (PEOPLE + a_stream() + "parameters = { seed = 7 }\n", "parameters: 'seed' is decided elsewhere"),
+        (PEOPLE + a_stream() + "until = 2027-01-01\n", "there is no key of streams 'until'"),
+        (PEOPLE + a_stream() + "queries_epsilon = 0.1\n", "name their file with queries"),
         (PEOPLE + a_stream() + 'other = "west"\nbin = 3\n', "bin: 3 is no text"),
         (PEOPLE + a_stream() + 'zone = "Europe/Nowhere"\n', "zone"),
         (PEOPLE + a_stream() + a_stream("two").replace("two.store", "./one.store"), "has the store './one.store'"),
@@ -160,7 +163,18 @@ def test_bins_come_from_a_list_a_number_or_a_file_beside_the_configuration(tmp_p
 
 def test_the_sensitivity_is_what_one_person_may_add(tmp_path):
     config = read_config(written(tmp_path, PEOPLE + a_stream() + "max_per_step = 3\n"))
-    assert config.streams[0].build().sensitivity == 3
+    assert config.streams[0].build_mechanism().sensitivity == 3
+
+
+def test_a_mechanism_of_ones_own_is_found_beside_the_command(tmp_path, monkeypatch):
+    (tmp_path / "ours_of_serve.py").write_text(
+        "from eventide.mechanisms.hybrid import Hybrid\nclass Mine(Hybrid): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    own = 'mechanism = "ours_of_serve:Mine"\nparameters = { k = 4 }\n'
+    file = written(tmp_path, PEOPLE + a_stream() + own)
+    assert CliRunner().invoke(main, ["config", "check", str(file)]).exit_code == 0
+    assert read_config(file).streams[0].build_mechanism().k == 4
 
 
 def test_a_token_is_made_and_only_its_digest_is_kept(tmp_path):

@@ -43,14 +43,26 @@ OTHERS_LOGS = ("httpx", "httpcore")  # of whoever asks the service, not of the s
 
 @dataclass(frozen=True)
 class OnlyA:
-    """An event, or several in one batch, of the person whose events differ, in world A only."""
+    """Something that the person whose events differ did in world A only.
+
+    Parameters
+    ----------
+    event
+        An event, or several in one batch, in any form that `run` understands.
+    """
 
     event: Any
 
 
 @dataclass(frozen=True)
 class OnlyB:
-    """The same in world B only."""
+    """Something that the person whose events differ did in world B only.
+
+    Parameters
+    ----------
+    event
+        An event, or several in one batch, in any form that `run` understands.
+    """
 
     event: Any
 
@@ -60,10 +72,18 @@ class Crash(BaseException):
 
 
 class World:
-    """What a run is given: `name` is "A" or "B", `events` are those of this world in the order in which they come.
+    """What a run is given. `own` are the events that are not in the other world.
 
-    `own` are those among them that are not in the other world. `folder` is for inputs and stores, and what is left in
-    `seen` is public; both are at the same place in both worlds. `clock` stands at 0 until somebody sets it.
+    What is left in the folder `seen` is public. `clock` stands at 0 until somebody sets it.
+
+    Parameters
+    ----------
+    name
+        "A" or "B".
+    events
+        Those of this world, in the order in which they come.
+    folder
+        For inputs and stores, at the same place in both worlds.
     """
 
     def __init__(self, name: str, events: Iterable[Any], folder: Path) -> None:

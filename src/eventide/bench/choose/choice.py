@@ -131,11 +131,10 @@ class Choice:
                 "error: releases will show the level, and little of what moves."
             )
         if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
-            every_step = next(trial for trial in self.candidates if trial.mechanism == "uniform")
-            lines.append(
-                f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between. If "
-                f"every change must show at once, take uniform: off by {self.said(every_step.error)}."
-            )
+            line = f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between."
+            for every_step in (trial for trial in self.candidates if trial.label == "uniform"):
+                line += f" If every change must show at once, take uniform: off by {self.said(every_step.error)}."
+            lines.append(line)
         if self.rivals:
             lines.append(f"About as good on this stream: {', '.join(trial.label for trial in self.rivals)}.")
         if len(self.history.counts) < 2 * self.window:

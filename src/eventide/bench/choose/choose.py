@@ -10,7 +10,7 @@ it gives None where it cannot go so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,14 +20,17 @@ from eventide.arrays import Ints
 from eventide.bench.choose.choice import USELESS, Choice, Remedy, least
 from eventide.bench.choose.history import History, given_history, read_history
 from eventide.bench.choose.trials import Candidate, Publication, Trials
+from eventide.bench.study.custom_mechanisms import is_custom, why_refused
 from eventide.bench.study.metrics import season_length
 from eventide.bench.study.requirements import BASELINES
 from eventide.errors import InputError
 from eventide.mechanisms.hybrid import Hybrid
-from eventide.mechanisms.parameters import parameter_names
-from eventide.mechanisms.registry import mechanism_class, mechanism_names
+from eventide.mechanisms.publishing import why_not_published
+from eventide.mechanisms.registry import build_mechanism, find_mechanism, mechanism_class, mechanism_names
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import LARGEST, NANO, SMALLEST, exact, nano
 from eventide.privacy.ledger import positive_integer
+from eventide.privacy.noise import Zero
 
 OTHER_EPSILONS = (0.25, 0.5, 2, 4)  # times the one asked for
 OTHER_WINDOWS = (0.25, 0.5, 2)
@@ -42,18 +45,36 @@ def choose(
     epsilon: float,
     window: int,
     mechanisms: Sequence[str] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     hide: int | None = None,
     sensitivity: int = 1,
     repetitions: int | None = None,
     seed: int = 1,
     tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> Choice:
-    """Try mechanisms on a history and recommend one.
+    """Try mechanisms on a history and recommend one that can be published.
 
-    history: a file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history
-    is itself a query that nobody paid for. mechanisms: registry names besides the baselines, by default all that
-    release counts of single steps. hide: the longest sequence of steps that must not show, for advice on the window.
-    repetitions: by default 50, and down to 5 the more bins there are. `tell(done, total)` hears of finished trials.
+    Parameters
+    ----------
+    history
+        A file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history is
+        itself a query that nobody paid for.
+    epsilon, window
+        As for a mechanism.
+    mechanisms
+        Registry names or module:Class, besides the baselines; by default all that release counts of single steps.
+    parameters
+        Further parameters of the mechanisms that are named.
+    hide
+        The longest sequence of steps that must not show, for advice on the window.
+    sensitivity
+        The most that one person adds to a step.
+    repetitions
+        Runs of each candidate: by default 50, and down to 5 the more bins there are.
+    seed
+        The same seed gives the same choice.
+    tell
+        `tell(done, total)` hears of finished trials.
 
     >>> from eventide.bench import describe
     >>> calm = describe(level=400, steps=100)
@@ -62,24 +83,22 @@ def choose(
     """
     window, epsilon = positive_integer(window, "window"), float(exact(epsilon))
     nano(epsilon)
-    field = candidates(mechanisms, window)
+    sensitivity = positive_integer(sensitivity, "sensitivity")
+    field = candidates(mechanisms, window, parameters)
     history = _taken(history, window)
+    given = Publication(history.counts, epsilon, window)
+    field = [each for each in field if _can_be_published(each, given, sensitivity, mechanisms or ())]
     if repetitions is None:
         repetitions = min(MOST, max(FEWEST, VALUES // history.counts.shape[1]))
-    trials = Trials(
-        positive_integer(sensitivity, "sensitivity"), positive_integer(repetitions, "repetitions"), seed, tell
-    )
-    return _choice(history, epsilon, window, None if hide is None else positive_integer(hide, "hide"), field, trials)
+    trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell)
+    return _choice(history, given, None if hide is None else positive_integer(hide, "hide"), field, trials)
 
 
-def _choice(
-    history: History, epsilon: float, window: int, hide: int | None, field: list[Candidate], trials: Trials
-) -> Choice:
-    counts = history.counts
-    given = Publication(counts, epsilon, window)
+def _choice(history: History, given: Publication, hide: int | None, field: list[Candidate], trials: Trials) -> Choice:
+    counts, epsilon, window = given
     tried = sorted(trials.run([(each, given) for each in field]), key=lambda trial: trial.error)
     ranked = [Candidate(trial.mechanism, trial.parameters) for trial in tried]
-    of_another_kind = next(each for each in ranked if each.name != ranked[0].name)
+    of_another_kind = next((each for each in ranked if each.name != ranked[0].name), None)
     shortlist = [each for each in ranked if each in (ranked[0], of_another_kind) or each.name in BASELINES]
     as_asked = [trial for trial, candidate in zip(tried, ranked, strict=True) if candidate in shortlist]
     season = history.season or int(season_length(counts.sum(axis=1)))
@@ -105,26 +124,43 @@ def _choice(
     )
 
 
-def candidates(mechanisms: Sequence[str] | None, window: int) -> list[Candidate]:
-    """The baselines, each mechanism as it is by default, and hybrid with several k.
+def candidates(
+    mechanisms: Sequence[str] | None, window: int, parameters: Mapping[str, Any] | None = None
+) -> list[Candidate]:
+    """The baselines, each mechanism with the parameters or as it is by default, and then hybrid with several k.
 
     >>> [candidate.label for candidate in candidates(["hybrid", "ba"], 20)]
     ['uniform', 'sample', 'hybrid', 'hybrid k=10', 'hybrid k=5', 'hybrid k=3', 'hybrid k=2', 'ba']
     """
+    if parameters and not mechanisms:
+        raise InputError("parameters belong to mechanisms that are named; name one")
     found = []
     for name in dict.fromkeys([*BASELINES, *(mechanisms or _of_single_steps())]):
-        mechanism_class(name)  # refuses an unknown name
-        found.append(Candidate(name, {}))
-        if name == "hybrid":
+        own = dict(parameters or {}) if name in (mechanisms or ()) else {}
+        if is_custom(name) and (reason := why_refused(find_mechanism(name), own)):
+            raise InputError(f"{name} is refused: {reason}")
+        found.append(Candidate(name, own))
+        if name == "hybrid" and "k" not in own:
             known = (1, Hybrid(epsilon=1, window=window, bins=1).k)  # these are uniform and the default
             intervals = dict.fromkeys(-(-window // 2**power) for power in range(1, window.bit_length()))
-            found += [Candidate(name, {"k": k}) for k in intervals if k not in known]
+            found += [Candidate(name, {"k": k, **own}) for k in intervals if k not in known]
     return found
+
+
+def _can_be_published(candidate: Candidate, given: Publication, sensitivity: int, named: Sequence[str]) -> bool:
+    """Whether a publisher takes a candidate; one that was asked for by name is refused with the reason."""
+    fixed = {"epsilon": given.epsilon, "window": given.window, "bins": given.counts.shape[1], "noise": Zero()}
+    reason = why_not_published(
+        build_mechanism(candidate.name, {"sensitivity": sensitivity, **fixed, **candidate.parameters})
+    )
+    if reason and candidate.name in named:
+        raise InputError(f"{candidate.label} cannot be published: {reason}")
+    return reason is None
 
 
 def _of_single_steps() -> list[str]:
     """All mechanisms but those that are made for histograms of sliding windows."""
-    return [name for name in mechanism_names() if "span" not in parameter_names(mechanism_class(name))]
+    return [name for name in mechanism_names() if "span" not in parameter_defaults(mechanism_class(name))]
 
 
 def _taken(history: History | str | Path | Any, window: int) -> History:

@@ -60,8 +60,21 @@ def describe(
 ) -> History:
     """Make up a stream: Poisson counts around a smooth wave.
 
-    The wave rises from `level` by `amplitude` and falls back once in `season` steps, in all bins alike. The streams of
-    `eventide.streams.generators` are made to stress mechanisms; this one is made to be like what people describe.
+    The streams of `eventide.streams.generators` are made to stress mechanisms; this one is made to be like what people
+    describe.
+
+    Parameters
+    ----------
+    level
+        The count of a bin at its lowest.
+    amplitude
+        How far the wave rises above it and falls back, in all bins alike.
+    season
+        In how many steps it does so.
+    steps, bins
+        How many there are.
+    seed
+        The same seed gives the same counts.
 
     >>> describe(level=400, amplitude=100, season=144, bins=3).counts.shape
     (1000, 3)

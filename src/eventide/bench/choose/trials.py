@@ -22,7 +22,7 @@ NINE_OF_TEN = (0.05, 0.95)
 
 
 class Candidate(NamedTuple):
-    """A mechanism by its registry name, with parameters of its own."""
+    """A mechanism by its registry name or module:Class, with parameters of its own."""
 
     name: str
     parameters: dict[str, Any]
@@ -93,7 +93,7 @@ class Trials:
         mechanism = StudiedMechanism(
             label=candidate.label,
             name=candidate.name,
-            parameters=candidate.parameters | {"sensitivity": self.sensitivity},
+            parameters={"sensitivity": self.sensitivity} | candidate.parameters,
             filter="truncate",
         )
         stream = InMemory("file", "history", counts=given.counts)

@@ -98,9 +98,22 @@ def build_report(
 ) -> Report:
     """Report on results, by an error metric, perhaps compared with other results.
 
-    without: a mechanism whose effect on the others is shown, `tide` if it takes part. public: streams, besides the
-    generated ones, of which true counts may be shown; they lie in the folder `data`. reference: figures of the
-    benchmark's public code. `tell` hears what is being done.
+    Parameters
+    ----------
+    results, other
+        The results, and those to compare them with.
+    metric
+        The error to report on; by default the first error of the study.
+    without
+        A mechanism whose effect on the others is shown; `tide` if it takes part.
+    public
+        Streams, besides the generated ones, of which true counts may be shown.
+    reference
+        A file with figures of the benchmark's public code.
+    data
+        The folder of the public streams.
+    tell
+        Hears what is being done.
     """
     tell("reading")
     scores = read_scores(results, metric)

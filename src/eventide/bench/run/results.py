@@ -147,7 +147,13 @@ def write_results(path: Path, study: Study, mark: str, figures: list[CellFigures
 
 
 def read_results(path: str | Path) -> Results:
-    """Read a file of results."""
+    """Read a file of results.
+
+    Parameters
+    ----------
+    path
+        What `run_study` or `eventide bench` wrote.
+    """
     try:
         table = pq.read_table(path)
         about = json.loads((table.schema.metadata or {})[METADATA])

@@ -64,9 +64,18 @@ def batches_of(study: Study) -> list[CellBatch]:
 def run_study(
     study: Study, out: str | Path, processes: int = 1, tell: Callable[[int, int], None] = lambda done, total: None
 ) -> None:
-    """Run whatever of a study is not done yet and write its results to `out`.
+    """Run whatever of a study is not done yet and write its results.
 
-    `tell(done, total)` hears of the cost of what is done.
+    Parameters
+    ----------
+    study
+        What `load_study` gave.
+    out
+        The .parquet file to write; beside it stands what is done so far.
+    processes
+        How many run side by side.
+    tell
+        `tell(done, total)` hears of the cost of what is done.
     """
     out = Path(out)
     mark = fingerprint(study)
@@ -87,7 +96,15 @@ def run_study(
 
 
 def repeat_cell(study: Study, cell: Cell) -> dict[str, Floats]:
-    """Run one cell again: a figure of each metric for each repetition, those behind the row in the results."""
+    """Run one cell again: a figure of each metric for each repetition, those behind the row in the results.
+
+    Parameters
+    ----------
+    study
+        Whose seed, repetitions and metrics are used.
+    cell
+        A mechanism on a stream under a setting.
+    """
     return {metric: values[0] for metric, values in Runner(study).figures([cell]).items()}
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms that are not ours: found as module:Class, and let into a study only if they keep the contract.
+"""Mechanisms that are not ours: named module:Class, and let into a study only if they keep the contract.
 
 What it refuses it refuses with a sentence that says why.
 """
@@ -10,23 +10,13 @@ import importlib
 import inspect
 from typing import Any
 
-from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.contract import check_mechanism
-from eventide.mechanisms.registry import find_class
 
 
 def is_custom(name: str) -> bool:
     """Whether a name means somebody's class, not one of the registry."""
     return ":" in name
-
-
-def find_mechanism(name: str) -> type[Mechanism]:
-    """The class of a registry name or of module:Class, which must be written in the frame."""
-    found = find_class(name)
-    if not (isinstance(found, type) and issubclass(found, Mechanism)):
-        raise InputError(f"{name} is no subclass of eventide.mechanisms.base.Mechanism; write it in that frame")
-    return found
 
 
 def why_refused(cls: type[Mechanism], parameters: dict[str, Any]) -> str | None:

@@ -27,7 +27,13 @@ class Requirement(NamedTuple):
 
 
 def check_requirements(study: Study) -> list[Requirement]:
-    """Every requirement, met or not."""
+    """Every requirement of the benchmark, met or not.
+
+    Parameters
+    ----------
+    study
+        What is checked.
+    """
     found = []
     for code, fault_in, sentence in CHECKS:
         fault = fault_in(study)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.bench.study.custom_mechanisms import find_mechanism
 from eventide.bench.study.metrics import MetricOptions
 from eventide.bench.study.workloads import StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.registry import find_mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
 from eventide.streams.count_files import Matrix, read_matrix

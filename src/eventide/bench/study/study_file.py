@@ -23,14 +23,15 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import json
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from eventide.bench.study.custom_mechanisms import find_mechanism, is_custom, why_refused
+from eventide.bench.study.custom_mechanisms import is_custom, why_refused
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions
 from eventide.bench.study.study import (
     SOURCES,
@@ -46,7 +47,8 @@ from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
 from eventide.filters import names as filter_names
-from eventide.mechanisms.registry import mechanism_names
+from eventide.mechanisms.registry import find_mechanism, mechanism_names
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
@@ -73,8 +75,19 @@ def builtin_studies() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in _builtin().iterdir() if file.name.endswith(".toml"))
 
 
-def load_study(source: str | Path, data: str | Path | None = None) -> Study:
-    """Read and check a study: a TOML file, or the name of a built-in one. `data` is the folder of real streams.
+def load_study(
+    source: str | Path, data: str | Path | None = None, added: Mapping[str, Mapping[str, Any]] | None = None
+) -> Study:
+    """Read and check a study.
+
+    Parameters
+    ----------
+    source
+        A TOML file, or the name of a built-in study.
+    data
+        The folder of the named real streams; EVENTIDE_DATA by default.
+    added
+        Further mechanisms, by registry name or module:Class, each with its parameters. They become part of the study.
 
     >>> load_study("quick").repetitions
     50
@@ -91,7 +104,17 @@ def load_study(source: str | Path, data: str | Path | None = None) -> Study:
         raise InputError(
             f"there is no study {str(source)!r}; give a .toml file or one of {', '.join(builtin_studies())}"
         )
+    tables = [_written({"name": name, **parameters}) for name, parameters in (added or {}).items()]
+    text = "\n".join([text, *tables])
     return StudyFile(Document(text, path.name), path.parent, data_folder(data)).study(path.stem)
+
+
+def _written(mechanism: Mapping[str, Any]) -> str:
+    """A mechanism as a table of a study; numbers, texts and lists read alike in JSON and TOML."""
+    if unwritten := [key for key, value in mechanism.items() if value is None or isinstance(value, dict)]:
+        raise InputError(f"{unwritten[0]} must be a number, a text, true, false or a list; leave it out otherwise")
+    lines = [f"{json.dumps(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in mechanism.items()]
+    return "\n".join(["[[mechanisms]]", *lines, ""])
 
 
 class StudyFile(StudyTables):
@@ -261,7 +284,7 @@ class StudyFile(StudyTables):
                 if workload is not None:
                     self.asked(entry, "planner", workload.plan, mechanism.name, 1.0, ticks)
             return
-        known = dict.fromkeys(name for cls in find_mechanism(mechanism.name).__mro__ for name in _keywords(cls))
+        known = parameter_defaults(find_mechanism(mechanism.name))
         self.check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
         built = dict.fromkeys((cell.setting, study.facts[cell.stream.label].bins, cell.stream.span) for cell in cells)
         for setting, bins, span in built:
@@ -280,14 +303,6 @@ def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:
 def _plain(value: Any) -> Any:
     """A date or time as text, everything else as it is."""
     return str(value) if isinstance(value, datetime.date | datetime.time) else value
-
-
-def _keywords(cls: type) -> list[str]:
-    """The keywords that a class adds to its constructor."""
-    if "__init__" not in vars(cls):
-        return []
-    parameters = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
-    return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
 
 def _builtin() -> Traversable:

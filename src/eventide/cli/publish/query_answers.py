@@ -18,7 +18,7 @@ from eventide import windows
 from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
 from eventide.cli.publish import Options
-from eventide.cli.publish.inputs import open_count_file, window_steps
+from eventide.cli.publish.inputs import open_count_file
 from eventide.cli.publish.summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
@@ -27,29 +27,27 @@ from eventide.privacy.guarantees import Guarantee
 from eventide.releases.answer_formats import ANSWER_FORMATS, AnswerRows
 from eventide.releases.files import ReleaseFile, open_releases
 from eventide.windows.answering.answers import Answers
-from eventide.windows.query_files import read_queries
 
 CHUNK_CELLS = 1 << 20  # counts that are pushed at a time
 FILTERS = ("truncate", "none")
 
 
-def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str, Any], list[str]]:
+def publish_answers(options: Options) -> tuple[dict[str, Any], list[str]]:
     """Answer the queries of a file on a file of counts; give a report and a sentence about it."""
-    _refuse_what_is_for_steps(options, mechanism_chosen)
-    counts = open_count_file(options)
-    window = 1 if options.window is None else window_steps(options)
-    asked = read_queries(str(options.queries), options.step)
-    questions = Questions(tuple(asked), options.epsilon, options.queries_of)
+    _refuse_what_is_for_steps(options)
+    counts, spec = open_count_file(options), options.spec
+    window, asked = spec.window or 1, spec.queries
+    questions = Questions(asked, spec.epsilon, spec.queries_of)
     names = questions.names(counts.bins)
     with open_releases(options.out, names, options.layout, counts.table.path, ANSWER_FORMATS) as file:
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))
-        plan = windows.plan(asked, options.epsilon, horizon=steps if shorter else None)
-        answers = plan.start(bins=names, window=window, sensitivity=options.sensitivity_of_counts)
+        plan = windows.plan(asked, spec.epsilon, horizon=steps if shorter else None)
+        answers = plan.start(bins=names, window=window, sensitivity=spec.sensitivity)
         report = {
             "queries": len(asked),
-            "filter": options.filter_name,
+            "filter": spec.filter,
             "steps": steps,
             "bins": len(names),
             "epsilon": plan.epsilon,
@@ -61,19 +59,15 @@ def publish_answers(options: Options, mechanism_chosen: bool) -> tuple[dict[str,
             report |= _predicted(answers)
         else:
             pushed = with_progress(map(questions.counts, counts.steps()), "Publishing", steps, quiet)
-            report |= _published(answers, pushed, options.filter_name, file)
+            report |= _published(answers, pushed, spec.filter, file)
     return report, [_summary(report)]
 
 
-def _refuse_what_is_for_steps(options: Options, mechanism_chosen: bool) -> None:
-    if mechanism_chosen:
+def _refuse_what_is_for_steps(options: Options) -> None:
+    if "mechanism" in options.stream:
         raise InputError(
             "--queries answers window queries and --mechanism releases every step; for both at once give the queries "
             "a share of epsilon with --queries-epsilon"
-        )
-    if options.filter_name not in FILTERS:
-        raise InputError(
-            f"--filter {options.filter_name} is for releases of every step; with --queries choose truncate or none"
         )
     if options.events:
         raise InputError(
@@ -83,6 +77,10 @@ def _refuse_what_is_for_steps(options: Options, mechanism_chosen: bool) -> None:
         raise InputError(
             "--queries alone writes its answers to one file; leave --store and --webhook out, or give "
             "--queries-epsilon to release every step besides"
+        )
+    if options.spec.filter not in FILTERS:
+        raise InputError(
+            f"--filter {options.spec.filter} is for releases of every step; with --queries choose truncate or none"
         )
 
 

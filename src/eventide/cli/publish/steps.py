@@ -9,6 +9,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
@@ -19,6 +20,7 @@ from eventide.cli.publish.summary import counted, described, operators_only, pre
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
+from eventide.releases.files import refuse_read
 
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
@@ -29,7 +31,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     sinks = _sinks(options, mechanism.bins, feed.start_of(0) is not None)
     told: dict[str, Any] = {
         "questions": questions,
-        "people": options.people,
+        "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
     }
@@ -69,8 +71,10 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 
 def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
-    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts, "source": options.source}
-    out = open_sink(options.out or "-", bins, layout=options.layout, **how)
+    if options.store is not None and "://" not in options.store:
+        refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
+    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts, "sources": options.sources}
+    out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

@@ -20,8 +20,8 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
     """What is published, and what is promised."""
     mechanism = publisher.mechanism
     return {
-        "mechanism": options.mechanism,
-        "filter": options.filter_name,
+        "mechanism": options.spec.mechanism,
+        "filter": options.spec.filter,
         "bins": mechanism.size,
         "epsilon": publisher.epsilon,
         "window": mechanism.window,

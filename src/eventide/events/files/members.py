@@ -41,6 +41,13 @@ def is_several(source: Paths) -> bool:
     return os.path.isdir(source) or _is_pattern(source)  # noqa: PTH112 - False also where it cannot be looked at
 
 
+def one_path(source: Paths) -> str | Path:
+    """The path of a source that can only be one file, such as counts."""
+    if is_several(source):
+        raise InputError("several files, folders and patterns are for events; counts are one file, so name it")
+    return source if isinstance(source, str | Path) else source[0]
+
+
 def find_members(source: Paths) -> list[Member]:
     """The files of a source, by name; each is opened once, so that one that cannot be read is refused now."""
     places = [source] if isinstance(source, str | Path) else source

@@ -19,7 +19,14 @@ LENGTH_IS_PUBLIC = "the first and the last step are those of the file, which is 
 
 
 class MemoryFeed:
-    """Rows of counts, one a step: for code that has them, and for trying things out."""
+    """Rows of counts, one a step: for code that has them, and for trying things out.
+
+    Parameters
+    ----------
+    rows
+        One row for each step, from step 0 on, as a mechanism takes them; those that a store has already are passed
+        over.
+    """
 
     def __init__(self, rows: Iterable[Any]) -> None:
         self._rows = rows

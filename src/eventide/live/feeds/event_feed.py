@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -39,6 +39,14 @@ log = logging.getLogger("eventide.live")
 
 POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
+
+
+class Bounds(TypedDict, total=False):
+    """What of the events counts: of one user in a step, until when, and up to which step."""
+
+    max_per_step: int
+    late: str | None
+    until: str | None
 
 
 class EventFeed:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
+from eventide.events.files.members import Paths
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
@@ -28,6 +29,7 @@ from eventide.live.sources.base import EventSource, Position
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_spec import FeedOptions
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -48,26 +50,62 @@ class _Drawn(NamedTuple):
     fields: dict[str, Any]
 
 
+class PublisherOptions(TypedDict, total=False):
+    """What a `Publisher` may be told besides its source, mechanism, store and sinks."""
+
+    questions: Questions | None
+    population: str
+    people: str | None
+    new_epoch: bool
+    take_over: bool
+    after_restore: bool
+    longest_window: int | None
+    not_before: int
+    allow_refused: bool
+
+
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    source: a feed, or a path (or "-") or a source of events with the options of `open_feed`. mechanism: a new one;
-    where the store has steps already, its state is rebuilt. store: a store, its path, or None for a run that leaves
-    nothing behind. sinks: sinks, or paths and addresses. questions: window queries to be answered besides; their
-    epsilon comes on top of the mechanism's. people: whose events these are; everything published about them shares
-    a store. new_epoch: accept that the setting has changed. take_over: become the writer though another seems to be
-    at work. after_restore: the store is a backup; go on behind whatever the sinks hold. longest_window: with
-    after_restore, how many steps the longest window had since the backup, if it was longer than those that the
-    store knows. not_before: the first step that may be measured, where other stores of the same people were charged
-    before it. allow_refused: publish although more than half of the first rows are refused; without it they are an
-    error before the first release of a store, and the store is as it was.
-
     `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
 
+    Parameters
+    ----------
+    source
+        A feed; or, with `options`, a path, a folder, a pattern such as logs/*.csv, a list of them, "-", an address or a
+        source of events.
+    mechanism
+        A new one. Where the store has steps already, its state is rebuilt.
+    store
+        A store, its path or address, or None for a run that leaves nothing behind.
+    sinks
+        Sinks, or paths and addresses.
+    questions
+        Window queries to be answered besides. Their epsilon comes on top of the mechanism's.
+    population
+        Whose events these are. Everything published about them shares a store. `people` is an older name of it.
+    new_epoch
+        Accept that the setting has changed.
+    take_over
+        Become the writer though another seems to be at work.
+    after_restore
+        The store is a backup: go on behind whatever the sinks hold.
+    longest_window
+        With after_restore, how many steps the longest window had since the backup, if it was longer than those that the
+        store knows.
+    not_before
+        The first step that may be measured, where other stores of the same people were charged before it.
+    allow_refused
+        Publish although more than half of the first rows are refused. Without it they are an error before the first
+        release of a store, and the store is as it was.
+    **options
+        How a source is read and cut into steps: step, start, until, zone, late, time, time_format, user, bin and
+        other, as a `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds
+        counts.
+
     >>> import eventide as ev
-    >>> from eventide.live.feeds.count_feed import MemoryFeed
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
-    >>> with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
+    >>> with ev.Publisher(ev.MemoryFeed([[3, 5], [4, 4]]), mechanism) as publisher:
     ...     publisher.run()
     ...     publisher.store.release(1)
     2
@@ -76,22 +114,23 @@ class Publisher:
 
     def __init__(
         self,
-        source: Feed | EventSource | str | Path,
+        source: Feed | EventSource | Paths,
         mechanism: Mechanism,
         store: Store | str | Path | None = None,
         sinks: Iterable[Sink | str | Path] = (),
         *,
         questions: Questions | None = None,
-        people: str = "everybody",
+        population: str = "everybody",
+        people: str | None = None,
         new_epoch: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
-        **feed_options: Any,
+        **options: Unpack[FeedOptions],
     ) -> None:
-        self.feed = setup.feed_of(source, mechanism, feed_options)
+        self.feed = setup.feed_of(source, mechanism, options)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
@@ -102,7 +141,7 @@ class Publisher:
             if isinstance(store, str | Path):
                 self.store = open_store(store)
             self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
-            setting = setup.setting_of(mechanism, self.feed, people, questions)
+            setting = setup.setting_of(mechanism, self.feed, people or population, questions)
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
@@ -124,11 +163,17 @@ class Publisher:
 
     check = staticmethod(setup.check)
 
-    def publish(self, step: int, counts: Ints, position: Position = None) -> bytes:
+    def publish(self, step: int, counts: Any, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.
 
-        `position` says where the source is to be read again from once this step is durable. Counts that come with
-        names are matched with the bins.
+        Parameters
+        ----------
+        step
+            The next one, `next_step`; or one that was published before.
+        counts
+            As a mechanism takes them; those that come with names are matched with the bins.
+        position
+            Where the source is to be read again from once this step is durable.
         """
         self._publish(step, self.mechanism.in_order(counts), position)
         return self._stored(step)

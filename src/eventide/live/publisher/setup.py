@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from eventide.errors import InputError
+from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
-from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.delivery import Delivery
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
@@ -24,7 +24,9 @@ from eventide.live.stores.base import Epoch, Store, StoreMissing, StoreSetting, 
 from eventide.live.stores.epochs import epoch_for, refuse_noise
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_spec import FeedOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.publishing import why_not_published
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
@@ -45,27 +47,28 @@ class Outlook(NamedTuple):
 
 
 def check(
-    source: Feed | EventSource | str | Path,
+    source: Feed | EventSource | Paths,
     mechanism: Mechanism,
     store: Store | str | Path | None = None,
     sinks: Iterable[Sink | str | Path] = (),
     *,
     questions: Questions | None = None,
-    people: str = "everybody",
+    population: str = "everybody",
+    people: str | None = None,
     new_epoch: bool = False,
     after_restore: bool = False,
     not_before: int = 0,
-    **feed_options: Any,
+    **options: Unpack[FeedOptions],
 ) -> Outlook:
     """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
 
     The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
     charged. The parameters are those of `Publisher`; a feed that is given stays open.
     """
-    feed = feed_of(source, mechanism, feed_options)
+    feed = feed_of(source, mechanism, options)
     with nullcontext() if feed is source else closing(feed), reading(store) as stored:
         check_fit(mechanism, feed.promise())
-        setting = setting_of(mechanism, feed, people, questions)
+        setting = setting_of(mechanism, feed, people or population, questions)
         if questions is not None:
             questions.start(mechanism)
         opened = sinks_of(sinks, mechanism, feed, stored)
@@ -101,10 +104,12 @@ def reading(store: Store | str | Path | None) -> Iterator[Store]:
         yield opened
 
 
-def feed_of(source: Feed | EventSource | str | Path, mechanism: Mechanism, options: dict[str, Any]) -> Feed:
-    """The feed that a publisher was given, or that of a source or path with the options of `open_feed`."""
-    if isinstance(source, str | Path | EventSource):
-        return open_feed(source, mechanism.bins, max_per_step=mechanism.sensitivity, **options)
+def feed_of(source: Feed | EventSource | Paths, mechanism: Mechanism, options: FeedOptions) -> Feed:
+    """The feed that a publisher was given, or that of a source or of paths with these options."""
+    if isinstance(source, str | Path | EventSource | Sequence):
+        follow, clock = options.pop("follow", False), options.pop("clock", None)
+        spec = StreamSpec.for_mechanism(mechanism, options)
+        return spec.feed(source, follow=follow, clock=clock, zone_is_given="zone" in options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source
@@ -123,36 +128,21 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
     """Refuse a mechanism that does not fit, in one sentence."""
     if mechanism.step:
         raise InputError("the mechanism has released steps already; give a new one, the store rebuilds its state")
-    if mechanism.replicas > 1:
-        raise InputError("several replicas would publish the same people several times; choose replicas=1")
-    if mechanism.accounts_per_bin:
-        raise InputError(
-            "accounting='fixed-bin' does not protect people who move between bins and is for studies; "
-            "publish with accounting='moving'"
-        )
-    if getattr(mechanism, "pan_private", None) is not None:
-        raise InputError(
-            "a pan-private mechanism promises that nobody who sees its state learns anything, and a publisher writes "
-            "its state down at every step; leave pan_private out"
-        )
+    if reason := why_not_published(mechanism):
+        raise InputError(reason)
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
             f"{mechanism.sensitivity}; make both the same"
         )
-    if mechanism.noise_range()[0] > mechanism.sensitivity * NANO:
-        raise InputError(
-            "the budget of a look is below a billionth of epsilon, so nothing would ever be measured; "
-            "choose a larger epsilon or a shorter window"
-        )
 
 
-def setting_of(mechanism: Mechanism, feed: Feed, people: str, questions: Questions | None = None) -> StoreSetting:
+def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None = None) -> StoreSetting:
     """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together."""
     document = unpack(mechanism.save())
     given = {name: value for name, value in document["parameters"].items() if name not in _SAID_ELSEWHERE}
     return StoreSetting(
-        people=people,
+        people=population,  # as stores have always called it
         mechanism={"name": document["mechanism"], "parameters": given},
         epsilon=_budget(mechanism, questions),
         window=mechanism.window,

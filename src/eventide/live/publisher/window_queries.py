@@ -36,8 +36,17 @@ SNAPSHOT_EVERY = 512  # steps; in between only what they released is kept
 class Questions:
     """Queries, and the epsilon that their answers may spend in every window.
 
-    of: "bins" answers each query for every bin, "total" for all bins together, which is more precise than a sum of
-    answers. truncate: give whole numbers from 0 up.
+    Parameters
+    ----------
+    queries
+        What is asked. A tick is a step.
+    epsilon
+        What all answers together may spend in every window.
+    of
+        "bins" answers each query for every bin, "total" for all bins together, which is more precise than a sum of
+        answers.
+    truncate
+        Give whole numbers from 0 up.
 
     >>> from eventide.windows.workload import Query
     >>> Questions((Query(window=6, step=1, name="hour"),), epsilon=0.3, of="total").names(("north", "south"))

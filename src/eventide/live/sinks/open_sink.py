@@ -34,20 +34,20 @@ def open_sink(
     growing: bool = True,
     starts: bool = False,
     intervals: bool = False,
-    source: str | None = None,
+    sources: Sequence[str] = (),
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
     keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long
-    ones and JSON lines always do. source: what is being read, which is never replaced.
+    ones and JSON lines always do. sources: what is being read, which is never replaced.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
         return _ADDRESSES[scheme](text)
     path, ending = Path(text), Path(text).suffix.lower()
     if text != "-":
-        refuse_path(path, None if source is None else Path(source))
+        refuse_path(path, [Path(source) for source in sources])
     if layout is not None and (text == "-" or ending == ".jsonl"):
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if intervals and (text == "-" or ending == ".jsonl"):

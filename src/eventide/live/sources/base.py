@@ -6,7 +6,7 @@ before `seen_until` has been handed over. Only that closes steps, so no event de
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import LATEST
@@ -21,7 +21,16 @@ FOREVER = LATEST
 class EventBatch(NamedTuple):
     """Some events, where the source stands after them, and how far it has seen then.
 
-    `key` names a batch that a sender may send twice.
+    Parameters
+    ----------
+    events
+        What `EventReader.read` made of some rows.
+    position
+        Where to go on after them, as plain data; None where the source cannot go back.
+    seen_until
+        Everything that arrived before this moment has been handed over; in microseconds since 1970, UTC.
+    key
+        Names a batch that a sender may send twice.
     """
 
     events: Events
@@ -29,23 +38,55 @@ class EventBatch(NamedTuple):
     seen_until: int
     key: str | None = None
 
+    @classmethod
+    def last(cls, events: Events, position: Position = None) -> Self:
+        """The last batch of a complete source: with it everything was handed over.
+
+        Parameters
+        ----------
+        events, position
+            As in any batch.
+        """
+        return cls(events, position, FOREVER)
+
 
 @runtime_checkable
 class EventSource(Protocol):
-    """A way in for events."""
+    """A way in for events. (Sources of noise are `eventide.noise.Source`.)
+
+    Attributes
+    ----------
+    complete
+        Whether everything is there already, so that nothing can be late.
+    replays
+        Whether `open` can go back to a position; if not, open events are kept in the store.
+    records_arrival
+        Whether an event's arrival is known as such, and not only that it lies between two looks at the source.
+    """
 
     complete: bool
-    """Whether everything is there already, so that nothing can be late."""
     replays: bool
-    """Whether `open` can go back to a position; if not, open events are kept in the store."""
     records_arrival: bool
-    """Whether an event's arrival is known as such, and not only that it lies between two looks at the source."""
 
     def open(self, position: Position, reader: EventReader) -> None:
-        """Get ready to hand over what comes after a position, None for everything, read by `reader`."""
+        """Get ready to hand over what comes after a position, read by `reader`.
+
+        Parameters
+        ----------
+        position
+            That of the last batch whose steps are committed; None for everything.
+        reader
+            Makes events of rows.
+        """
 
     def poll(self, timeout: float) -> EventBatch | None:
-        """The next batch, empty if there is none within so many seconds; None when the source is at its end."""
+        """The next batch; None when the source is at its end.
+
+        Parameters
+        ----------
+        timeout
+            So many seconds it may wait; then the batch is empty.
+        """
 
     def close(self) -> None:
         """Let go of files and connections."""

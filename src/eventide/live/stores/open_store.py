@@ -20,7 +20,14 @@ from eventide.live.stores.sqlite_file import create, is_created, refusals, refus
 def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = False) -> Store:
     """The store at `place`; a reader never makes one, and what is there is never begun anew.
 
-    `for_tests` makes a store that also takes noise which is not private, and that says so for ever.
+    Parameters
+    ----------
+    place
+        The path of a SQLite file, or an address such as postgresql://host/database.
+    for_tests
+        Make a store that also takes noise which is not private, and that says so for ever.
+    read_only
+        Only look: a store that is not there is an error.
     """
     store = DatabaseStore(_database(place, for_tests=for_tests, read_only=read_only))
     if for_tests and not store.for_tests:

@@ -8,23 +8,14 @@ epsilons add up to at most the population's.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from eventide.errors import EventideError, InputError
-from eventide.events.bins import checked_names, parse_bins
-from eventide.events.durations import steps_of_window
-from eventide.events.timeline import Timeline
-from eventide.events.zones import Zone
-from eventide.filters import names as filter_names
-from eventide.mechanisms.registry import mechanism_names
-from eventide.privacy.amounts import NANO
-from eventide.service.config.keys import text, whole_number
-from eventide.service.config.settings import DEFAULTS, TABLES, Access, Config, Limits, Server, StreamConfig
+from eventide.service.config.settings import DEFAULTS, REQUIRED, TABLES, Access, Config, Limits, Server, StreamConfig
 from eventide.toml_lines import TOP, Document, TomlTable
-from eventide.windows.query_files import read_queries
 
 Value = TypeVar("Value")
 WrittenTables = list[tuple[TomlTable, dict[str, Any]]]
@@ -70,23 +61,22 @@ class _Reader:
             self._note(self.document.unknown("table", table, TABLES, TomlTable(table)), TomlTable(table), None)
         server, access, limits = (self._single(table) for table in ("server", "access", "limits"))
         self._check_tls(server)
-        populations = {str(values.get("name")): values for _, values in self._several("populations")}
-        streams = [(entry, self._stream(entry, values)) for entry, values in self._several("streams")]
+        populations = [self._fields(entry, written) for entry, written in self._several("populations")]
+        totals: dict[str, Any] = {str(values.get("name")): values.get("epsilon") for values in populations}
+        streams = [(entry, self._stream(entry, written)) for entry, written in self._several("streams")]
         if not streams:
             self._complain("there is no stream to serve; write a table [[streams]]", TOP, "streams")
         self._check_distinct(streams)
-        self._check_populations(streams, {name: values.get("epsilon") for name, values in populations.items()})
+        self._check_populations(streams, totals)
         built = tuple(self._built(entry, values) for entry, values in streams if entry not in self.faulty)
         if self.mistakes:
             return None
-        totals = {stream.population: stream.epsilon for stream in built}
-        totals |= {name: Fraction(values["epsilon"], NANO) for name, values in populations.items()}
         paths = {key: str(self.folder / server[key]) for key in ("certificate", "key") if server[key]}
         return Config(
             server=Server(**server | paths),
             access=Access(**access | {"tokens": self.folder / access["tokens"]}),
             limits=Limits(**limits),
-            populations=totals,
+            populations={stream.population: stream.epsilon for stream in built} | totals,
             streams=built,
         )
 
@@ -110,83 +100,49 @@ class _Reader:
         if not (isinstance(written, list) and all(isinstance(each, dict) for each in written)):
             self._complain(f"there can be several {table}; write each as [[{table}]]", TOP, table)
             return []
-        entries = [TomlTable(table, number) for number in range(len(written))]
-        return [(entry, self._fields(entry, written[entry.number])) for entry in entries]
+        return [(TomlTable(table, number), values) for number, values in enumerate(written)]
 
     def _fields(self, entry: TomlTable, written: dict[str, Any]) -> dict[str, Any]:
-        """The values of all fields that are right; those that are wrong or missing are complained about."""
+        """The values of all keys that are right; those that are wrong or missing are complained about."""
         assert entry.table is not None
-        fields, values = TABLES[entry.table], dict(DEFAULTS[entry.table])
-        for key in written.keys() - fields.keys():
-            self._note(self.document.unknown(f"key of {entry.table}", key, fields, entry), entry, key)
-        for key, (read, example) in fields.items():
-            if key in written:
-                try:
-                    values[key] = read(written[key])
-                except (EventideError, TypeError, ValueError) as problem:
-                    self._complain(f"{key}: {problem}", entry, key)
-            elif key not in values:
-                self._complain(f"{key} is missing; write it, such as {key} = {example}", entry)
+        known, values = TABLES[entry.table], dict(DEFAULTS[entry.table])
+        self._check_keys(entry, written, [key for key in known if key not in values])
+        for key in written.keys() & known.keys():
+            try:
+                values[key] = known[key].read(written[key])
+            except (EventideError, TypeError, ValueError) as problem:
+                self._complain(f"{key}: {problem}", entry, key)
         return values
 
-    def _stream(self, entry: TomlTable, values: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a stream that can be read only with others at hand."""
-        if {"window", "step"} <= values.keys():
-            values["window"] = self._asked(entry, "window", lambda: _steps(values["window"], values["step"]))
-        if "bins" in values:
-            values["bins"] = self._asked(entry, "bins", lambda: self._bins(values["bins"], values.get("other")))
-        zone = self._asked(entry, "zone", lambda: Zone(values["zone"])) if "zone" in values else None
-        if zone is not None and {"step", "start"} <= values.keys():
-            self._asked(entry, "start", lambda: Timeline(values["start"], values["step"], values["zone"]))
-        if "mechanism" in values and values["mechanism"] not in mechanism_names():
-            self._unknown("mechanism", values["mechanism"], mechanism_names(), entry)
-        if "filter" in values and values["filter"] not in (known := [*filter_names(), "none"]):
-            self._unknown("filter", values["filter"], known, entry)
-        if values.get("max_per_step", 1) > 1 and not values.get("user"):
-            self._complain(
-                "max_per_step bounds the events of a person; name the field that holds the person, as user",
-                entry,
-                "max_per_step",
-            )
-        self._check_queries(entry, values)
+    def _stream(self, entry: TomlTable, written: dict[str, Any]) -> dict[str, Any]:
+        """The same for a stream, of which much can be read only with other keys at hand."""
+        self._check_keys(entry, written, REQUIRED)
+        known = {key: value for key, value in written.items() if key in TABLES["streams"]}
+        values, mistakes = StreamConfig.examine(known, self.folder)
+        for mistake in mistakes:
+            self._complain(mistake.told(), entry, mistake.field)
+        if "queries" in known and "queries_epsilon" not in known:
+            self._complain("queries need a share of epsilon; write it, such as queries_epsilon = 0.3", entry, "queries")
         return values
 
-    def _check_queries(self, entry: TomlTable, values: dict[str, Any]) -> None:
-        """Window queries and their share of epsilon: both, or neither."""
-        share = values.get("queries_epsilon", 0)
-        if values["queries"] and not share:
-            sentence = "queries need a share of epsilon; write it, such as queries_epsilon = 0.3"
-            self._complain(sentence, entry, "queries")
-        elif share and not values["queries"]:
-            sentence = 'queries_epsilon is for queries; name their file, such as queries = "queries.toml"'
-            self._complain(sentence, entry, "queries_epsilon")
-        elif share and share >= values.get("epsilon", share + 1):
-            sentence = f"window queries would get {share / NANO:g} of epsilon and releases nothing; give them less"
-            self._complain(sentence, entry, "queries_epsilon")
-        if values["queries"] and "step" in values:
-            file = self.folder / values["queries"]
-            values["queries"] = self._asked(entry, "queries", lambda: tuple(read_queries(file, values["step"])))
-
-    def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
-        if isinstance(written, list):
-            names = checked_names([text(each) for each in written], "bins", "bin")
-        elif isinstance(written, int) and not isinstance(written, bool):
-            names = parse_bins(str(written))
-        else:
-            path = self.folder / text(written)
-            names = parse_bins(str(path) if path.is_file() else written)
-        return names if other is None or other in names else (*names, other)
+    def _check_keys(self, entry: TomlTable, written: dict[str, Any], required: Iterable[str]) -> None:
+        known = TABLES[entry.table or ""]
+        for key in written.keys() - known.keys():
+            self._note(self.document.unknown(f"key of {entry.table}", key, known, entry), entry, key)
+        for key in required:
+            if key not in written:
+                self._complain(f"{key} is missing; write it, such as {key} = {known[key].example}", entry)
 
     def _check_distinct(self, streams: WrittenTables) -> None:
         for key in ("name", "store"):
             seen = set()
             for entry, values in streams:
-                if key in values:
+                if values[key]:
                     if (same := os.path.normpath(values[key])) in seen:
                         self._complain(f"another stream has the {key} {values[key]!r}; each needs its own", entry, key)
                     seen.add(same)
 
-    def _check_populations(self, streams: WrittenTables, totals: dict[str, int | None]) -> None:
+    def _check_populations(self, streams: WrittenTables, totals: dict[str, Any]) -> None:
         for name in sorted({str(values["population"]) for _, values in streams if values.get("population")}):
             together = [(entry, values) for entry, values in streams if values.get("population") == name]
             if name not in totals:
@@ -196,12 +152,12 @@ class _Reader:
             if len(together) > 1:
                 self._check_same_people(together)
 
-    def _check_shares(self, name: str, total: int | None, together: WrittenTables) -> None:
-        asked = sum(values.get("epsilon", 0) for _, values in together)
+    def _check_shares(self, name: str, total: Fraction | None, together: WrittenTables) -> None:
+        asked = sum(values["epsilon"] for _, values in together)
         if total is not None and asked > total:
             sentence = (
-                f"the streams of {name} ask for epsilon {asked / NANO:g} together, of {total / NANO:g}; "
-                f"give each {total / NANO / len(together):g}, or other shares of it"
+                f"the streams of {name} ask for epsilon {float(asked):g} together, of {float(total):g}; "
+                f"give each {float(total) / len(together):g}, or other shares of it"
             )
             self._complain(sentence, together[-1][0], "epsilon")
 
@@ -221,14 +177,10 @@ class _Reader:
                 self._complain(sentence, entry, "user")
 
     def _built(self, entry: TomlTable, values: dict[str, Any]) -> StreamConfig:
-        own = {
-            "population": values["population"] or values["name"],
-            "epsilon": Fraction(values["epsilon"], NANO),
-            "queries_epsilon": Fraction(values["queries_epsilon"], NANO),
-            "store": values["store"] if "://" in values["store"] else self.folder / values["store"],
-        }
-        stream = StreamConfig(**values | own)
-        mechanism = self._asked(entry, "mechanism", stream.build)
+        if "://" not in values["store"]:
+            values["store"] = self.folder / values["store"]
+        stream = StreamConfig.of(values)
+        mechanism = self._asked(entry, "mechanism", stream.build_mechanism)
         if mechanism is not None:
             self._asked(entry, "queries", lambda: (asked := stream.questions()) and asked.start(mechanism))
         return stream
@@ -252,10 +204,3 @@ class _Reader:
     def _note(self, problem: InputError, entry: TomlTable, key: str | None) -> None:
         self.mistakes.append((self.document.line(entry, key), problem))
         self.faulty.add(entry)
-
-
-def _steps(window: Any, step: str) -> int:
-    """A window in steps, from a number of them or from a duration, rounded up."""
-    if isinstance(window, str):
-        return steps_of_window(window, step)
-    return whole_number(1, 10**9)(window)

@@ -170,13 +170,13 @@ def outlook(config: Config) -> list[str]:
 
 
 def _prospects(stream: StreamConfig, not_before: int) -> list[str]:
-    feed = EventFeed(None, stream.timeline(), stream.reader(), max_per_step=stream.max_per_step, late=stream.late)
+    feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
     found = Publisher.check(
         feed,
-        stream.build(),
+        mechanism,
         stream.store,
         questions=stream.questions(),
-        people=stream.population,
+        population=stream.population,
         new_epoch=True,
         not_before=not_before,
     )

@@ -36,14 +36,7 @@ Bins = int | Sequence[str] | None
 
 
 class Settings(TypedDict, total=False):
-    """How plans are started.
-
-    window: how many consecutive ticks are protected together; each gets one part in `window` of epsilon. sensitivity:
-    the most one person adds to a tick over all bins. noise: "secure", "opendp", or a test source of `eventide.noise`;
-    `seed=7` is short for a seeded one. replicas: independent copies of the noise over the same counts. refine: answer
-    every window once more when no slot to come can make its answer better. tick: the first one; windows begin at
-    multiples of their steps, counted from tick 0, so those that would begin before the first are left out.
-    """
+    """How plans are started; `Answers` says what each means."""
 
     window: int
     sensitivity: int
@@ -66,10 +59,30 @@ class EndedSlots(NamedTuple):
 
 
 class Answers(Stateful):
-    """Answers the queries of one plan on one stream of counts; `Settings` says what the keywords mean.
+    """Answers the queries of one plan on one stream of counts.
 
-    bins: how many counts a tick has, or their names; one plan answers all of them. None for a single count that is
-    given as a plain number.
+    Parameters
+    ----------
+    plan
+        What is answered, and from which slots.
+    bins
+        How many counts a tick has, or their names; one plan answers all of them. None for a single count that is given
+        as a plain number.
+    window
+        How many consecutive ticks are protected together; each gets one part in `window` of epsilon.
+    sensitivity
+        The most that one person adds to a tick over all bins.
+    noise
+        "secure", "opendp", or a source of `eventide.noise` for tests.
+    seed
+        `seed=7` is short for `noise=Seeded(7)`.
+    replicas
+        How many independent copies of the noise run over the same counts.
+    refine
+        Answer every window once more when no slot to come can make its answer better.
+    tick
+        The first one. Windows begin at multiples of their steps, counted from tick 0, so those that would begin before
+        the first are left out.
 
     >>> from eventide import windows
     >>> from eventide.privacy.noise import Zero

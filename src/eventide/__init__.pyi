@@ -1,0 +1,54 @@
+"""The public names with their types, for editors and type checkers; at run time they are resolved on first use."""
+
+from eventide import audit as audit
+from eventide import bench as bench
+from eventide import filters as filters
+from eventide import windows as windows
+from eventide.audit.two_worlds import check_two_worlds as check_two_worlds
+from eventide.errors import BudgetExceeded as BudgetExceeded
+from eventide.errors import EventideError as EventideError
+from eventide.errors import InputError as InputError
+from eventide.errors import StateError as StateError
+from eventide.errors import StoreError as StoreError
+from eventide.events.reader import EventReader as EventReader
+from eventide.live.feeds.count_feed import MemoryFeed as MemoryFeed
+from eventide.live.publisher.publisher import Publisher as Publisher
+from eventide.live.publisher.window_queries import Questions as Questions
+from eventide.live.sinks.base import Sink as Sink
+from eventide.live.sources.base import EventBatch as EventBatch
+from eventide.live.sources.base import EventSource as EventSource
+from eventide.live.stores.base import Store as Store
+from eventide.live.stores.open_store import open_store as open_store
+from eventide.live.stream_spec import StreamSpec as StreamSpec
+from eventide.mechanisms.adapub import AdaPub as AdaPub
+from eventide.mechanisms.base import Mechanism as Mechanism
+from eventide.mechanisms.budget_absorption import BudgetAbsorption as BudgetAbsorption
+from eventide.mechanisms.budget_distribution import BudgetDistribution as BudgetDistribution
+from eventide.mechanisms.contract import check_mechanism as check_mechanism
+from eventide.mechanisms.dsat import DSAT as DSAT
+from eventide.mechanisms.fast import FAST as FAST
+from eventide.mechanisms.hybrid import Hybrid as Hybrid
+from eventide.mechanisms.pegasus import PeGaSus as PeGaSus
+from eventide.mechanisms.registry import mechanism as mechanism
+from eventide.mechanisms.registry import mechanism_names as mechanism_names
+from eventide.mechanisms.release import Release as Release
+from eventide.mechanisms.rescuedp import RescueDP as RescueDP
+from eventide.mechanisms.retroactive_grouping import RetroactiveGrouping as RetroactiveGrouping
+from eventide.mechanisms.run import Run as Run
+from eventide.mechanisms.run import run as run
+from eventide.mechanisms.sample import Sample as Sample
+from eventide.mechanisms.saving import load as load
+from eventide.mechanisms.spas import SPAS as SPAS
+from eventide.mechanisms.tide import Tide as Tide
+from eventide.mechanisms.uniform import Uniform as Uniform
+from eventide.mechanisms.window_baselines import TimeUnitBaseline as TimeUnitBaseline
+from eventide.mechanisms.window_baselines import WindowBaseline as WindowBaseline
+from eventide.privacy import noise as noise
+from eventide.privacy.amounts import share as share
+from eventide.privacy.guarantees import Guarantee as Guarantee
+from eventide.privacy.ledger import WindowLedger as WindowLedger
+from eventide.privacy.measured import Measured as Measured
+from eventide.privacy.sealed import SealedStep as SealedStep
+from eventide.windows.workload import Query as Query
+
+__version__: str

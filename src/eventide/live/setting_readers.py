@@ -1,0 +1,170 @@
+"""What the value of a setting may be: each reader turns what was written, as text or in TOML, into what is meant.
+
+What cannot be meant is refused with a sentence that says why. Nothing heavy is loaded before something is read.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, field, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventide.errors import InputError
+from eventide.events.durations import milliseconds
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+class Setting(NamedTuple):
+    """How a setting is read, what it means, and how it is written.
+
+    example: as TOML has it. metavar, option: as the command line has them. left_out: what then holds, where no default
+    says it. served: whether a service has it.
+    """
+
+    read: Callable[[Any], Any]
+    help: str = ""
+    example: str = ""
+    metavar: str = ""
+    option: str = ""
+    left_out: str = ""
+    served: bool = True
+
+
+def setting(default: Any, *described: Any, **more: Any) -> Any:
+    """A field of a dataclass that is a setting."""
+    given = Setting(*described, **more)
+    metadata = {"setting": given._replace(metavar=given.metavar or METAVARS.get(given.read, "NAME"))}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def settings_of(cls: type[Any]) -> dict[str, Setting]:
+    """The settings that a dataclass has, by name."""
+    return {each.name: each.metadata["setting"] for each in fields(cls)}
+
+
+def defaults_of(cls: type[Any]) -> dict[str, Any]:
+    """What holds of them where they are left out."""
+    plain = {each.name: each.default for each in fields(cls) if each.default is not MISSING}
+    return plain | {each.name: each.default_factory() for each in fields(cls) if each.default_factory is not MISSING}
+
+
+def as_written(value: Any) -> Any:
+    """Anything: it is read later, together with other settings."""
+    return value
+
+
+def text(value: Any) -> str:
+    """Any text but an empty one."""
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{value!r} is no text; write it in quotation marks")
+    return value
+
+
+def place(value: Any) -> str | Path:
+    """A path or an address."""
+    return value if isinstance(value, Path) else text(value)
+
+
+def name(value: Any) -> str:
+    """A name that can stand in an address."""
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        raise InputError(f"{value!r} is no name; use up to 63 small letters, digits, - and _, such as city-centre")
+    return value
+
+
+def yes_or_no(value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{value!r} is neither true nor false; write one of them without quotation marks")
+    return value
+
+
+def one_of(known: Sequence[str]) -> Callable[[Any], str]:
+    """One of some words."""
+
+    def read(value: Any) -> str:
+        if value not in known:
+            raise InputError(f"{value!r} is none of {', '.join(known)}; choose one of them")
+        return str(value)
+
+    return read
+
+
+def whole_number(smallest: int, largest: int) -> Callable[[Any], int]:
+    """A whole number between two others."""
+
+    def read(value: Any) -> int:
+        number = int(value) if isinstance(value, str) and value.isdecimal() else value
+        if isinstance(number, bool) or not isinstance(number, int) or not smallest <= number <= largest:
+            raise InputError(f"{value!r} must be a whole number, at least {smallest:,} and at most {largest:,}")
+        return number
+
+    return read
+
+
+positive = whole_number(1, 10**9)
+
+
+def budget(value: Any) -> Fraction:
+    """An epsilon, in whole billionths."""
+    from eventide.privacy.amounts import NANO, nano
+
+    return Fraction(nano(value), NANO)
+
+
+def duration(value: Any) -> str:
+    """A length of time such as 10min."""
+    milliseconds(str(value))
+    return str(value)
+
+
+def steps_or_duration(value: Any) -> int | str:
+    """A number of steps, or a length of time."""
+    if isinstance(value, str) and not value.isdecimal():
+        return value
+    return positive(value)
+
+
+def moment(value: Any) -> str:
+    """A point in time, as TOML writes it or as text, in ISO form where that can be told without its zone."""
+    if isinstance(value, datetime.date):  # also a datetime
+        return value.isoformat()
+    given = text(value)
+    if given.isdecimal() and len(given) != len("20260101"):  # counted since 1970
+        return given
+    try:
+        return datetime.datetime.fromisoformat(given).isoformat()
+    except ValueError:
+        return given
+
+
+def time_format(value: Any) -> str:
+    """How times are written: a unit or a pattern."""
+    from eventide.events.time_formats import TimeFormat
+
+    TimeFormat(text(value))
+    return str(value)
+
+
+def table(value: Any) -> dict[str, Any]:
+    """Keys with values."""
+    if not isinstance(value, dict):
+        raise InputError(f"{value!r} is no table; write one such as {{ k = 3 }}")
+    return value
+
+
+METAVARS: dict[Callable[[Any], Any], str] = {
+    budget: "NUMBER",
+    duration: "DURATION",
+    moment: "ISO",
+    positive: "N",
+    steps_or_duration: "STEPS",
+    table: "NAME=VALUE",
+}

@@ -1,0 +1,137 @@
+"""Reads the settings of a stream to the end, whatever it meets: first each by itself, then those that need others.
+
+Every mistake is kept with the setting that it is about, so that whoever wrote it can be shown the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from eventide.errors import EventideError
+from eventide.events.durations import steps_of_window
+from eventide.live import setting_readers as readers
+from eventide.live.setting_readers import defaults_of, settings_of
+from eventide.mechanisms.registry import MECHANISMS, find_mechanism
+from eventide.toml_lines import unknown
+
+if TYPE_CHECKING:
+    from eventide.windows.workload import Query
+
+OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "filter", "replicas", "seed"}  # no parameters
+REFERRED = re.compile(r"`(\w+)`")
+
+Found = TypeVar("Found")
+
+
+class Mistake(NamedTuple):
+    """What is wrong with a setting; other settings stand in `backquotes`."""
+
+    field: str
+    sentence: str
+
+    def told(self, label: Callable[[str], str] = str) -> str:
+        """The same for whoever calls settings in his own way, such as --max-per-step."""
+        sentence = REFERRED.sub(lambda found: label(found[1]), self.sentence)
+        return f"{label(self.field)}{' ' if sentence.startswith('is missing') else ': '}{sentence}"
+
+
+class StreamReading:
+    """Reads the settings of a class; `values` are those that are right, and the defaults of all others."""
+
+    def __init__(self, cls: type[Any], written: Mapping[str, Any], folder: Path) -> None:
+        self._defaults, self._folder, self._wrong = defaults_of(cls), folder, set[str]()
+        self.values, self.mistakes = defaults_of(cls), list[Mistake]()
+        for name, each in settings_of(cls).items():
+            if written.get(name) is not None:
+                self._set(name, partial(each.read, written[name]))
+        self._read_together()
+        self._check_times()
+        self._check_mechanism()
+        self._check_bounds()
+        self._check_share()
+
+    def _read_together(self) -> None:
+        window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
+        if isinstance(window, str):
+            self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        if bins:
+            self._set("bins", lambda: self._bins(bins, self.values["other"]))
+        if queries:
+            self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
+
+    def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
+        from eventide.events.bins import checked_names, parse_bins, with_other
+
+        if isinstance(written, str | int | Path):
+            path = self._folder / str(written)
+            return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
+        return with_other(checked_names([readers.text(each) for each in written], "bins", "bin"), other)
+
+    def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
+        from eventide.windows.query_files import read_queries
+
+        return tuple(read_queries(self._folder / written, step) if isinstance(written, str | Path) else written)
+
+    def _check_times(self) -> None:
+        from eventide.events.timeline import parse_time
+        from eventide.events.zones import Zone
+
+        zone = self._look("zone", lambda: Zone(self.values["zone"]))
+        for name in ("start", "until"):
+            if self.values[name] and zone is not None:
+                self._look(name, partial(parse_time, self.values[name], zone))
+
+    def _check_mechanism(self) -> None:
+        from eventide.filters.registry import names as filter_names
+        from eventide.privacy.noise import PRIVATE_NAMES
+
+        name, chosen, filters = self.values["mechanism"], self.values["filter"], [*filter_names(), "none"]
+        if ":" in name:
+            self._look("mechanism", lambda: find_mechanism(name))
+        elif name not in MECHANISMS:
+            self._note("mechanism", unknown("mechanism", name, MECHANISMS))
+        if chosen not in filters:
+            self._note("filter", unknown("filter", chosen, filters))
+        for parameter, value in self.values["parameters"].items():
+            if parameter in OF_THE_STREAM:
+                self._note("parameters", f"{parameter!r} is decided elsewhere; leave it out here")
+            elif parameter == "noise" and isinstance(value, str) and value not in PRIVATE_NAMES:
+                self._note("parameters", f"the noise must be {' or '.join(PRIVATE_NAMES)}; nothing else is private")
+
+    def _check_bounds(self) -> None:
+        values = self.values
+        if values["max_per_step"] > 1 and not values["user"]:
+            self._note("max_per_step", "it bounds the events of a person; name what holds the person, as `user`")
+        if values["sensitivity"] > 1 and values["user"]:
+            self._note("sensitivity", "it is for ready-made counts; of events `max_per_step` says how many count")
+
+    def _check_share(self) -> None:
+        share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]
+        if share and not self.values["queries"] and self._is_right("queries", "step"):
+            self._note("queries_epsilon", "it is a share of epsilon for window queries; name their file with `queries`")
+        elif share and epsilon and share >= epsilon:
+            left = f"{float(share):g} leaves nothing of epsilon {float(epsilon):g} for releases; give less"
+            self._note("queries_epsilon", left)
+
+    def _is_right(self, *names: str) -> bool:
+        return not self._wrong & set(names)
+
+    def _set(self, name: str, read: Callable[[], Any]) -> None:
+        """Take what is read for the value of a setting, or note why it cannot be."""
+        found = self._look(name, read)
+        self.values[name] = self._defaults[name] if found is None else found
+
+    def _look(self, name: str, look: Callable[[], Found]) -> Found | None:
+        try:
+            return look()
+        except (EventideError, TypeError, ValueError) as problem:
+            self._note(name, str(problem))
+            return None
+
+    def _note(self, name: str, sentence: str) -> None:
+        self._wrong.add(name)
+        self.mistakes.append(Mistake(name, sentence))

@@ -1,0 +1,318 @@
+"""One description of a stream, for everybody who publishes one: command line, service, engines and library.
+
+Each setting stands here once: its name, what holds where it is left out, how it is read, what it means. Options,
+keys of a configuration and pages of the reference are made from that. A description that exists is right: what cannot
+be meant is refused when it is made, all of it by `examine`, the first by the constructor. Nothing heavy is loaded
+before something is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
+
+from eventide.errors import InputError
+from eventide.live import setting_readers as readers
+from eventide.live.setting_readers import defaults_of, setting, settings_of
+from eventide.live.stream_reading import Mistake, StreamReading
+from eventide.mechanisms.registry import build_mechanism
+
+if TYPE_CHECKING:
+    from eventide.events.clock import Clock
+    from eventide.events.files.members import Paths
+    from eventide.events.reader import EventReader
+    from eventide.events.timeline import Timeline
+    from eventide.live.feeds.base import Feed
+    from eventide.live.publisher.window_queries import Questions
+    from eventide.live.sources.base import EventSource
+    from eventide.mechanisms.base import Mechanism
+    from eventide.privacy.amounts import Amount
+    from eventide.windows.workload import Query
+
+OF = ("bins", "total")
+
+
+class EventOptions(TypedDict, total=False):
+    """How events are read and cut into steps: what a feed must be told besides its bins."""
+
+    step: str | None
+    start: str | date | None
+    until: str | date | None
+    zone: str
+    late: str | None
+    other: str | None
+    time: str
+    time_format: str | None
+    user: str | None
+    bin: str
+
+
+class FeedOptions(EventOptions, total=False):
+    """The same of a source that is still to be opened: whether a file grows (`follow`), and what time it is."""
+
+    follow: bool
+    clock: Clock | None
+
+
+class StreamOptions(EventOptions, total=False):
+    """Everything that a `StreamSpec` is made with."""
+
+    epsilon: Amount
+    window: int | str
+    bins: Sequence[str] | int | str
+    max_per_step: int
+    sensitivity: int
+    mechanism: str
+    parameters: Mapping[str, Any]
+    filter: str
+    population: str
+    queries: str | Path | Sequence[Query]
+    queries_epsilon: Amount
+    queries_of: str
+
+
+@dataclass(frozen=True, init=False, kw_only=True)
+class StreamSpec:
+    """A stream: how its steps are cut, its events read and bounded, its counts published, and about whom they are.
+
+    What is left out and has no default is empty: 0, "" or (). Durations are text such as 10min, moments ISO text.
+
+    >>> spec = StreamSpec(epsilon=1, window="24h", step="1h", start="2026-01-01", bins=["north", "south"], user="who")
+    >>> spec.window, spec.timeline().iso(1)
+    (24, '2026-01-01T01:00:00+00:00')
+
+    Parameters
+    ----------
+    """
+
+    epsilon: Fraction = setting(Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0")
+    window: int = setting(
+        0,
+        readers.steps_or_duration,
+        "How many consecutive steps are protected together, or a duration such as 24h.",
+        '"24h"',
+        left_out="1 if only window queries are answered",
+    )
+    step: str = setting("", readers.duration, "How long a step is, such as 10min, 1h or 1d.", '"10min"')
+    start: str = setting(
+        "", readers.moment, "When the first step begins.", "2026-01-01T00:00:00Z", left_out="from the data; live: today"
+    )
+    until: str | None = setting(
+        None,
+        readers.moment,
+        "When the last step ends.",
+        "2027-01-01",
+        left_out="from the data; live: never",
+        served=False,
+    )
+    zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
+    late: str | None = setting(
+        None, readers.duration, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
+    )
+    bins: tuple[str, ...] = setting(
+        (),
+        readers.as_written,
+        "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
+        '["north", "south", "harbour"]',
+        "FILE_OR_N",
+    )
+    other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
+    time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
+    time_format: str | None = setting(
+        None,
+        readers.time_format,
+        "How times are written: s, ms, us or ns since 1970, or a pattern such as %d.%m.%Y %H:%M.",
+        '"%d.%m.%Y %H:%M"',
+        "FORMAT",
+        left_out="ISO 8601, or numbers by their size",
+    )
+    user: str | None = setting(
+        None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
+    )
+    bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
+    max_per_step: int = setting(1, readers.positive, "How many events of one user count in a step.", "1")
+    sensitivity: int = setting(
+        1,
+        readers.positive,
+        "Of ready-made counts: the most one person adds to a step over all bins.",
+        "1",
+        served=False,
+    )
+    mechanism: str = setting(
+        "tide", readers.text, "When to measure, and with how much budget: a name, or module:Class.", '"tide"'
+    )
+    parameters: dict[str, Any] = setting(
+        {}, readers.table, "A parameter of the mechanism, as JSON; there may be several.", "{ k = 3 }", option="set"
+    )
+    filter: str = setting(
+        "truncate",
+        readers.text,
+        "What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat (as "
+        "measured), or none (the mechanism's own).",
+        '"truncate"',
+    )
+    population: str = setting("everybody", readers.text, "Whose events these are.", '"residents"')
+    queries: tuple[Query, ...] = setting(
+        (), readers.as_written, "Answer the window queries of this TOML file.", '"queries.toml"', "FILE"
+    )
+    queries_epsilon: Fraction = setting(
+        Fraction(0), readers.budget, "Their share of epsilon; the releases of every step get the rest.", "0.3"
+    )
+    queries_of: str = setting(
+        "bins", readers.one_of(OF), "Answer queries for every bin (bins), or for all together (total).", '"bins"'
+    )
+
+    def __init__(self, **options: Unpack[StreamOptions]) -> None:
+        self._make(options)
+
+    def _make(self, options: Mapping[str, Any]) -> None:
+        defaults = defaults_of(type(self))  # what is as if it were left out need not be read
+        given = {name: value for name, value in options.items() if name not in defaults or value != defaults[name]}
+        self._take(self._right(given, Path(), str))
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any], folder: Path = Path(), label: Callable[[str], str] = str) -> Self:
+        """The description that was written; an error calls a setting what `label` calls it.
+
+        Files are looked for in `folder`.
+        """
+        return cls.of(cls._right(written, folder, label))
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """The description with these values, which `examine` gave."""
+        made = object.__new__(cls)
+        made._take(values)
+        return made
+
+    @classmethod
+    def examine(cls, written: Mapping[str, Any], folder: Path = Path()) -> tuple[dict[str, Any], list[Mistake]]:
+        """What was written as it is meant, as far as it is right, with all defaults; and every mistake."""
+        reading = StreamReading(cls, written, folder)
+        return reading.values, reading.mistakes
+
+    @classmethod
+    def for_mechanism(cls, mechanism: Mechanism, options: EventOptions) -> Self:
+        """What makes a feed for this mechanism: of events where the length of a step is given, else of counts."""
+        most = "max_per_step" if options.get("step") else "sensitivity"
+        spec = cls.read({**options, "bins": mechanism.bins, most: mechanism.sensitivity})
+        if spec.bins != mechanism.bins:
+            raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
+        return spec
+
+    @classmethod
+    def _right(cls, written: Mapping[str, Any], folder: Path, label: Callable[[str], str]) -> dict[str, Any]:
+        if strange := written.keys() - settings_of(cls).keys():
+            raise TypeError(f"{cls.__name__} has no setting {min(strange)!r}")
+        values, mistakes = cls.examine(written, folder)
+        if mistakes:
+            raise InputError(mistakes[0].told(label))
+        return values
+
+    def _take(self, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def need(self, *names: str, label: Callable[[str], str] = str) -> None:
+        """Refuse a description in which one of these settings is left out."""
+        for name in names:
+            if not getattr(self, name):
+                example = settings_of(type(self))[name].example.strip('"')
+                raise InputError(Mistake(name, f"is missing; give it, such as {example}").told(label))
+
+    def timeline(self) -> Timeline:
+        """The times of the stream's steps."""
+        from eventide.events.timeline import Timeline
+
+        self.need("step", "start")
+        return Timeline(self.start, self.step, self.zone)
+
+    def reader(self, *, zone_is_given: bool = True) -> EventReader:
+        """What reads the stream's events, new; without a given zone, mixed ones are a mistake that a feed finds."""
+        from eventide.events.reader import Columns, EventReader
+
+        self.need("bins")
+        columns = Columns(self.time, self.user, self.bin)
+        zone = self.zone if zone_is_given or self.zone != defaults_of(type(self))["zone"] else None
+        return EventReader(self.bins, columns, other=self.other, zone=zone, time_format=self.time_format)
+
+    def counting(self) -> dict[str, Any]:
+        """What an `EventFeed` of the stream's events is made with, where the start is given."""
+        return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
+
+    def _limits(self) -> dict[str, Any]:
+        return {"max_per_step": self.max_per_step, "late": self.late, "until": self.until}
+
+    def feed(
+        self,
+        source: Paths | EventSource,
+        *,
+        follow: bool = False,
+        clock: Clock | None = None,
+        zone_is_given: bool = True,
+    ) -> Feed:
+        """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
+
+        Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
+        machine's where left out. zone_is_given: whether somebody chose the zone, though it be the default. What was
+        opened is let go of again if the feed cannot be made.
+        """
+        from eventide.events.clock import SystemClock
+        from eventide.events.files.members import one_path
+        from eventide.live.feeds.count_feed import CountFeed
+        from eventide.live.feeds.event_feed import EventFeed
+        from eventide.live.sources.base import EventSource
+        from eventide.live.sources.open_source import open_source
+        from eventide.streams.count_files import open_counts
+
+        if not self.step:
+            if isinstance(source, EventSource):
+                raise InputError("a source of events needs the length of a step; give one, such as 10min")
+            return CountFeed(open_counts(one_path(source), self.bins or None))
+        reader, clock = self.reader(zone_is_given=zone_is_given), clock or SystemClock()
+        events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
+        try:
+            timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
+            return EventFeed(events, timeline, reader, clock, **self._limits())
+        except BaseException:
+            events.close()
+            raise
+
+    def _timeline_of(self, source: EventSource, reader: EventReader, clock: Clock) -> Timeline:
+        """The time line where nobody says when it begins."""
+        from eventide.events.timeline import Timeline
+        from eventide.live.sources.complete_files import CompleteFiles
+
+        if isinstance(source, CompleteFiles):
+            return Timeline.around(source.first_time(reader), self.step, self.zone)
+        today = Timeline.around(clock.now(), "1d", self.zone)  # the clock is public
+        return Timeline(today.iso(0), self.step, self.zone)
+
+    def build_mechanism(self) -> Mechanism:
+        """The stream's mechanism, new; of epsilon it has what window queries leave."""
+        self.need("epsilon", "window", "bins")
+        own = {
+            "epsilon": self.epsilon - self.queries_epsilon,
+            "window": self.window,
+            "bins": self.bins,
+            "sensitivity": max(self.max_per_step, self.sensitivity),
+            "filter": None if self.filter == "none" else self.filter,
+        }
+        return build_mechanism(self.mechanism, own | self.parameters)
+
+    def questions(self) -> Questions | None:
+        """The window queries that are answered beside the releases, if there are any."""
+        from eventide.live.publisher.window_queries import Questions
+
+        if not (self.queries and self.queries_epsilon):
+            return None
+        return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=self.filter == "truncate")
+
+
+StreamSpec.__doc__ = f"{StreamSpec.__doc__}" + "".join(
+    f"{name}\n        {each.help}\n    " for name, each in settings_of(StreamSpec).items()
+)
