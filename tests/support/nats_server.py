@@ -25,9 +25,10 @@ def free_port():
 class NatsServer:
     """The server, whose messages outlive it in `folder`."""
 
-    def __init__(self, folder, *, jetstream=True):
+    def __init__(self, folder, *, jetstream=True, settings="", **login):
         self.folder, self.port = folder, free_port()
-        self.settings = f'listen: "127.0.0.1:{self.port}"\n'
+        self.settings = f'listen: "127.0.0.1:{self.port}"\n{settings}\n'
+        self.login = login  # what `do` needs to be let in
         if jetstream:
             self.settings += f'jetstream {{ store_dir: "{folder}", sync_interval: always }}\n'
         self.address = f"nats://127.0.0.1:{self.port}"
@@ -57,7 +58,7 @@ class NatsServer:
         import nats
 
         async def connected():
-            client = await nats.connect(self.address, connect_timeout=PATIENCE)
+            client = await nats.connect(self.address, connect_timeout=PATIENCE, **self.login)
             try:
                 return await work(client.jetstream(timeout=PATIENCE))
             finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eventide.cli.addresses import warn_of_secrets
 from eventide.cli.progress import counting
 from eventide.errors import InputError
 
@@ -45,6 +46,7 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, inter
     """
     from eventide.live.stores.open_store import open_store
 
+    warn_of_secrets(store)
     if answers and totals is not None:
         raise InputError("--answers and --totals write different things; choose one of them")
     if intervals and (answers or totals is not None or not out.lower().endswith((".csv", ".parquet"))):

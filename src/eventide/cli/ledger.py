@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eventide.cli import GUARANTEE_VIOLATED
+from eventide.cli.addresses import warn_of_secrets
 from eventide.cli.progress import naming
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def command(ctx: click.Context, store: str, as_json: bool) -> None:
     from eventide.live.stores.budget_report import budget_report
     from eventide.live.stores.open_store import open_store
 
+    warn_of_secrets(store)
     with closing(open_store(store, read_only=True)) as opened:
         with naming("reading every row"):
             opened.verify()

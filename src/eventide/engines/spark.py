@@ -18,6 +18,7 @@ from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.timeline import MILLISECOND
+from eventide.live.addresses import without_secrets
 from eventide.live.publisher.publisher import Publisher, PublisherOptions
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.base import Store
@@ -140,4 +141,4 @@ def _work_folder(store: Store | str | Path, work: str | Path | None) -> str | Pa
         return work
     if isinstance(store, Store):
         raise InputError("work is missing; name a folder that the driver and all executors see")
-    return f"{store}.spark"
+    return f"{without_secrets(str(store))}.spark"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 
 from eventide.events.files.lines import json_object
 from eventide.events.texts import texts
+from eventide.live.client_settings import settings_of
 from eventide.live.sources.nats_streams import (
     PATIENCE,
     Consumer,
@@ -39,17 +41,26 @@ FETCH_SECONDS = 2.0  # until it is asked whether there are more
 Offset = dict[str, Any]
 
 
-def read_nats(spark: SparkSession, address: str, columns: list[str], *, max_messages: int = 1_000_000) -> DataFrame:
+def read_nats(
+    spark: SparkSession,
+    address: str,
+    columns: list[str],
+    *,
+    max_messages: int = 1_000_000,
+    clients: str | Path | None = None,
+) -> DataFrame:
     """The messages of nats://host:port/STREAM?subject=NAME as a streaming frame of the columns and `arrival`.
 
     A message is a JSON object with the columns as fields; one that is none, or that lacks a field, has empty cells
-    there and is refused later. `max_messages` is the most that a batch takes.
+    there and is refused later. `max_messages` is the most that a batch takes. `clients` is the path of a file of client
+    settings, as the driver and all executors see it; Spark is told the path, never what is in it. Where left out, it is
+    the file that EVENTIDE_CLIENTS names on each of them.
     """
     parse_address(address)
     spark.dataSource.register(_source_class())
     schema = ", ".join([*(f"`{name}` string" for name in columns), f"{ARRIVAL} timestamp"])
     reader = spark.readStream.format("eventide-nats").schema(schema).option("address", address)
-    reader = reader.option("max_messages", max_messages)
+    reader = reader.option("max_messages", max_messages).option("clients", str(clients or ""))
     return reader.option("partitions", spark.sparkContext.defaultParallelism).load()
 
 
@@ -57,9 +68,17 @@ class SequenceReader:
     """What Spark asks of a stream of messages with sequence numbers; an offset names the last message before it."""
 
     def __init__(
-        self, address: str, columns: list[str], max_messages: int, partitions: int, *, patience: float = PATIENCE
+        self,
+        address: str,
+        columns: list[str],
+        max_messages: int,
+        partitions: int,
+        *,
+        clients: str = "",
+        patience: float = PATIENCE,
     ) -> None:
         self._address, self._columns, self._patience = parse_address(address), columns, patience
+        self._clients = clients
         self._max_messages, self._partitions = max_messages, partitions
         self._target: int | None = None
 
@@ -97,7 +116,7 @@ class SequenceReader:
     def read(self, partition: Any) -> Iterator[Any]:
         """The messages after one and up to another, as Arrow batches."""
         after, last = partition.value
-        with closing(NatsConnection(self._address, self._patience)) as connection:
+        with closing(self._connected()) as connection:
             consumer = connection.wait(Consumer.behind(connection, after))
             while after < last:
                 messages = connection.wait(consumer.fetch(min(AT_A_TIME, last - after), FETCH_SECONDS))
@@ -112,8 +131,12 @@ class SequenceReader:
     def stop(self) -> None:
         """Nothing is held."""
 
+    def _connected(self) -> NatsConnection:
+        """A connection, on the driver or an executor; what it needs is read there and travels nowhere."""
+        return NatsConnection(self._address, self._patience, settings_of(self._address.server, self._clients))
+
     def _look(self) -> Look:
-        with closing(NatsConnection(self._address, self._patience)) as connection:
+        with closing(self._connected()) as connection:
             found: Look = connection.ask(look(connection))
             return found
 
@@ -140,6 +163,7 @@ def _source_class() -> Any:
         def streamReader(self, schema: Any) -> Any:
             columns = [name for name in schema.names if name != ARRIVAL]
             options = self.options
-            return StreamReader(options["address"], columns, int(options["max_messages"]), int(options["partitions"]))
+            numbers = int(options["max_messages"]), int(options["partitions"])
+            return StreamReader(options["address"], columns, *numbers, clients=options["clients"])
 
     return NatsSource

@@ -28,7 +28,7 @@ def parse_bins(text: str) -> tuple[str, ...]:
     ('8', '9', '10', '11')
     """
     if text.isdecimal():
-        return _numbered(range(int(text[:20])), f"--bins {text}")
+        return _numbered(range(int(text[:20])), text)
     if bounds := _RANGE.fullmatch(text):
         return _numbered(range(int(bounds[1]), int(bounds[2]) + 1), text)
     path = Path(text)
@@ -36,7 +36,7 @@ def parse_bins(text: str) -> tuple[str, ...]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         raise InputError(
-            f"--bins {text} is neither a number, a range such as 1..24, nor a text file to be read; check the path"
+            f"{text} is neither a number of bins, a range such as 1..24, nor a text file to be read; check the path"
         ) from None
     names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines
     if names and names[0].strip().lower() == "bin":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
 OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "filter", "replicas", "seed"}  # no parameters
-REFERRED = re.compile(r"`(\w+)`")
+REFERRED = re.compile("`(user|max_per_step|queries)`")  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
 
@@ -69,7 +69,7 @@ class StreamReading:
         if isinstance(written, str | int | Path):
             path = self._folder / str(written)
             return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
-        return with_other(checked_names([readers.text(each) for each in written], "bins", "bin"), other)
+        return with_other(checked_names([readers.text(each) for each in written], "the list", "bin"), other)
 
     def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
         from eventide.windows.query_files import read_queries

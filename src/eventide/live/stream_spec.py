@@ -87,6 +87,8 @@ class StreamSpec:
 
     Parameters
     ----------
+    **options
+        The settings that follow, each by its name.
     """
 
     epsilon: Fraction = setting(Fraction(0), readers.budget, "Privacy budget of every window of steps.", "1.0")
@@ -253,13 +255,14 @@ class StreamSpec:
         *,
         follow: bool = False,
         clock: Clock | None = None,
+        clients: str | Path | None = None,
         zone_is_given: bool = True,
     ) -> Feed:
         """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
 
         Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
-        machine's where left out. zone_is_given: whether somebody chose the zone, though it be the default. What was
-        opened is let go of again if the feed cannot be made.
+        machine's where left out. clients: a file of client settings, for an address. zone_is_given: whether somebody
+        chose the zone, though it be the default. What was opened is let go of again if the feed cannot be made.
         """
         from eventide.events.clock import SystemClock
         from eventide.events.files.members import one_path
@@ -274,7 +277,9 @@ class StreamSpec:
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
             return CountFeed(open_counts(one_path(source), self.bins or None))
         reader, clock = self.reader(zone_is_given=zone_is_given), clock or SystemClock()
-        events = source if isinstance(source, EventSource) else open_source(source, clock, follow=follow)
+        events = (
+            source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
+        )
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
             return EventFeed(events, timeline, reader, clock, **self._limits())

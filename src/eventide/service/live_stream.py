@@ -56,6 +56,7 @@ class LiveStream:
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
         not_before: int = 0,
+        clients: str | None = None,
     ) -> None:
         self.settings = settings
         self.notices = StepNotices()
@@ -64,7 +65,7 @@ class LiveStream:
         self.failed = False
         self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
         self.reader = self.feed.reader
-        store = open_store(settings.store, for_tests=for_tests)
+        store = open_store(settings.store, for_tests=for_tests, clients=clients)
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -76,7 +77,7 @@ class LiveStream:
             **told,
         )
         self.notices.last = self.publisher.next_step - 1
-        self._stored = open_store(settings.store, read_only=True)
+        self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
         self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
         with self.windows():

@@ -62,8 +62,10 @@ class Service:
     def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances) -> None:
         """Open all streams, none of which measures before the others of its people leave room for it."""
         config, restored, now = self.config, circumstances.after_restore, clock.now()
+        clients = config.server.clients
         for settings in config.streams:
-            open_store(settings.store, for_tests=for_tests).close()  # so that each is there, and of this version
+            # so that each is there, and of this version
+            open_store(settings.store, for_tests=for_tests, clients=clients).close()
         names = dict.fromkeys(settings.population for settings in config.streams)
         populations = [Population(name, config, now, after_restore=restored) for name in names]
         first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
@@ -75,6 +77,7 @@ class Service:
                 for_tests=for_tests,
                 circumstances=circumstances,
                 not_before=first_steps[settings.name],
+                clients=clients,
             )
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:

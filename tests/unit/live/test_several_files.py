@@ -146,6 +146,8 @@ def test_what_cannot_be_one_source_is_refused(folder, tmp_path):
         open_source(folder / "absent")
     with pytest.raises(InputError, match="only one file can be followed"):
         open_source(folder, follow=True)
+    with pytest.raises(InputError, match="an address or - stands alone"):
+        open_source([folder, "nats://secret@127.0.0.1/EVENTS"])
     (folder / "latest.csv").symlink_to(folder / "e.csv")
     with pytest.raises(InputError, match=r"latest\.csv and e\.csv are one file, which would count twice"):
         open_source(folder)

@@ -106,6 +106,11 @@ def test_all_mistakes_are_found_at_once_and_what_is_right_is_read():
     assert (values["bins"], values["window"], values["epsilon"]) == (("north", "south", "west"), 0, 0)
 
 
+def test_what_was_written_is_told_as_it_was_written():
+    with pytest.raises(InputError, match=re.escape("--bins: `odd`.txt is neither a number")):
+        StreamSpec.read({"bins": "`odd`.txt"}, label=option_of)
+
+
 def test_an_unknown_setting_is_a_fault_of_the_caller():
     with pytest.raises(TypeError, match="'colour'"):
         StreamSpec(colour="red")

@@ -196,3 +196,19 @@ def test_the_configuration_in_the_documents_is_right(tmp_path):
     assert config.populations == {"patients": Fraction(1), "emergency": Fraction(1)}
     assert [stream.window for stream in config.streams] == [168, 168, 144]
     assert [len(stream.queries) for stream in config.streams] == [0, 0, 1]
+
+
+def test_the_file_of_client_settings_is_checked_with_the_configuration(tmp_path):
+    file = written(tmp_path, '[server]\nclients = "clients.toml"\n' + PEOPLE + a_stream())
+    assert examine(file)[1] == [
+        f"eventide.toml, line 2: clients: {tmp_path}/clients.toml cannot be read as a file of client settings; check "
+        "the path and its owner"
+    ]
+    clients = tmp_path / "clients.toml"
+    clients.write_text('[postgres]\nhost = "elsewhere"\n')
+    clients.chmod(0o600)
+    assert "clients.toml, line 2: host is said by the address" in str(examine(file)[1])
+    clients.write_text('[postgres]\npassword = "canary"\n')
+    assert read_config(file).server.clients == str(clients)
+    clients.chmod(0o644)
+    assert f"chmod 600 {clients}" in str(examine(file)[1])

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from eventide.cli.addresses import warn_of_secrets
 from eventide.cli.settings import import_from_here, parse_settings
 from eventide.errors import InputError
 from eventide.live.setting_readers import defaults_of, settings_of
@@ -41,6 +42,7 @@ class Options:
     layout: str | None
     intervals: bool
     webhook: tuple[str, ...]
+    clients: str | None
     dry_run: bool
     log: str | None
     as_json: bool
@@ -126,6 +128,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--intervals", is_flag=True, help="Add low and high to a wide file: the columns BIN_low and BIN_high.")
 @click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated.")
+@click.option(
+    "--clients",
+    metavar="FILE",
+    help="Passwords, tokens and TLS for addresses: a TOML file that only you may read.  [default: EVENTIDE_CLIENTS]",
+)
 @click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing.")
 @click.option("--log", type=click.Choice(["json"]), help="Tell of every step on standard error, a line each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; needs --out.")
@@ -160,6 +167,7 @@ def command(**given: Any) -> None:
     """
     import_from_here()
     options = _options(given)
+    warn_of_secrets(*options.sources, options.store, options.out)
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     if "queries" not in options.stream or "queries_epsilon" in options.stream:

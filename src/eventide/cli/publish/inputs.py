@@ -17,6 +17,7 @@ from eventide.cli.publish import Options, option_of
 from eventide.errors import InputError
 from eventide.events.durations import steps_of_window
 from eventide.events.files.members import one_path
+from eventide.live.addresses import without_secrets
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.publisher.setup import reading
@@ -82,8 +83,13 @@ def _event_feed(options: Options) -> Feed:
     spec.need("step", label=option_of)
     if options.engine == "spark":
         return _spark_feed(options)
-    started = replace(spec, start=spec.start or _start_in_store(options))
-    return started.feed(options.source, follow=options.follow, zone_is_given="zone" in options.stream)
+    begun = replace(spec, start=spec.start or _start_in_store(options))
+    return begun.feed(
+        options.source,
+        follow=options.follow,
+        clients=options.clients,
+        zone_is_given="zone" in options.stream,
+    )
 
 
 def _spark_feed(options: Options) -> Feed:
@@ -101,8 +107,8 @@ def _spark_feed(options: Options) -> Feed:
     from eventide.engines.spark_tallies import Counting
 
     events, lines = read_file(_spark_session(), Path(options.sources[0]))
-    counting = Counting(options.spec, None, lines=lines)
-    return spark_feed(events, counting, f"{options.store}.spark", skew="1s", available_now=True, trigger="1 second")
+    counting, folder = Counting(options.spec, None, lines=lines), f"{without_secrets(options.store)}.spark"
+    return spark_feed(events, counting, folder, skew="1s", available_now=True, trigger="1 second")
 
 
 def _spark_session() -> SparkSession:
@@ -120,6 +126,6 @@ def _start_in_store(options: Options) -> str:
     """Where a live source that names no start began when its store was made; nothing for others."""
     if not options.live:
         return ""
-    with reading(options.store) as store:
+    with reading(options.store, options.clients) as store:
         epochs = store.epochs()
     return epochs[-1].setting.steps.get("start", "") if epochs else ""

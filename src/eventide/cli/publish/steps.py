@@ -17,6 +17,8 @@ from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
 from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
+from eventide.live.addresses import without_secrets
+from eventide.live.client_settings import read_clients
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
@@ -25,6 +27,8 @@ from eventide.releases.files import refuse_read
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     """Publish, or with a dry run only check; give a report and sentences about it."""
+    if options.clients is not None:
+        read_clients(options.clients)  # refused also where no address needs it
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
@@ -34,6 +38,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
+        "clients": options.clients,
     }
     found = Publisher.check(feed, mechanism, options.store, sinks, **told)
     quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
@@ -64,7 +69,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "steps": publisher.published,
         "fresh_looks": publisher.fresh_looks,
         "worst_window_spent": publisher.worst_window(),
-        "out": options.out if options.out != "-" else None,
+        "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counters is None else {"operators_only": counters}
     return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
@@ -73,7 +78,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
 def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
     if options.store is not None and "://" not in options.store:
         refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
-    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts, "sources": options.sources}
+    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
+    how |= {"sources": options.sources, "clients": options.clients}
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 

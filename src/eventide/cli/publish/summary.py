@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from eventide.cli.publish import Options
+from eventide.live.addresses import without_secrets
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
@@ -26,7 +27,7 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
         "epsilon": publisher.epsilon,
         "window": mechanism.window,
         "sensitivity": mechanism.sensitivity,
-        "store": options.store,
+        "store": options.store and without_secrets(options.store),
         "next_step": publisher.next_step,
         "guarantee": str(guarantee_of(mechanism, publisher.feed, publisher.questions, kept=options.store is not None)),
     }

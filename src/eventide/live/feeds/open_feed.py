@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Unpack
 
 from eventide.errors import InputError
@@ -20,6 +21,7 @@ def open_feed(
     max_per_step: int = 1,
     follow: bool = False,
     clock: Clock | None = None,
+    clients: str | Path | None = None,
     **options: Unpack[EventOptions],
 ) -> Feed:
     """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
@@ -36,6 +38,8 @@ def open_feed(
         Go on as the file grows.
     clock
         What time it is; the machine's where left out.
+    clients
+        A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     **options
         How events are read and cut into steps, as a `StreamSpec` has it; without `step` the file holds counts, and
         nothing else applies.
@@ -43,4 +47,4 @@ def open_feed(
     spec = StreamSpec(bins=bins, max_per_step=max_per_step, **options)
     if spec.bins != tuple(bins):
         raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
-    return spec.feed(source, follow=follow, clock=clock, zone_is_given="zone" in options)
+    return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)

@@ -62,6 +62,7 @@ class PublisherOptions(TypedDict, total=False):
     longest_window: int | None
     not_before: int
     allow_refused: bool
+    clients: str | Path | None
 
 
 class Publisher:
@@ -82,8 +83,8 @@ class Publisher:
         Sinks, or paths and addresses.
     questions
         Window queries to be answered besides. Their epsilon comes on top of the mechanism's.
-    population
-        Whose events these are. Everything published about them shares a store. `people` is an older name of it.
+    population, people
+        Whose events these are. Everything published about them shares a store. `people` is the older name.
     new_epoch
         Accept that the setting has changed.
     take_over
@@ -98,6 +99,9 @@ class Publisher:
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
+    clients
+        A file of client settings, with passwords and TLS for addresses; the one that EVENTIDE_CLIENTS names where left
+        out.
     **options
         How a source is read and cut into steps: step, start, until, zone, late, time, time_format, user, bin and
         other, as a `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds
@@ -128,9 +132,10 @@ class Publisher:
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
+        clients: str | Path | None = None,
         **options: Unpack[FeedOptions],
     ) -> None:
-        self.feed = setup.feed_of(source, mechanism, options)
+        self.feed = setup.feed_of(source, mechanism, options, clients)
         self._allow_refused = allow_refused
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
@@ -139,8 +144,9 @@ class Publisher:
         try:
             setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
-                self.store = open_store(store)
-            self._deliveries = Deliveries(self.store, setup.sinks_of(sinks, mechanism, self.feed, self.store))
+                self.store = open_store(store, clients=clients)
+            opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
+            self._deliveries = Deliveries(self.store, opened)
             setting = setup.setting_of(mechanism, self.feed, people or population, questions)
             state = self.store.begin(
                 setting,

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from eventide.errors import InputError
 from eventide.events.files.members import Paths
@@ -58,6 +58,7 @@ def check(
     new_epoch: bool = False,
     after_restore: bool = False,
     not_before: int = 0,
+    clients: str | Path | None = None,
     **options: Unpack[FeedOptions],
 ) -> Outlook:
     """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
@@ -65,13 +66,13 @@ def check(
     The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
     charged. The parameters are those of `Publisher`; a feed that is given stays open.
     """
-    feed = feed_of(source, mechanism, options)
-    with nullcontext() if feed is source else closing(feed), reading(store) as stored:
+    feed = feed_of(source, mechanism, options, clients)
+    with nullcontext() if feed is source else closing(feed), reading(store, clients) as stored:
         check_fit(mechanism, feed.promise())
         setting = setting_of(mechanism, feed, people or population, questions)
         if questions is not None:
             questions.start(mechanism)
-        opened = sinks_of(sinks, mechanism, feed, stored)
+        opened = sinks_of(sinks, mechanism, feed, stored, clients)
         for sink in opened:  # before the store, which a writer at work would bring behind them
             sink.check()
         next_step, epochs = stored.next_step(), stored.epochs()
@@ -91,37 +92,45 @@ class _StoreToBe(MemoryStore):
 
 
 @contextmanager
-def reading(store: Store | str | Path | None) -> Iterator[Store]:
+def reading(store: Store | str | Path | None, clients: str | Path | None = None) -> Iterator[Store]:
     """A store as a reader sees it, also where it is still to be made."""
     if store is None or isinstance(store, Store):
         yield store or MemoryStore()
         return
     try:
-        opened = open_store(store, read_only=True)
+        opened = open_store(store, read_only=True, clients=clients)
     except StoreMissing:
         opened = _StoreToBe()
     with closing(opened):
         yield opened
 
 
-def feed_of(source: Feed | EventSource | Paths, mechanism: Mechanism, options: FeedOptions) -> Feed:
+def feed_of(
+    source: Feed | EventSource | Paths,
+    mechanism: Mechanism,
+    options: FeedOptions,
+    clients: str | Path | None = None,
+) -> Feed:
     """The feed that a publisher was given, or that of a source or of paths with these options."""
     if isinstance(source, str | Path | EventSource | Sequence):
         follow, clock = options.pop("follow", False), options.pop("clock", None)
         spec = StreamSpec.for_mechanism(mechanism, options)
-        return spec.feed(source, follow=follow, clock=clock, zone_is_given="zone" in options)
+        return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source
 
 
-def sinks_of(places: Iterable[Sink | str | Path], mechanism: Mechanism, feed: Feed, store: Store) -> list[Sink]:
+def sinks_of(
+    places: Iterable[Sink | str | Path],
+    mechanism: Mechanism,
+    feed: Feed,
+    store: Store,
+    clients: str | Path | None = None,
+) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
-    starts = feed.start_of(0) is not None
-    return [
-        place if isinstance(place, Sink) else open_sink(place, mechanism.bins, growing=store.durable, starts=starts)
-        for place in places
-    ]
+    how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
+    return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:

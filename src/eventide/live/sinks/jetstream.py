@@ -7,18 +7,24 @@ behind a message that was not confirmed, since the server knows an id only for a
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.client_settings import settings_of
 from eventide.live.sinks.base import Sink
 from eventide.live.sources.nats_streams import PATIENCE, NatsConnection, parse_address
 
 
 class JetStreamSink(Sink):
-    """Publishes releases on a subject of a stream; `patience`: seconds for each answer."""
+    """Publishes releases on a subject of a stream.
 
-    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+    clients: a file of client settings. patience: seconds for each answer.
+    """
+
+    def __init__(self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE) -> None:
         self._patience = patience
         self._address = parse_address(url)
+        self._settings = settings_of(url, clients)
         if not self._address.subject or set("*>") & set(self._address.subject):
             raise InputError("releases go to one subject of a stream; write nats://host:port/STREAM?subject=NAME")
         self.name = f"nats {self._address.stream} {self._address.subject}"
@@ -29,7 +35,7 @@ class JetStreamSink(Sink):
         """Connect, and see what the stream has."""
         from nats.js.errors import NotFoundError
 
-        self._connection = NatsConnection(self._address, self._patience)
+        self._connection = NatsConnection(self._address, self._patience, self._settings)
         try:
             self._last = self._connection.ask(self._last_message())
         except NotFoundError:

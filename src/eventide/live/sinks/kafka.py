@@ -5,23 +5,26 @@ What the topic has is asked of the topic: the last message of the partition says
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from eventide.errors import InputError
+from eventide.live.client_settings import settings_of
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.kafka import PATIENCE, confluent_kafka, parse_address
+from eventide.live.sources.kafka import NO_ANSWER, PATIENCE, confluent_kafka, made, parse_address
 
 PARTITION = 0
 LARGEST = 1_000_000_000  # bytes of a release, as far as the client goes; the brokers have a limit of their own
 
 
 class KafkaSink(Sink):
-    """Produces releases to a topic; `patience`: seconds for each answer."""
+    """Produces releases to a topic; clients: a file of client settings; patience: seconds for each answer."""
 
-    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE) -> None:
         self._patience = patience
         self._kafka = confluent_kafka()
         self._address = parse_address(url)
+        self._settings = settings_of(url, clients)
         self.name = f"kafka {self._address.topic}"
         self._last: Any = None
 
@@ -29,10 +32,10 @@ class KafkaSink(Sink):
         """Connect, and see what the topic has."""
         brokers = {"bootstrap.servers": self._address.brokers}
         sending = {"acks": "all", "enable.idempotence": True, "message.max.bytes": LARGEST}
-        self._producer = self._kafka.Producer(brokers | sending)
+        self._producer = made(self._kafka.Producer, brokers | sending, self._settings)
         place = self._kafka.TopicPartition(self._address.topic, PARTITION)
         reading = {"group.id": f"{self._address.group} sink", "allow.auto.create.topics": True}
-        consumer = self._kafka.Consumer(brokers | reading)
+        consumer = made(self._kafka.Consumer, brokers | reading, self._settings)
         try:
             consumer.list_topics(self._address.topic, self._patience)  # where brokers make topics on demand, this does
             first, end = consumer.get_watermark_offsets(place, self._patience)
@@ -41,7 +44,7 @@ class KafkaSink(Sink):
                 consumer.assign([place])
                 self._last = consumer.poll(self._patience)
         except self._kafka.KafkaException:
-            raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
+            raise InputError(NO_ANSWER) from None
         finally:
             consumer.close()
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.addresses import is_address
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.jetstream import JetStreamSink
@@ -18,7 +19,7 @@ from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
 from eventide.releases.files import refuse_path
 
-_ADDRESSES: dict[str, Callable[[str], Sink]] = {
+_ADDRESSES: dict[str, Callable[..., Sink]] = {
     "http": Webhook,
     "https": Webhook,
     "nats": JetStreamSink,
@@ -35,16 +36,20 @@ def open_sink(
     starts: bool = False,
     intervals: bool = False,
     sources: Sequence[str] = (),
+    clients: str | Path | None = None,
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
-    keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long
-    ones and JSON lines always do. sources: what is being read, which is never replaced.
+    keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long ones
+    and JSON lines always do. sources: what is being read, which is never replaced. clients: a file of client settings,
+    for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
-        return _ADDRESSES[scheme](text)
+        return _ADDRESSES[scheme](text, clients=clients)
+    if is_address(text):
+        raise InputError(f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)} or a path")
     path, ending = Path(text), Path(text).suffix.lower()
     if text != "-":
         refuse_path(path, [Path(source) for source in sources])

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 
 import numpy as np
 
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
+from eventide.live.client_settings import settings_of
 from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
 from eventide.live.sources.nats_streams import (
@@ -35,13 +37,16 @@ AT_A_TIME = 5_000  # messages
 
 
 class JetStream:
-    """The messages of a stream, all of them or those of one subject; `patience`: seconds for each answer."""
+    """The messages of a stream, all of them or those of one subject.
+
+    clients: a file of client settings. patience: seconds for each answer.
+    """
 
     complete, replays, records_arrival = False, True, True
 
-    def __init__(self, url: str, *, patience: float = PATIENCE) -> None:
+    def __init__(self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE) -> None:
         self._address = parse_address(url)
-        self._connection = NatsConnection(self._address, patience)
+        self._connection = NatsConnection(self._address, patience, settings_of(url, clients))
         self._consumer: Consumer | None = None
         self._seen_until = EARLIEST
 

@@ -9,6 +9,9 @@ is not known is refused.
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +21,7 @@ from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
+from eventide.live.client_settings import settings_of
 from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
 
@@ -27,6 +31,10 @@ PATIENCE = 10.0  # seconds until an answer is no longer waited for
 OPTIONS = {"group": "eventide", "arrival": "append"}
 AT_A_TIME = 10_000  # messages
 CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
+NO_ANSWER = (
+    "no Kafka broker answers at the address, or none lets us in; start it, or correct the address or the settings of "
+    "its client"
+)
 FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
 
 
@@ -51,6 +59,8 @@ def parse_address(url: str) -> KafkaAddress:
     options = OPTIONS | asked
     if not parts.netloc or not topic or "/" in topic or set(asked) - set(OPTIONS):
         raise InputError("a Kafka address reads kafka://host:port/topic, perhaps with ?group=NAME; correct it")
+    if "@" in parts.netloc:
+        raise InputError("a Kafka address takes no user or password; put them into a file of client settings")
     if options["arrival"] not in ("append", "read"):
         raise InputError("the arrival of a Kafka message is its append time or when it is read; write arrival=read")
     return KafkaAddress(parts.netloc, topic, options["group"], options["arrival"])
@@ -65,27 +75,46 @@ def confluent_kafka() -> Any:
     return confluent_kafka
 
 
+def made(client: Callable[[dict[str, Any]], Any], ours: dict[str, Any], settings: Mapping[str, Any]) -> Any:
+    """A client with our settings and those of a file, or a refusal that names the one it does not take."""
+    try:
+        return client({**settings, **ours})
+    except (confluent_kafka().KafkaException, TypeError, ValueError) as problem:
+        named = re.search(r'property "([^"]*)"', str(problem))  # what else it says could show a value
+        which = named[1] if named and named[1] in settings else ", ".join(settings)
+        raise InputError(
+            f"Kafka's client refuses its settings, because of: {which or 'the address'}; correct them in the file of "
+            "client settings"
+        ) from None
+
+
 class Kafka:
-    """The messages of a topic; `patience`: seconds for each answer."""
+    """The messages of a topic; clients: a file of client settings; patience: seconds for each answer."""
 
     complete, replays = False, True
 
-    def __init__(self, url: str, clock: Clock | None = None, *, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock | None = None,
+        *,
+        clients: str | Path | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
         self._patience = patience
         self._kafka = confluent_kafka()
         self._address = parse_address(url)
         self.records_arrival = self._address.arrival == "append"
         self._clock = clock or SystemClock()
-        self._consumer = self._kafka.Consumer(
-            {
-                "bootstrap.servers": self._address.brokers,
-                "group.id": self._address.group,
-                "session.timeout.ms": FORGOTTEN_AFTER,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "error_cb": _noted,
-            }
-        )
+        reading = {
+            "bootstrap.servers": self._address.brokers,
+            "group.id": self._address.group,
+            "session.timeout.ms": FORGOTTEN_AFTER,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "error_cb": _noted,
+        }
+        self._consumer = made(self._kafka.Consumer, reading, settings_of(url, clients))
         self._partitions = self._all_partitions()
         self._seen = dict.fromkeys(self._partitions, EARLIEST)
         self._assigned: set[int] = set()
@@ -163,7 +192,7 @@ class Kafka:
         try:
             topics = self._consumer.list_topics(self._address.topic, self._patience).topics
         except self._kafka.KafkaException:
-            raise InputError("no Kafka broker answers at the address; start it, or correct the address") from None
+            raise InputError(NO_ANSWER) from None
         if not topics[self._address.topic].partitions:
             raise InputError(f"Kafka has no topic {self._address.topic}; make it, or correct the address")
         return sorted(topics[self._address.topic].partitions)

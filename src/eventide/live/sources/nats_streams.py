@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
+from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from eventide.errors import InputError
+from eventide.live.tls import tls_context
 
 PATIENCE = 5.0  # seconds until an answer is no longer waited for
 
@@ -46,27 +49,35 @@ def parse_address(url: str) -> NatsAddress:
 
 
 class NatsConnection:
-    """A connection to the JetStream of a server, which is given `patience` seconds for each answer."""
+    """A connection to the JetStream of a server, which is given `patience` seconds for each answer.
 
-    def __init__(self, address: NatsAddress, patience: float = PATIENCE) -> None:
-        try:
-            import nats
-        except ImportError:
-            raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'") from None
+    `settings` say who we are and how the connection is secured: `nats` in a file of client settings.
+    """
+
+    def __init__(
+        self, address: NatsAddress, patience: float = PATIENCE, settings: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        if find_spec("nats") is None:
+            raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'")
         self.address, self.patience = address, patience
+        self._trouble: Exception | None = None  # what happened last in the background
+        options = _connect_options(settings)
+        self.client = _client(secure="tls" in options)
         self._runner = asyncio.Runner()
-        connecting = nats.connect(
+        connecting = self.client.connect(
             address.server,
             connect_timeout=patience,
             max_reconnect_attempts=-1,
             reconnect_time_wait=0.5,
-            error_cb=_quiet,
+            error_cb=self._noted,
+            **options,
         )
         try:
-            self.client = self.ask(asyncio.wait_for(connecting, patience))
+            self.ask(asyncio.wait_for(connecting, patience))
         except BaseException:
             self._runner.close()
             raise
+        self._trouble = None
         self.stream = self.client.jetstream(timeout=patience)
 
     def ask(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -78,9 +89,10 @@ class NatsConnection:
         except nats.js.errors.NotFoundError:
             raise
         except (OSError, TimeoutError, nats.errors.Error) as problem:
+            host, kind = urlsplit(self.address.server).hostname, type(self._trouble or problem).__name__
             raise InputError(
-                f"no NATS server with JetStream answers at {urlsplit(self.address.server).hostname} "
-                f"({type(problem).__name__}); start it, or correct the address"
+                f"no NATS server with JetStream answers at {host} ({kind}), or it does not let us in; start it, or "
+                "correct the address, or the login and TLS in the file of client settings"
             ) from None
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
@@ -95,9 +107,38 @@ class NatsConnection:
             if not self.client.is_closed:
                 self.wait(self.client.close())
 
+    async def _noted(self, problem: Exception) -> None:
+        """What goes wrong in the background shows where it is asked for."""
+        self._trouble = problem
 
-async def _quiet(_: Exception) -> None:
-    """What goes wrong in the background shows where it is asked for."""
+
+def _connect_options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the client is told."""
+    options = {key: settings[key] for key in ("user", "password", "token") if key in settings}
+    if {"credentials", "nkey"} & settings.keys() and find_spec("nkeys") is None:
+        raise InputError("credentials and nkey of NATS need a package; install it with: pip install 'nats-py[nkeys]'")
+    if "credentials" in settings:
+        from nats.aio.client import RawCredentials
+
+        options["user_credentials"] = RawCredentials(settings["credentials"] + "\n")
+    if "nkey" in settings:
+        options["nkeys_seed_str"] = settings["nkey"]
+    context = tls_context(settings)
+    return options if context is None else options | {"tls": context}
+
+
+def _client(*, secure: bool) -> Any:
+    """A client; a secure one says nothing to a server without TLS, where the plain one would send its password."""
+    import nats
+    from nats.aio.client import Client
+
+    class SecureClient(Client):
+        def _connect_command(self) -> Any:
+            if not self._server_info.get("tls_required"):
+                raise nats.errors.SecureConnWantedError
+            return super()._connect_command()
+
+    return SecureClient() if secure else Client()
 
 
 class Look(NamedTuple):

@@ -12,6 +12,7 @@ from eventide.errors import InputError
 from eventide.events.clock import Clock
 from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, is_lines
 from eventide.events.files.members import Paths, find_members
+from eventide.live.addresses import is_address
 from eventide.live.sources.base import EventSource
 from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.growing_file import GrowingFile
@@ -20,18 +21,25 @@ from eventide.live.sources.kafka import Kafka
 from eventide.live.sources.standard_input import StandardInput
 
 
-def open_source(source: Paths, clock: Clock | None = None, *, follow: bool = False) -> EventSource:
+def open_source(
+    source: Paths, clock: Clock | None = None, *, follow: bool = False, clients: str | Path | None = None
+) -> EventSource:
     """Open a source of events: several files are read as if they were one.
 
-    With `follow` a file is read on as it grows, and `clock` tells when its lines arrive.
+    With `follow` a file is read on as it grows, and `clock` tells when its lines arrive. clients: a file of client
+    settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
+    if not isinstance(source, str | Path) and any(place == "-" or is_address(place) for place in source):
+        raise InputError("of several sources each must be a file or folder; an address or - stands alone")
     if source == "-":
         return StandardInput(clock=clock)
     scheme = str(source).partition("://")[0]
     if scheme == "nats":
-        return JetStream(str(source))
+        return JetStream(str(source), clients=clients)
     if scheme == "kafka":
-        return Kafka(str(source), clock)
+        return Kafka(str(source), clock, clients=clients)
+    if isinstance(source, str) and is_address(source):
+        raise InputError(f"{scheme}:// is no source that eventide knows; give nats://, kafka:// or the path of a file")
     return _growing(source, clock) if follow else CompleteFiles(find_members(source))
 
 

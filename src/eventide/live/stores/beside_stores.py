@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from eventide.errors import StoreError
+from eventide.live.addresses import is_address, without_secrets
+from eventide.live.client_settings import settings_of
 from eventide.live.stores.postgres_database import load_psycopg
 from eventide.live.stores.postgres_schema import parse_address
 from eventide.live.stores.sqlite_file import refusals
@@ -22,24 +24,20 @@ SCHEMA = "eventide_populations"  # of a database with stores; no name of a store
 
 def place_of(store: str | Path) -> str:
     """What several stores may stand in: the folder of a file, the database of an address."""
-    if _is_address(store):
+    if is_address(store):
         return parse_address(str(store))[0]
     return str(Path(os.path.realpath(store)).parent)
 
 
 def address_of(store: str | Path) -> str:
     """Where a store is, to be written down: a path from the root, an address without its password."""
-    if not _is_address(store):
-        return os.path.realpath(store)
-    parts = urlsplit(str(store))
-    user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + host))
+    return without_secrets(str(store)) if is_address(store) else os.path.realpath(store)
 
 
-def read_beside(place: str, name: str) -> str | None:
-    """The text of that name, None where there is none."""
-    if _is_address(place):
-        with _database(place) as connection:
+def read_beside(place: str, name: str, clients: str | Path | None = None) -> str | None:
+    """The text of that name, None where there is none; clients: a file of client settings."""
+    if is_address(place):
+        with _database(place, clients) as connection:
             if not _has_table(connection):
                 return None
             row = connection.execute(f"SELECT text FROM {SCHEMA}.record WHERE name = %s", (name,)).fetchone()
@@ -49,10 +47,10 @@ def read_beside(place: str, name: str) -> str | None:
         return path.read_text(encoding="utf-8") if path.exists() else None
 
 
-def write_beside(place: str, name: str, text: str) -> None:
-    """Keep a text under that name, in the place of the one before."""
-    if _is_address(place):
-        with _database(place) as connection, connection.transaction():
+def write_beside(place: str, name: str, text: str, clients: str | Path | None = None) -> None:
+    """Keep a text under that name, in the place of the one before; clients: a file of client settings."""
+    if is_address(place):
+        with _database(place, clients) as connection, connection.transaction():
             if not _has_table(connection):
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
                 connection.execute(f"CREATE TABLE {SCHEMA}.record (name TEXT PRIMARY KEY, text TEXT NOT NULL)")
@@ -77,19 +75,15 @@ def write_beside(place: str, name: str, text: str) -> None:
         os.close(folder)
 
 
-def _is_address(place: str | Path) -> bool:
-    return "://" in str(place)
-
-
 def _has_table(connection: Any) -> bool:
     return connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.record",)).fetchone()[0] is not None
 
 
 @contextmanager
-def _database(address: str) -> Iterator[Any]:
-    psycopg = load_psycopg()
+def _database(address: str, clients: str | Path | None) -> Iterator[Any]:
+    psycopg, settings = load_psycopg(), settings_of(address, clients)
     try:
-        with psycopg.connect(address, autocommit=True, connect_timeout=5) as connection:
+        with psycopg.connect(address, autocommit=True, connect_timeout=5, **settings) as connection:
             yield connection
     except psycopg.Error as problem:
         raise StoreError(

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.live.addresses import without_secrets
 from eventide.live.stores.base import Store, StoreMissing
 from eventide.live.stores.database import Database
 from eventide.live.stores.database_store import DatabaseStore
@@ -17,7 +18,9 @@ from eventide.live.stores.sqlite_database import SqliteDatabase
 from eventide.live.stores.sqlite_file import create, is_created, refusals, refuse_remains
 
 
-def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = False) -> Store:
+def open_store(
+    place: str | Path, *, for_tests: bool = False, read_only: bool = False, clients: str | Path | None = None
+) -> Store:
     """The store at `place`; a reader never makes one, and what is there is never begun anew.
 
     Parameters
@@ -28,20 +31,22 @@ def open_store(place: str | Path, *, for_tests: bool = False, read_only: bool = 
         Make a store that also takes noise which is not private, and that says so for ever.
     read_only
         Only look: a store that is not there is an error.
+    clients
+        A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
-    store = DatabaseStore(_database(place, for_tests=for_tests, read_only=read_only))
+    store = DatabaseStore(_database(place, for_tests=for_tests, read_only=read_only, clients=clients))
     if for_tests and not store.for_tests:
         store.close()
-        raise InputError(f"{place} is a store for real data; tests need one of their own")
+        raise InputError(f"{without_secrets(str(place))} is a store for real data; tests need one of their own")
     return store
 
 
-def _database(place: str | Path, *, for_tests: bool, read_only: bool) -> Database:
+def _database(place: str | Path, *, for_tests: bool, read_only: bool, clients: str | Path | None) -> Database:
     scheme, address, _ = str(place).partition("://")
     if address:
         if scheme not in ("postgresql", "postgres"):
             raise InputError(f"{scheme}:// is no store that eventide knows; give postgresql:// or the path of a file")
-        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only)
+        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only, clients=clients)
     path = Path(place)
     with refusals(path):
         if path.is_dir():

@@ -10,10 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from eventide.errors import InputError, StoreError
+from eventide.live.client_settings import settings_of
 from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
 from eventide.live.stores.tables import RAW
@@ -24,14 +26,21 @@ _WAY_BACK = "nothing is published any more: restore a backup and go on with --af
 
 
 class PostgresDatabase(Database):
-    """The store that an address postgresql://user@host/database#name means."""
+    """The store that an address postgresql://user@host/database#name means; clients: a file of client settings."""
 
     def __init__(
-        self, url: str, *, for_tests: bool = False, read_only: bool = False, patience: float = PATIENCE
+        self,
+        url: str,
+        *,
+        for_tests: bool = False,
+        read_only: bool = False,
+        clients: str | Path | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         super().__init__()
         self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
+        self._settings = settings_of(url, clients)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only, self._patience = read_only, patience
         self._in_transaction = self._writes = False
@@ -130,12 +139,12 @@ class PostgresDatabase(Database):
             yield
         except self._psycopg.Error as problem:
             raise StoreError(
-                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server and the "
-                "rights of its user"
+                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
+                "rights of its user, and the password or TLS in the settings of its client"
             ) from None
 
     def _connected(self) -> Any:
-        return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+        return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5, **self._settings)
 
     def _prepare(self) -> None:
         self._connection.execute(f'SET search_path TO "{self._schema}"')

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eventide.errors import EventideError, InputError
+from eventide.live.client_settings import read_clients
 from eventide.service.config.settings import DEFAULTS, REQUIRED, TABLES, Access, Config, Limits, Server, StreamConfig
 from eventide.toml_lines import TOP, Document, TomlTable
 
@@ -61,6 +62,8 @@ class _Reader:
             self._note(self.document.unknown("table", table, TABLES, TomlTable(table)), TomlTable(table), None)
         server, access, limits = (self._single(table) for table in ("server", "access", "limits"))
         self._check_tls(server)
+        if server.get("clients"):
+            self._asked(TomlTable("server"), "clients", lambda: read_clients(self.folder / server["clients"]))
         populations = [self._fields(entry, written) for entry, written in self._several("populations")]
         totals: dict[str, Any] = {str(values.get("name")): values.get("epsilon") for values in populations}
         streams = [(entry, self._stream(entry, written)) for entry, written in self._several("streams")]
@@ -71,7 +74,7 @@ class _Reader:
         built = tuple(self._built(entry, values) for entry, values in streams if entry not in self.faulty)
         if self.mistakes:
             return None
-        paths = {key: str(self.folder / server[key]) for key in ("certificate", "key") if server[key]}
+        paths = {key: str(self.folder / server[key]) for key in ("certificate", "key", "clients") if server[key]}
         return Config(
             server=Server(**server | paths),
             access=Access(**access | {"tokens": self.folder / access["tokens"]}),

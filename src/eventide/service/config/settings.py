@@ -21,7 +21,7 @@ from eventide.privacy.amounts import nano
 
 @dataclass(frozen=True)
 class Server:
-    """Where the service listens; on this machine only, unless told otherwise."""
+    """Where the service listens, on this machine only unless told otherwise; and its file of client settings."""
 
     host: str = setting(
         "127.0.0.1", readers.text, "Where to listen: this machine only; for others also set TLS.", '"127.0.0.1"'
@@ -31,6 +31,12 @@ class Server:
     )
     certificate: str | None = setting(None, readers.text, "TLS: both files, in PEM form.", '"server.pem"')
     key: str | None = setting(None, readers.text, "The key of the certificate.", '"server.key"')
+    clients: str | None = setting(
+        None,
+        readers.text,
+        "Passwords and TLS of PostgreSQL stores; left out: the file that EVENTIDE_CLIENTS names.",
+        '"clients.toml"',
+    )
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ import hmac
 import os
 import re
 import secrets
-import stat
 from pathlib import Path
 from typing import NamedTuple
 
 from eventide.errors import InputError
+from eventide.live.private_files import read_private
 
 ROLES = ("ingest", "read", "operate")
 _LINE = re.compile(rf"({'|'.join(ROLES)}) ([\w.-]{{1,63}}) ([0-9a-f]{{64}})")
@@ -96,16 +96,8 @@ def _digest(secret: str) -> str:
 
 
 def _parsed(path: Path) -> list[Token]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path} cannot be read as a file of tokens; check the path and its owner") from None
-    if mode & 0o077:
-        raise InputError(f"{path} may be read or written by others (mode {mode:o}); run: chmod 600 {path}")
     tokens = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_private(path, "a file of tokens").splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             found = _LINE.fullmatch(line.strip())
             if not found:

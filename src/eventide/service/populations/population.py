@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
 from eventide.events.clock import SystemClock
+from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
@@ -42,13 +43,13 @@ class Population:
     """
 
     def __init__(self, name: str, config: Config, now: int, *, after_restore: bool = False) -> None:
-        self.name = name
+        self.name, self._clients = name, config.server.clients
         self.streams = [stream for stream in config.streams if stream.population == name]
         self._epsilon = nano(config.populations.get(name, sum(stream.epsilon for stream in self.streams)))
         self._places = sorted({place_of(stream.store) for stream in self.streams})
-        served = [_served(stream) for stream in self.streams]
+        served = [_served(stream, self._clients) for stream in self.streams]
         called_before = {people for one in served for people in one.people} - config.populations.keys()
-        record = read_record(self._places, {name} | called_before)
+        record = read_record(self._places, {name} | called_before, self._clients)
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or PopulationRecord([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
@@ -65,7 +66,7 @@ class Population:
 
         The stores have one writer by now, this one, and are read once more: nobody can have charged what is not seen.
         """
-        served = [_served(stream) for stream in self.streams]
+        served = [_served(stream, self._clients) for stream in self.streams]
         first_steps = self._first_steps([one.member for one in served])
         if any(first > begun[stream] for stream, first in first_steps.items()):
             raise StoreError(
@@ -80,7 +81,8 @@ class Population:
         for one in served:
             stores[one.store] = KnownStore(one.stream.name, address_of(one.stream.store), list(one.member.claims))
         epsilons: list[tuple[int, int | None]] = [(limit.epsilon, limit.until) for limit in self._limits]
-        write_record(self._places, self.name, PopulationRecord([*epsilons, (self._epsilon, None)], stores))
+        record = PopulationRecord([*epsilons, (self._epsilon, None)], stores)
+        write_record(self._places, self.name, record, self._clients)
 
     def _first_steps(self, members: Sequence[Member]) -> dict[str, int]:
         together = SharedBudget(self._epsilon, self._limits, members, self._gone)
@@ -91,15 +93,17 @@ class Population:
     ) -> list[Claim]:
         """The claims of a store that no stream has any more; all of them have ended."""
         try:
-            with closing(open_store(self._with_password(known.address), read_only=True)) as opened:
+            address = self._with_password(known.address)
+            with closing(open_store(address, read_only=True, clients=self._clients)) as opened:
                 if opened.name == store:
                     return claims_of(opened)
                 reason = "another store is in its place"
         except EventideError as problem:
             reason = str(problem)
         if not after_restore:
+            place = without_secrets(known.address)
             raise StoreError(
-                f"the store of the stream {known.stream!r} at {known.address} was charged for the same people "
+                f"the store of the stream {known.stream!r} at {place} was charged for the same people "
                 f"({self.name}) and cannot be read: {reason}. Put it back, or go on with --after-restore, which counts "
                 "it as charged until now"
             )
@@ -136,10 +140,10 @@ class Population:
         ]
 
 
-def _served(stream: StreamConfig) -> Served:
+def _served(stream: StreamConfig, clients: str | None) -> Served:
     windows = StreamWindows(stream.timeline(), stream.window)
     try:
-        with closing(open_store(stream.store, read_only=True)) as store:
+        with closing(open_store(stream.store, read_only=True, clients=clients)) as store:
             claims = claims_of(store, (stream.budget, stream.window))
             member = Member(stream.name, stream.budget, windows, store.next_step(), claims)
             return Served(stream, member, store.name, {epoch.setting.people for epoch in store.epochs()[-1:]})
@@ -163,13 +167,13 @@ def outlook(config: Config) -> list[str]:
         try:
             population = Population(name, config, SystemClock().now())
             for stream in population.streams:
-                said += _prospects(stream, population.first_steps[stream.name])
+                said += _prospects(stream, population.first_steps[stream.name], config.server.clients)
         except EventideError as problem:
             said.append(str(problem))
     return said
 
 
-def _prospects(stream: StreamConfig, not_before: int) -> list[str]:
+def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> list[str]:
     feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
     found = Publisher.check(
         feed,
@@ -179,6 +183,7 @@ def _prospects(stream: StreamConfig, not_before: int) -> list[str]:
         population=stream.population,
         new_epoch=True,
         not_before=not_before,
+        clients=clients,
     )
     said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
     return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from eventide.errors import StoreError
+from eventide.live.addresses import without_secrets
 from eventide.live.stores.beside_stores import read_beside, write_beside
 from eventide.live.stores.digests import digest
 from eventide.service.populations.claims import Claim
@@ -38,14 +39,16 @@ class PopulationRecord(NamedTuple):
     stores: dict[str, KnownStore]
 
 
-def read_record(places: Collection[str], populations: Collection[str]) -> PopulationRecord | None:
+def read_record(
+    places: Collection[str], populations: Collection[str], clients: str | None = None
+) -> PopulationRecord | None:
     """What is written down in all these places under all these names, None where nothing is."""
     epsilons: set[tuple[int, int | None]] = set()
     stores: dict[str, KnownStore] = {}
     found = False
     for place in places:
         for name in map(NAME.format, populations):
-            if (text := read_beside(place, name)) is not None:
+            if (text := read_beside(place, name, clients)) is not None:
                 found = True
                 record = _read(text, f"{name} in {_shown(place)}")
                 epsilons.update(record.epsilons)
@@ -54,7 +57,9 @@ def read_record(places: Collection[str], populations: Collection[str]) -> Popula
     return PopulationRecord(sorted(epsilons, key=str), stores) if found else None
 
 
-def write_record(places: Collection[str], population: str, record: PopulationRecord) -> None:
+def write_record(
+    places: Collection[str], population: str, record: PopulationRecord, clients: str | None = None
+) -> None:
     """Write it down in all these places, where it is not there already."""
     stores = {
         name: known._asdict() | {"claims": [claim._asdict() for claim in known.claims]}
@@ -63,8 +68,8 @@ def write_record(places: Collection[str], population: str, record: PopulationRec
     body = {"epsilons": record.epsilons, "stores": stores}
     text = json.dumps(body | {"digest": _digest(body)}, indent=1)
     for place in places:
-        if read_beside(place, NAME.format(population)) != text:
-            write_beside(place, NAME.format(population), text)
+        if read_beside(place, NAME.format(population), clients) != text:
+            write_beside(place, NAME.format(population), text, clients)
 
 
 def _read(text: str, where: str) -> PopulationRecord:
@@ -91,4 +96,4 @@ def _digest(body: Mapping[str, object]) -> str:
 
 def _shown(place: str) -> str:
     """A folder, or a database without the user and the password in its address."""
-    return place.rpartition("@")[2]
+    return without_secrets(place).rpartition("@")[2]
