@@ -30,6 +30,7 @@ class UserTally:
         self._cap = max(LEAST_CAP, most)
         self._parts = [(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64))]
         self._rows, self._limit = 0, _FEW_ROWS
+        self._taken = 0
 
     def add(self, users: Array | None, bins: Array) -> None:
         """Count events."""
@@ -55,6 +56,13 @@ class UserTally:
         counted = np.minimum(np.add.reduceat(occurrences, first), rooms) if len(first) else rooms
         return self._bounded(step, rooms), memory.take(step, users[first], counted)
 
+    def left_out(self, counts: Ints) -> int:
+        """How many events the bound left out of these counts of them; of what was joined, those that were not capped.
+
+        Raw: for operators only.
+        """
+        return self._taken - int(counts.sum())
+
     def to_bytes(self) -> bytes:
         """The tally as bytes."""
         return _packed(self._table())
@@ -72,6 +80,7 @@ class UserTally:
     def _append(self, users: Array, bins: Array, occurrences: Array) -> None:
         self._parts.append((users, bins, occurrences))
         self._rows += len(users)
+        self._taken += int(occurrences.sum())
         if self._rows > self._limit:
             self._table()
             self._limit = max(_FEW_ROWS, 2 * self._rows)  # so that joining costs as much as what was added
@@ -111,6 +120,10 @@ class EventTally:
     def counts(self, step: int) -> Ints:
         """The counts."""
         return self._counts
+
+    def left_out(self, counts: Ints) -> int:
+        """None: every event is somebody else's."""
+        return 0
 
     def to_bytes(self) -> bytes:
         """The tally as bytes."""

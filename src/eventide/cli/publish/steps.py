@@ -9,6 +9,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
@@ -21,6 +22,7 @@ from eventide.live.client_settings import read_clients
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
+from eventide.releases.files import refuse_read
 
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
@@ -74,9 +76,11 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
 
 
 def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
+    if options.store is not None and "://" not in options.store:
+        refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
     how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
-    how |= {"source": options.source, "clients": options.clients}
-    out = open_sink(options.out or "-", bins, layout=options.layout, **how)
+    how |= {"sources": options.sources, "clients": options.clients}
+    out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

@@ -77,17 +77,23 @@ def summary(report: dict[str, Any]) -> str:
 
 
 def operators_only(feed: Feed) -> dict[str, Any] | None:
-    """How many events were taken, late and refused, which is raw: for whoever runs this, nobody else."""
+    """How many events were taken, late, left out by the limit per person and refused.
+
+    That is raw: for whoever runs this, nobody else.
+    """
     if not isinstance(feed, EventFeed):
         return None
-    return {**vars(feed.counters)}
+    taken = feed.counters
+    told = {"accepted": taken.accepted, "late": taken.late, "again": taken.again, "left_out": feed.left_out}
+    return {**told, "refused": dict(taken.refused)}
 
 
-def counted(counters: dict[str, Any]) -> str:
+def counted(told: dict[str, Any]) -> str:
     """The same as a sentence."""
-    refused = ", ".join(f"{number:,} {reason}" for reason, number in counters["refused"].items())
-    again = f"{counters['again']:,} of steps released before were read again, " if counters["again"] else ""
+    again = f" {told['again']:,} of steps released before were read again;" if told["again"] else ""
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in told["refused"].items())
     return (
-        f"For operators only, since these numbers are not private: {counters['accepted']:,} events were taken, "
-        f"{counters['late']:,} came too late, {again}{refused or '0'} refused."
+        f"For operators only, since these numbers are not private: {told['accepted']:,} events were taken; "
+        f"{told['left_out']:,} were left out by the limit per person; {told['late']:,} came too late;{again} "
+        f"{sum(told['refused'].values()):,} were refused{reasons and f' ({reasons})'}."
     )

@@ -85,6 +85,7 @@ class EventFeed:
             )
         self.timeline, self.reader, self.max_per_step, self.cap = timeline, reader, max_per_step, cap
         self.counters = Counters()
+        self.left_out = 0  # events of closed steps that the bound on a person left out: raw, for operators only
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
@@ -142,7 +143,7 @@ class EventFeed:
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
             events = batch.events
-            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw)
+            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw, events.in_zone)
             for step in self.closed():
                 first_rows.decide()
                 yield step
@@ -196,7 +197,9 @@ class EventFeed:
             self._next += 1
             self._warn_if_ahead()
             self._before.pop(step, None)
-            counts, kept = self._counts_of(step, self._open.pop(step, self._tally()))
+            tally = self._open.pop(step, None) or self._tally()
+            counts, kept = self._counts_of(step, tally)
+            self.left_out += tally.left_out(counts)
             yield ClosedStep(step, counts, next(iter(self._before.values()), self._position), kept)
 
     def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
