@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import fcntl
+import gzip
 import json
 import os
 import random
@@ -78,6 +79,34 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise,
         check(life, STEPS, tmp_path)
     answers = [each["end"] for _, line in stored(life["store"])[0] for each in json.loads(line).get("answers", ())]
     assert len(answers) == (0 if queries_of is None else 29 + 18 + 5)  # every window that ends in 60 steps
+
+
+def split(path, folder, dealt):
+    """The rows of a file as files of several kinds; dealt to them, every step has rows in each, else in one or two."""
+    header, *rows = path.read_text().splitlines(keepends=True)
+    folder.mkdir()
+    for number, name in enumerate(("a.csv", "b.jsonl", "c.csv.gz", "place=north/d.csv")):
+        some = rows[number::4] if dealt else rows[len(rows) * number // 4 : len(rows) * (number + 1) // 4]
+        (folder / name).parent.mkdir(exist_ok=True)
+        if name.endswith(".jsonl"):
+            objects = (dict(zip(header.strip().split(","), row.strip().split(","), strict=True)) for row in some)
+            (folder / name).write_text("".join(json.dumps(each) + "\n" for each in objects))
+        elif name.endswith(".gz"):
+            (folder / name).write_bytes(gzip.compress("".join([header, *some]).encode()))
+        else:
+            (folder / name).write_text("".join([header, *some]))
+
+
+@pytest.mark.parametrize("dealt", [True, False])
+def test_killed_in_the_middle_of_a_folder(lives, tmp_path, dealt):
+    """The twin reads the same rows from one file."""
+    write_events(tmp_path / "events.csv", seed=1)
+    split(tmp_path / "events.csv", tmp_path / "events", dealt)
+    life, twin = new_life(tmp_path, tmp_path / "events", mechanism="uniform", **FILE)
+    for point in ("after-commit", "inside-transaction:9", "before-commit:20", "after-draw:12"):
+        assert lives(life, fault=point) == KILLED, point
+    assert lives(life) == 0
+    check_like_twin(lives, life, twin | {"source": str(tmp_path / "events.csv")}, tmp_path, STEPS)
 
 
 @pytest.mark.slow

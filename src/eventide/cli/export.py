@@ -34,8 +34,9 @@ ERROR_NOTE = (
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write totals of groups of bins instead: a TOML file of lines name = [bins], or a CSV of group,bin.",
 )
+@click.option("--intervals", is_flag=True, help="Add low and high to a wide table: the columns BIN_low and BIN_high.")
 @click.option("--answers", is_flag=True, help="Write the answers to window queries instead.")
-def command(store: str, out: str, layout: str | None, totals: Path | None, answers: bool) -> None:
+def command(store: str, out: str, layout: str | None, totals: Path | None, intervals: bool, answers: bool) -> None:
     """Write the releases that STORE holds to a file, which appears when it is complete.
 
     \b
@@ -48,11 +49,15 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, answe
     warn_of_secrets(store)
     if answers and totals is not None:
         raise InputError("--answers and --totals write different things; choose one of them")
+    if intervals and (answers or totals is not None or not out.lower().endswith((".csv", ".parquet"))):
+        raise InputError(
+            "--intervals is for releases as .csv or .parquet; JSON lines have low and high where they are known"
+        )
     with closing(open_store(store, read_only=True)) as opened:
         if answers:
             written = f"{_write_answers(opened, out, layout, Path(store))} answers"
         else:
-            written = f"{_write(opened, out, layout, totals, Path(store))} steps"
+            written = f"{_write(opened, out, layout, totals, intervals, Path(store))} steps"
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{written} written{'' if out == '-' else f' to {out}'}", err=True)
@@ -77,7 +82,7 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
     return number
 
 
-def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, source: Path) -> int:
+def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, intervals: bool, source: Path) -> int:
     from eventide.live.stores.stored_releases import all_bins, stored_releases
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
@@ -86,7 +91,7 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None,
     bins = all_bins(store)
     first = next(stored_releases(store, bins), None)
     starts = first is not None and first.start is not None
-    names, kinds = bins, formats(starts=starts)
+    names, kinds = bins, formats(starts=starts, intervals=intervals or None)
     if groups_file is not None:
         groups = read_groups(groups_file, bins)
         places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)

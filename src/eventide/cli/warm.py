@@ -101,6 +101,8 @@ def _events() -> None:
     lines = CsvLineReader(b"timestamp,user,bin\n", "events")
     found = lines.rows(b'2026-01-31T23:59:00Z,"17",north\n', lines.columns)
     events = reader.read(found.rows, found.unreadable)
+    for form in ("s", "%Y-%m-%d"):
+        EventReader(["north"], time_format=form).times(found.rows)
     tally = UserTally(len(reader.bins), 1, reader.key)
     tally.add(events.user, events.bin)
     tally.counts(0)

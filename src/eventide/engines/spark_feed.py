@@ -30,7 +30,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.feeds.first_rows import FirstRows, MostRowsRefused
+from eventide.live.feeds.first_rows import FirstRows, FirstRowsRefused
 from eventide.live.sources.base import FOREVER, EventBatch
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class SparkFeed(EventFeed):
         try:
             if not self._over:
                 yield from self._counted()
-        except MostRowsRefused:
+        except FirstRowsRefused:
             self._work.withdraw()
             raise
 
@@ -125,7 +125,7 @@ class SparkFeed(EventFeed):
         closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
             self._first_rows.decide()
-            self._open_steps.add_counts(steps, self._counting)
+            self.left_out += self._open_steps.add_counts(steps, self._counting)
             yield from steps
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)
             self._open_steps.forget(self._counting.next_step)

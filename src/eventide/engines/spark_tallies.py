@@ -35,9 +35,9 @@ SUMMARY = -1  # stands for a step in the rows that sum up a partition
 BYTES_AT_ONCE = 32 << 20
 LINE = "value"  # the column of a frame that holds lines of text
 TALLIES = pa.schema([("step", pa.int64()), ("shard", pa.int32()), ("tally", pa.binary())])
-COUNTS = pa.schema([("step", pa.int64()), ("bins", pa.binary()), ("counts", pa.binary())])
+COUNTS = pa.schema([("step", pa.int64()), ("bins", pa.binary()), ("counts", pa.binary()), ("left_out", pa.int64())])
 TALLY_COLUMNS = "step long, shard int, tally binary"
-COUNT_COLUMNS = "step long, bins binary, counts binary"
+COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long"
 
 
 @dataclass(frozen=True)
@@ -129,18 +129,23 @@ class Tallying:
 
 
 def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
-    """From rows (step, shard, tally), sorted by step and shard, to the counts of each step: bins that have any."""
+    """From rows (step, shard, tally), sorted by step and shard, to the counts of each step: bins that have any.
+
+    With each comes how many events the bound left out.
+    """
     rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
     for step, of_step in itertools.groupby(rows, key=lambda row: row["step"]):
-        counts = np.zeros(len(counting.spec.bins), np.int64)
+        counts, left_out = np.zeros(len(counting.spec.bins), np.int64), 0
         for _, of_shard in itertools.groupby(of_step, key=lambda row: row["shard"]):
             tally = counting.tally()
             for row in of_shard:
                 tally.join(row["tally"])
-            counts += tally.counts(step)
+            of_users = tally.counts(step)
+            counts += of_users
+            left_out += tally.left_out(of_users)
         bins = np.flatnonzero(counts).astype(np.int32)
         yield pa.RecordBatch.from_pylist(
-            [{"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes()}], COUNTS
+            [{"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes(), "left_out": left_out}], COUNTS
         )
 
 

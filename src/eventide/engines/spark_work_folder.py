@@ -110,19 +110,21 @@ class OpenSteps:
         writer.partitionBy("step").parquet(str(part))
         return _summary(part / f"step={SUMMARY}")
 
-    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> None:
-        """Add to the counts of closed steps what was tallied of them, in one job."""
+    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> int:
+        """Add to the counts of closed steps what was tallied of them, in one job; how many events were left out."""
         closed = {step.index: step.counts for step in steps}
         parts = [str(part) for step, part in self._parts() if step in closed]
         if not parts:
-            return
+            return 0
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
         width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
         together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
         bounding = together.select("step", "shard", "tally").mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
-        for row in bounding.toArrow().to_pylist():
+        rows = bounding.toArrow().to_pylist()
+        for row in rows:
             step, bins, counts = unpacked(row)
             closed[step][bins] += counts
+        return sum(row["left_out"] for row in rows)
 
     def forget(self, before: float) -> None:
         """Delete what belongs to steps before one, and batches of which nothing is left."""

@@ -20,7 +20,8 @@ from eventide.events import siphash_kernels
 from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
-from eventide.events.times import parse_times
+from eventide.events.time_formats import TimeFormat
+from eventide.events.times import ReadTimes, read_times
 from eventide.events.zones import Zone
 
 UNREADABLE_ROW = "row cannot be read"
@@ -41,7 +42,10 @@ class Columns(NamedTuple):
 
 
 class Events(NamedTuple):
-    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from."""
+    """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
+
+    `in_zone` says how many rows have a time that names no zone.
+    """
 
     time: Ints
     user: Array | None  # uint64
@@ -49,6 +53,7 @@ class Events(NamedTuple):
     arrival: Ints
     refused: Counter[str]
     raw: UnparsedRows | None = None
+    in_zone: int = 0
 
     def __repr__(self) -> str:
         return "<events>"
@@ -93,16 +98,25 @@ class EventReader:
     other
         The bin for rows whose bin is not in the list; it is added to the list if need be. None refuses them.
     zone
-        Where times without a zone are read.
+        Where times without a zone are read; None is UTC that nobody chose, so that mixed zones are a mistake.
+    time_format
+        How text and numbers tell a time, as `TimeFormat` takes it; None for ISO 8601 and numbers since 1970.
     """
 
     def __init__(
-        self, bins: Sequence[str], columns: Columns | None = None, *, other: str | None = None, zone: str = "UTC"
+        self,
+        bins: Sequence[str],
+        columns: Columns | None = None,
+        *,
+        other: str | None = None,
+        zone: str | None = None,
+        time_format: str | None = None,
     ) -> None:
         self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
-        self.zone = Zone(zone)
+        self.zone, self.zone_is_given = Zone(zone or "UTC"), zone is not None
         self.other = other
+        self._time_format = None if time_format is None else TimeFormat(time_format)
         self.key: bytes | None = None
         self._names = pa.array([name.encode() for name in self.bins], pa.binary())
         self._elsewhere = -1 if other is None else self.bins.index(other)
@@ -114,7 +128,7 @@ class EventReader:
 
     def times(self, rows: Any) -> Ints:
         """The readable times of rows."""
-        times, readable = parse_times(named(rows, self.columns.time), self.zone)
+        times, readable, _ = self._times(rows)
         return times[readable]
 
     def read(
@@ -124,7 +138,7 @@ class EventReader:
 
         `unreadable` says how many rows got lost on the way here, `raw` is what all of them were read from.
         """
-        time, readable = parse_times(named(rows, self.columns.time), self.zone)
+        time, readable, in_zone = self._times(rows)
         bins = self._bins(texts(named(rows, self.columns.bin)))
         user, has_user = None, np.ones(len(time), bool)
         if self.columns.user is not None:
@@ -137,9 +151,11 @@ class EventReader:
             refused[UNREADABLE_ROW] = unreadable
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
-        if arrival is None:
-            return Events(time, user, bins, time, refused, raw)
-        return Events(time, user, bins, np.broadcast_to(arrival, good.shape)[good], refused, raw)
+        arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
+        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)))
+
+    def _times(self, rows: Any) -> ReadTimes:
+        return read_times(named(rows, self.columns.time), self.zone, self._time_format)
 
     def _bins(self, names: Any) -> Array:
         found = pc.index_in(names, value_set=self._names)

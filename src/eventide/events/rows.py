@@ -17,10 +17,14 @@ class FileBlock(NamedTuple):
 
 
 class UnparsedRows(NamedTuple):
-    """Lines, messages or rows of a table in the order in which they came: how many, and the first few read again."""
+    """Lines, messages or rows of a table in the order in which they came: how many, and the first few read again.
+
+    `file` names the one of several files that they are from.
+    """
 
     size: Callable[[], int]
     first: Callable[[int], ParsedRows]
+    file: str | None = None
 
     def __repr__(self) -> str:
         return "<raw rows>"

@@ -1,6 +1,6 @@
 """Texts that say when, read in one compiled pass over Arrow's buffers.
 
-See `event_times` for what is read how. A text that says nothing is marked, never guessed at.
+See `times` and `time_formats` for what is read how. A text that says nothing is marked, never guessed at.
 """
 
 from __future__ import annotations
@@ -11,7 +11,10 @@ from eventide.compiling import kernel
 from eventide.events.text_kernels import trimmed
 
 UNREADABLE, IN_UTC, LOCAL = 0, 1, 2
+NANOSECONDS, BY_SIZE = 0, -1  # units of numbers besides so many microseconds
+DIRECTIVE = 128  # added to the letter of a directive in a pattern; below it stand the characters that must be there
 _MICROSECONDS = 1_000_000
+_MOST = 10**18  # microseconds, beyond any year that is read
 _MOST_DIGITS = 19  # with them a number can overflow once, and is negative then
 
 
@@ -25,8 +28,74 @@ def read(offsets, data):  # type: ignore[no-untyped-def]
         if end - begin >= 10 and data[begin + 4] == ord("-") and data[begin + 7] == ord("-"):
             times[row], kinds[row] = _iso(data, begin, end)
         else:
-            times[row], kinds[row] = _number(data, begin, end)
+            times[row], kinds[row] = _number(data, begin, end, BY_SIZE)
     return times, kinds
+
+
+@kernel(nogil=True)
+def read_numbers(offsets, data, unit):  # type: ignore[no-untyped-def]
+    """The same for texts that count a unit since 1970."""
+    size = len(offsets) - 1
+    times, kinds = np.zeros(size, np.int64), np.zeros(size, np.uint8)
+    for row in range(size):
+        begin, end = trimmed(data, offsets[row], offsets[row + 1])
+        times[row], kinds[row] = _number(data, begin, end, unit)
+    return times, kinds
+
+
+@kernel(nogil=True)
+def read_pattern(offsets, data, pattern):  # type: ignore[no-untyped-def]
+    """The same for texts like a pattern of Y m d H M S f and, at its end, z, where each number has all its digits."""
+    size = len(offsets) - 1
+    times, kinds = np.zeros(size, np.int64), np.zeros(size, np.uint8)
+    for row in range(size):
+        begin, end = trimmed(data, offsets[row], offsets[row + 1])
+        times[row], kinds[row] = _like(data, begin, end, pattern)
+    return times, kinds
+
+
+@kernel(nogil=True)
+def _like(data, place, end, pattern):  # type: ignore[no-untyped-def]
+    year, month, day, hour, minute, second, fraction, offset, kind = 0, 0, 0, 0, 0, 0, 0, 0, LOCAL
+    for code in pattern:
+        letter, width = code - DIRECTIVE, 4 if code == DIRECTIVE + ord("Y") else 2
+        if letter == ord("z"):
+            if place >= end:
+                return 0, UNREADABLE
+            offset, good = _offset(data, place, end)
+            place, kind = end, IN_UTC if good else UNREADABLE
+        elif letter == ord("f"):
+            begin = place
+            fraction, place = _fraction(data, place, end, _MICROSECONDS)
+            if fraction < 0 or place - begin > 6:
+                return 0, UNREADABLE
+        elif letter < 0:
+            if place >= end or data[place] != code:
+                return 0, UNREADABLE
+            place += 1
+        else:
+            number = _digits(data, place, width) if place + width <= end else -1
+            if number < 0:
+                return 0, UNREADABLE
+            place += width
+            if letter == ord("Y"):
+                year = number
+            elif letter == ord("m"):
+                month = number
+            elif letter == ord("d"):
+                day = number
+            elif letter == ord("H"):
+                hour = number
+            elif letter == ord("M"):
+                minute = number
+            else:
+                second = number
+    if place != end or year < 1 or month < 1 or month > 12 or day < 1 or day > _days_of(year, month):
+        return 0, UNREADABLE
+    if hour > 23 or minute > 59 or second > 59:
+        return 0, UNREADABLE
+    seconds = ((_days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+    return seconds * _MICROSECONDS + fraction - offset, kind
 
 
 @kernel(nogil=True)
@@ -86,8 +155,8 @@ def _offset(data, place, end):  # type: ignore[no-untyped-def]
 
 
 @kernel(nogil=True)
-def _number(data, begin, end):  # type: ignore[no-untyped-def]
-    """Seconds since 1970; thousandths, millionths or billionths where the number is too large for that."""
+def _number(data, begin, end, unit):  # type: ignore[no-untyped-def]
+    """Units since 1970; by their size seconds, or thousandths, millionths or billionths where one is too large."""
     negative = begin < end and data[begin] == ord("-")
     if negative:
         begin += 1
@@ -97,7 +166,10 @@ def _number(data, begin, end):  # type: ignore[no-untyped-def]
         place += 1
     if place == begin or place - begin > _MOST_DIGITS or whole < 0:
         return 0, UNREADABLE
-    unit = _MICROSECONDS if whole < 10**11 else 1_000 if whole < 10**14 else 1 if whole < 10**17 else 0
+    if unit == BY_SIZE:
+        unit = _MICROSECONDS if whole < 10**11 else 1_000 if whole < 10**14 else 1 if whole < 10**17 else NANOSECONDS
+    if unit > 1 and whole > _MOST // unit:
+        return 0, UNREADABLE
     time = whole * unit if unit else whole // 1_000
     if place < end:
         if data[place] != ord("."):

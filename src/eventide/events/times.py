@@ -4,12 +4,13 @@ Text is ISO 8601: a date, perhaps with a time of day after T or a blank, perhaps
 read in the zone. A number, also one written as text, counts since 1970 in seconds below 10^11, in milliseconds below
 10^14, in microseconds below 10^17, and else in nanoseconds: so seconds reach the year 5138, and milliseconds are
 understood from 1973 on. Dates and timestamps of Arrow or Python are taken as they are, in the zone where they name
-none. What lies outside the years 1 to 9999 is unreadable.
+none. What lies outside the years 1 to 9999 is unreadable. A `TimeFormat` says of text and numbers how else they are
+written.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,21 +19,37 @@ import pyarrow.compute as pc
 from eventide.arrays import Bools, Ints
 from eventide.events import time_kernels as kernels
 from eventide.events.texts import buffers, texts
+from eventide.events.time_formats import TimeFormat
 from eventide.events.zones import EARLIEST, LATEST, Zone
 
 
-def parse_times(column: Any, zone: Zone) -> tuple[Ints, Bools]:
-    """The time of each cell, and whether it could be read."""
+class ReadTimes(NamedTuple):
+    """The time of each cell, whether it could be read, and whether it was read in the zone, since it names none."""
+
+    times: Ints
+    readable: Bools
+    in_zone: Bools
+
+
+def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadTimes:
+    """The times of a column, which are written in a form."""
     if isinstance(column, pa.Array | pa.ChunkedArray) and pa.types.is_temporal(column.type):
         times, readable, local = _temporal(column)
     else:
-        times, kinds = kernels.read(*buffers(texts(column)))
+        held = buffers(texts(column))
+        times, kinds = kernels.read(*held) if form is None else form.read(*held)
         readable, local = kinds != kernels.UNREADABLE, kinds == kernels.LOCAL
     if local.all():
         times = zone.to_utc(times)
     elif local.any():
         times[local] = zone.to_utc(times[local])
-    return times, readable & (times >= EARLIEST) & (times < LATEST)
+    readable &= (times >= EARLIEST) & (times < LATEST)
+    return ReadTimes(times, readable, local & readable)
+
+
+def parse_times(column: Any, zone: Zone) -> tuple[Ints, Bools]:
+    """The time of each cell, and whether it could be read."""
+    return read_times(column, zone)[:2]
 
 
 def _temporal(column: Any) -> tuple[Ints, Bools, Bools]:

@@ -145,6 +145,14 @@ def moment(value: Any) -> str:
         return given
 
 
+def time_format(value: Any) -> str:
+    """How times are written: a unit or a pattern."""
+    from eventide.events.time_formats import TimeFormat
+
+    TimeFormat(text(value))
+    return str(value)
+
+
 def table(value: Any) -> dict[str, Any]:
     """Keys with values."""
     if not isinstance(value, dict):

@@ -24,6 +24,7 @@ from eventide.mechanisms.registry import build_mechanism
 if TYPE_CHECKING:
     from eventide.events.caps import Cap
     from eventide.events.clock import Clock
+    from eventide.events.files.members import Paths
     from eventide.events.reader import EventReader
     from eventide.events.timeline import Timeline
     from eventide.live.feeds.base import Feed
@@ -46,6 +47,7 @@ class EventOptions(TypedDict, total=False):
     late: str | None
     other: str | None
     time: str
+    time_format: str | None
     user: str | None
     bin: str
     cap: str | None
@@ -125,6 +127,14 @@ class StreamSpec:
     )
     other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
+    time_format: str | None = setting(
+        None,
+        readers.time_format,
+        "How times are written: s, ms, us or ns since 1970, or a pattern such as %d.%m.%Y %H:%M.",
+        '"%d.%m.%Y %H:%M"',
+        "FORMAT",
+        left_out="ISO 8601, or numbers by their size",
+    )
     user: str | None = setting(
         None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
     )
@@ -241,12 +251,14 @@ class StreamSpec:
         self.need("step", "start")
         return Timeline(self.start, self.step, self.zone)
 
-    def reader(self) -> EventReader:
-        """What reads the stream's events, new."""
+    def reader(self, *, zone_is_given: bool = True) -> EventReader:
+        """What reads the stream's events, new; without a given zone, mixed ones are a mistake that a feed finds."""
         from eventide.events.reader import Columns, EventReader
 
         self.need("bins")
-        return EventReader(self.bins, Columns(self.time, self.user, self.bin), other=self.other, zone=self.zone)
+        columns = Columns(self.time, self.user, self.bin)
+        zone = self.zone if zone_is_given or self.zone != defaults_of(type(self))["zone"] else None
+        return EventReader(self.bins, columns, other=self.other, zone=zone, time_format=self.time_format)
 
     def counting(self) -> dict[str, Any]:
         """What an `EventFeed` of the stream's events is made with, where the start is given."""
@@ -263,19 +275,21 @@ class StreamSpec:
 
     def feed(
         self,
-        source: str | Path | EventSource,
+        source: Paths | EventSource,
         *,
         follow: bool = False,
         clock: Clock | None = None,
         clients: str | Path | None = None,
+        zone_is_given: bool = True,
     ) -> Feed:
-        """A feed of a file, of standard input ("-"), of an address, or of a source of events.
+        """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
 
         Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
-        machine's where left out. clients: a file of client settings, for an address. What was opened is let go of again
-        if the feed cannot be made.
+        machine's where left out. clients: a file of client settings, for an address. zone_is_given: whether somebody
+        chose the zone, though it be the default. What was opened is let go of again if the feed cannot be made.
         """
         from eventide.events.clock import SystemClock
+        from eventide.events.files.members import one_path
         from eventide.live.feeds.count_feed import CountFeed
         from eventide.live.feeds.event_feed import EventFeed
         from eventide.live.sources.base import EventSource
@@ -285,8 +299,8 @@ class StreamSpec:
         if not self.step:
             if isinstance(source, EventSource):
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
-            return CountFeed(open_counts(source, self.bins or None))
-        reader, clock = self.reader(), clock or SystemClock()
+            return CountFeed(open_counts(one_path(source), self.bins or None))
+        reader, clock = self.reader(zone_is_given=zone_is_given), clock or SystemClock()
         events = (
             source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
         )
@@ -300,10 +314,10 @@ class StreamSpec:
     def _timeline_of(self, source: EventSource, reader: EventReader, clock: Clock) -> Timeline:
         """The time line where nobody says when it begins."""
         from eventide.events.timeline import Timeline
-        from eventide.live.sources.complete_file import CompleteFile
+        from eventide.live.sources.complete_files import CompleteFiles
         from eventide.live.sources.frame_events import FrameEvents
 
-        if isinstance(source, CompleteFile | FrameEvents):
+        if isinstance(source, CompleteFiles | FrameEvents):
             return Timeline.around(source.first_time(reader), self.step, self.zone)
         today = Timeline.around(clock.now(), "1d", self.zone)  # the clock is public
         return Timeline(today.iso(0), self.step, self.zone)

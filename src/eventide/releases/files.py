@@ -59,7 +59,7 @@ def open_releases(
         yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
         return
     path = Path(out)
-    refuse_path(path, source)
+    refuse_path(path, [] if source is None else [source])
     with _refusals(path):
         unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         stream = unfinished.open("xb")
@@ -72,15 +72,24 @@ def open_releases(
         yield ReleaseFile(content, unfinished, path)
 
 
-def refuse_path(path: Path, source: Path | None = None) -> None:
-    """Refuse a path that cannot be that of releases: by its ending, a folder, or the file that is read."""
+def refuse_path(path: Path, sources: Sequence[Path]) -> None:
+    """Refuse a path that cannot be that of releases: by its ending, a folder, or one that is read."""
     with _refusals(path):
         if path.suffix.lower() not in FORMATS:
             raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
         if path.is_dir():
             raise InputError(f"--out {path} is a folder; give the name of a file")
-        if source and path.exists() and source.exists() and path.samefile(source):  # "-" and addresses are no files
-            raise InputError(f"--out {path} is the file that is read; choose another name")
+        refuse_read(path, sources, "--out")
+
+
+def refuse_read(path: Path, sources: Sequence[Path], option: str) -> None:
+    """Refuse a path at which files are read: one of them, in a folder of them, or named like a pattern of them."""
+    for source in sources:  # "-" and addresses are no files
+        if path.exists() and source.exists() and path.samefile(source):
+            raise InputError(f"{option} {path} is the file that is read; choose another name")
+        inside = source.is_dir() and path.resolve().is_relative_to(source.resolve())
+        if inside or (not source.exists() and path.absolute().match(str(source.absolute()))):
+            raise InputError(f"{option} {path} would be read as one of the files of {source}; choose another folder")
 
 
 def _close(stream: BinaryIO) -> None:

@@ -1,8 +1,10 @@
 """How a release is written: JSON lines, CSV and Parquet, each a class that takes releases and fills a stream.
 
 JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
-(step, bin, value, scale); where steps have times, a column start follows step. In text, whole numbers are written as
-such, without ".0"; a scale that is not known (no look yet) is null.
+(step, bin, value, low, high, scale, fresh); where steps have times, a column start follows step. A wide table with
+intervals has them behind each bin: north, north_low, north_high. A long one without them, as earlier versions wrote it,
+has step, bin, value, scale. In text, whole numbers are written as such, without ".0"; what is not known (a scale before
+the first look, an interval that the mechanism does not give) is null.
 """
 
 from __future__ import annotations
@@ -79,14 +81,27 @@ class ReleaseLines(Lines):
 
 
 class Tabular(Format):
-    """Collects releases and writes them many at a time as a table, wide or long; `starts` adds when steps begin."""
+    """Collects releases and writes them many at a time as a table, wide or long.
 
-    def __init__(self, stream: BinaryIO, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
+    `starts` adds when steps begin, `intervals` low and high, and to a long table whether anything was measured; left
+    out, long tables have that and wide ones have not.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        bins: Sequence[str],
+        layout: str | None,
+        *,
+        starts: bool = False,
+        intervals: bool | None = None,
+    ) -> None:
         self.stream = stream
         self.starts = starts
         self.layout = layout or ("wide" if len(bins) <= WIDEST else "long")
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
+        self.intervals = self.layout == "long" if intervals is None else intervals
         self.bins = pa.array(bins, pa.string())
         self._held: list[ReleaseLine] = []
         self.schema = pa.schema(self.columns(bins))
@@ -96,9 +111,12 @@ class Tabular(Format):
         """The columns of the layout."""
         first = {"step": pa.int64()} | ({"start": pa.string()} if self.starts else {})
         if self.layout == "long":
-            return first | {"bin": pa.string(), "value": pa.float64(), "scale": pa.float64()}
-        refuse_taken(first, bins)
-        return first | dict.fromkeys(bins, pa.float64())
+            numbers = ("value", "low", "high", "scale") if self.intervals else ("value", "scale")
+            fresh = {"fresh": pa.bool_()} if self.intervals else {}
+            return first | {"bin": pa.string()} | dict.fromkeys(numbers, pa.float64()) | fresh
+        ends = [with_ends(name) for name in bins] if self.intervals else [(name,) for name in bins]
+        refuse_taken([*first, *(end for _, *around in ends for end in around)], bins)
+        return first | dict.fromkeys((name for each in ends for name in each), pa.float64())
 
     @abstractmethod
     def begin(self) -> None:
@@ -125,14 +143,22 @@ class Tabular(Format):
         first = [np.array([release.step for release in self._held])[which]]
         if self.starts:
             first.append(pa.array([release.start for release in self._held], pa.string()).take(which))
-        values = np.stack([release.values for release in self._held])
         if self.layout == "wide":
-            self.put([*first, *map(_known, values.T)])
+            kinds = map(self._numbers, ("values", "low", "high") if self.intervals else ("values",))
+            cells = np.stack(list(kinds), axis=-1)  # so that those of a bin stand together
+            self.put([*first, *map(_known, cells.reshape(len(self._held), -1).T)])
         else:
-            scales = np.stack([release.scale for release in self._held])
+            kinds = map(self._numbers, ("values", "low", "high", "scale") if self.intervals else ("values", "scale"))
             names = self.bins.take(np.tile(np.arange(len(self.bins)), len(self._held)))
-            self.put([*first, names, _known(values.ravel()), _known(scales.ravel())])
+            fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
+            self.put([*first, names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()
+
+    def _numbers(self, kind: str) -> Floats:
+        """What the releases say of all bins, `(steps, d)`; NaN where a release says nothing."""
+        unknown = np.full(len(self.bins), np.nan)
+        said = (getattr(release, kind) for release in self._held)
+        return np.stack([unknown if numbers is None else numbers for numbers in said])
 
 
 class Csv(Tabular):
@@ -180,12 +206,21 @@ def by_ending(lines: type[Lines], csv: type[Tabular], parquet: type[Tabular], **
     return {".jsonl": lines, ".csv": partial(csv, **options), ".parquet": partial(parquet, **options)}
 
 
-def formats(*, starts: bool) -> Formats:
-    """The formats of releases, whose tables also tell when steps begin if that is known."""
-    return by_ending(ReleaseLines, Csv, Parquet, starts=starts)
+def formats(*, starts: bool, intervals: bool | None = None) -> Formats:
+    """The formats of releases, whose tables also tell when steps begin if that is known, and perhaps intervals."""
+    return by_ending(ReleaseLines, Csv, Parquet, starts=starts, intervals=intervals)
 
 
 FORMATS = formats(starts=False)
+
+
+def with_ends(name: str) -> tuple[str, str, str]:
+    """The columns of a bin in a wide table with intervals.
+
+    >>> with_ends("north")
+    ('north', 'north_low', 'north_high')
+    """
+    return name, f"{name}_low", f"{name}_high"
 
 
 def refuse_taken(own: Iterable[str], bins: Sequence[str]) -> None:

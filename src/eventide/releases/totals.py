@@ -112,7 +112,7 @@ class TotalTable(Tabular):
     def __init__(self, stream: BinaryIO, groups: Sequence[str], layout: str | None, *, starts: bool) -> None:
         if layout is not None:
             raise InputError(NO_LAYOUT)
-        super().__init__(stream, groups, "long", starts=starts)
+        super().__init__(stream, groups, "long", starts=starts, intervals=False)
 
     def columns(self, bins: Sequence[str]) -> dict[str, Any]:
         """As for releases, but named for what they are."""

@@ -51,6 +51,11 @@ class CountFile(ABC):
         """What messages call it."""
         return self.table.name
 
+    @property
+    def path(self) -> Path | None:
+        """Where it lies, if it is a file."""
+        return self.table.path if isinstance(self.table, Table) else None
+
 
 def open_counts(source: str | Path | Frame, bins: Sequence[str] | None = None) -> CountFile:
     """Open a file or frame of counts; `bins` may be left out for a wide one, whose header names them."""

@@ -66,9 +66,14 @@ def test_csv_wide_and_long(run):
     ]
     assert run("city.db", "--out", "long.csv", "--layout", "long")[0] == 0
     header, first, *_, last = rows("long.csv")
-    assert header == ["step", "start", "bin", "value", "scale"]
-    assert first == ["0", "2026-03-01T00:00:00+00:00", "north", "3", ""]
-    assert last == ["2", "2026-03-01T00:20:00+00:00", "west", "7", "0.5"]
+    assert header == ["step", "start", "bin", "value", "low", "high", "scale", "fresh"]
+    assert first[:4] == ["0", "2026-03-01T00:00:00+00:00", "north", "3"]
+    assert last[:4] == ["2", "2026-03-01T00:20:00+00:00", "west", "7"]
+    assert (first[4:], last[4:]) == (["", "", "", "true"], ["", "", "0.5", "false"])
+    assert run("city.db", "--out", "with.csv", "--intervals")[0] == 0
+    assert rows("with.csv")[0][:5] == ["step", "start", "north", "north_low", "north_high"]
+    code, _, err = run("city.db", "--out", "with.jsonl", "--intervals")
+    assert (code, "--intervals is for releases as .csv or .parquet" in err) == (2, True)
 
 
 def test_parquet_and_no_clock(run):

@@ -89,12 +89,99 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert json.loads(out.splitlines()[1])["start"].startswith("2024-03-30T01:00:00")
     assert f"{len(events())} events were taken" in err
     assert "For operators only" in err
+    left_out = len(events()) - sum(map(sum, expected(most)))
+    assert f"{left_out} were left out by the limit per person; 0 came too late; 0 were refused." in err
+    assert (left_out > 0) == (most == 1)
     guarantee = err.splitlines()[-1]
     assert f"at most {most} to a step" in guarantee
     assert "for this run only" in guarantee
     assert "the first step was taken from the data" in guarantee
     assert "the last step was taken from the data" in guarantee
     assert "trusted" not in guarantee
+
+
+@pytest.fixture
+def parts(folder):
+    """The same events as a data set: a folder for each bin, in files of several kinds and in any order."""
+    rows = [dict(zip(("timestamp", "user", "bin"), row, strict=True)) for row in events()][::-1]
+    for place in BINS:
+        here = [{"timestamp": row["timestamp"], "user": row["user"]} for row in rows if row["bin"] == place]
+        (folder / "set" / f"bin={place}").mkdir(parents=True)
+        half = len(here) // 2
+        pq.write_table(pa.Table.from_pylist(here[:half]), f"set/bin={place}/part-0.parquet")
+        pa_csv.write_csv(pa.Table.from_pylist(here[half:]), f"set/bin={place}/part-1.csv")
+    return folder / "set"
+
+
+def test_a_folder_a_pattern_and_several_files_are_one_source(publish, parts):
+    for sources in (
+        ["set"],
+        ["set/*/part-*"],
+        [f"set/bin={place}" for place in BINS],
+        sorted(map(str, parts.rglob("part-*")), reverse=True),
+    ):
+        code, out, err = publish(*sources, *EXACT, *STEP)
+        assert (code, values(out)) == (0, expected(1)), err
+
+
+def test_a_folder_is_gone_on_with(publish, parts):
+    stored = (*EXACT, *STEP, "--store", "store.db", "--out", "out.csv", "--start", "2024-03-30T00:00Z", "--until")
+    assert publish("set", *stored, "2024-03-30T02:00Z")[0] == 0
+    code, _, err = publish("set", *stored, "2024-03-30T03:00Z")
+    assert (code, read_steps("out.csv")) == (0, [0, 1, 2]), err
+    next(parts.rglob("*.csv")).rename("taken.csv")
+    code, _, err = publish("set", *stored, "2024-03-30T04:00Z")
+    assert code == 2
+    assert "files were added, removed or renamed since a part of them was published; give the same files" in err
+
+
+def test_what_is_written_is_not_read(publish, parts):
+    for option, sources in (
+        ("--out set/private.csv", ["set"]),
+        ("--out private.csv", ["set", "*.csv"]),
+        ("--store set/store.db", ["set"]),
+    ):
+        code, _, err = publish(*sources, *EXACT, *STEP, *option.split())
+        assert code == 2
+        assert f"{option} would be read as one of the files of {sources[-1]}; choose another folder" in err
+    code, _, err = publish("set", "--epsilon", "1", "--window", "2", "--dry-run", "--engine", "spark", *STEP)
+    assert (code, "--engine spark reads one file" in err) == (2, True)
+    code, _, err = publish("events.csv", "events.parquet", "--epsilon", "1", "--window", "2", "--queries", "none.toml")
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("form", "write"),
+    [
+        ("ms", lambda moment: str(int(moment.timestamp() * 1000))),
+        ("%d.%m.%Y %H:%M:%S.%f", lambda moment: moment.strftime("%d.%m.%Y %H:%M:%S.%f")),
+        ("%d %b %Y, %H:%M:%S %z", lambda moment: moment.strftime("%d %b %Y, %H:%M:%S %z")),
+    ],
+)
+def test_times_may_be_written_in_any_format(publish, form, write):
+    table = pa_csv.read_csv(
+        "events.csv", convert_options=pa_csv.ConvertOptions(column_types={"timestamp": pa.string()})
+    )
+    moments = [datetime.fromisoformat(text.as_py()) for text in table["timestamp"]]
+    written = pa.array([write(moment.astimezone(UTC)) for moment in moments])
+    pa_csv.write_csv(table.set_column(table.column_names.index("timestamp"), "timestamp", written), "written.csv")
+    code, out, err = publish("written.csv", *EXACT, *STEP, "--time-format", form)
+    assert (code, values(out)) == (0, expected(1)), err
+    code, _, err = publish("written.csv", *EXACT, *STEP, "--time-format", "%H:%M")
+    assert (code, "--time-format: '%H:%M' is no format of times" in err) == (2, True)
+
+
+def test_intervals_in_wide_files(publish):
+    words = (*EXACT, *STEP, "--intervals", "--out")
+    assert publish("events.csv", *words, "wide.csv")[0] == 0
+    table = pa_csv.read_csv("wide.csv")
+    assert table.column_names[:5] == ["step", "start", BINS[0], f"{BINS[0]}_low", f"{BINS[0]}_high"]
+    value, low, high = (table[name].to_pylist() for name in table.column_names[2:5])
+    assert value == [north for north, _ in expected(1)]
+    assert set(low + high) == {None}  # this mechanism gives none
+    code, _, err = publish("events.csv", *words, "lines.jsonl")
+    assert code == 2
+    assert "JSON lines have low and high where they are known" in err
 
 
 def test_without_a_user_column_every_event_is_its_own_user(publish):
@@ -235,7 +322,9 @@ def test_the_document_names_what_is_for_operators(publish):
     code, out, err = publish("events.csv", *EXACT, *STEP, "--store", "store.db", "--out", "private.csv", "--json")
     document = json.loads(out)
     assert code == 0
-    assert document["operators_only"] == {"accepted": len(events()), "late": 0, "again": 0, "refused": {}}
+    left_out = len(events()) - sum(map(sum, expected(1)))
+    told = {"accepted": len(events()), "late": 0, "again": 0, "left_out": left_out, "refused": {}}
+    assert document["operators_only"] == told
     assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
     assert document["guarantee"] == err.splitlines()[-1]
 
@@ -390,7 +479,7 @@ def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
         main([str(ROOT / word) if word.startswith("docs/") else word for word in words])
     assert (program, ended.value.code) == ("eventide", 0)
     assert read_steps("private.csv") == list(range(48))
-    assert "0 refused" in capsys.readouterr().err
+    assert "0 were refused" in capsys.readouterr().err
 
 
 def read_steps(path):

@@ -55,7 +55,7 @@ def tallied(rule, partitions):
 
 def counted(rule, partitions):
     """The counts of each step, bounded by two partitions that each hold whole shards."""
-    counts = np.zeros((STEPS, len(BINS)), np.int64)
+    counts, left_out = np.zeros((STEPS, len(BINS)), np.int64), 0
     rows, _ = tallied(rule, partitions)
     for worker in (0, 1):
         mine = sorted((row for row in rows if row["shard"] % 2 == worker), key=lambda row: (row["step"], row["shard"]))
@@ -63,7 +63,8 @@ def counted(rule, partitions):
             for row in batch.to_pylist():
                 step, bins, some = unpacked(row)
                 counts[step, bins] += some
-    return counts
+                left_out += row["left_out"]
+    return counts, left_out
 
 
 def counted_by_one_machine(rule, events):
@@ -75,7 +76,7 @@ def counted_by_one_machine(rule, events):
     counts = np.zeros((STEPS, len(BINS)), np.int64)
     for step in feed.closed():
         counts[step.index] = step.counts
-    return counts
+    return counts, feed.left_out
 
 
 EVENTS = st.lists(
@@ -96,7 +97,9 @@ def test_partitions_and_shards_change_nothing(events, partitions, shards, user, 
     rule = counting(user, shards, next_step=next_step)
     divided = [events[number::partitions] for number in range(partitions)]
     random.Random(1).shuffle(divided)
-    np.testing.assert_array_equal(counted(rule, divided), counted_by_one_machine(rule, events))
+    (counts, left_out), (expected, left_out_by_one) = counted(rule, divided), counted_by_one_machine(rule, events)
+    np.testing.assert_array_equal(counts, expected)
+    assert left_out == left_out_by_one
 
 
 def test_a_user_is_bounded_once_whatever_the_shards():
@@ -106,8 +109,10 @@ def test_a_user_is_bounded_once_whatever_the_shards():
         {"timestamp": str(at), "user": f"user {chance.randrange(20)}", "bin": chance.choice(BINS), "arrival": str(at)}
         for at in seconds
     ]
-    counts = counted(counting(shards=5), [events[number::3] for number in range(3)])
-    np.testing.assert_array_equal(counts, counted_by_one_machine(counting(), events))
+    counts, left_out = counted(counting(shards=5), [events[number::3] for number in range(3)])
+    expected, left_out_by_one = counted_by_one_machine(counting(), events)
+    np.testing.assert_array_equal(counts, expected)
+    assert left_out == left_out_by_one > 0
     assert counts.sum() == 20 * 2 * STEPS
 
 

@@ -166,3 +166,14 @@ def test_a_feed_refuses_what_its_cap_cannot_bound():
         EventFeed(None, timeline, EventReader(BINS, Columns(user=None)), cap=cap)
     with pytest.raises(InputError, match="a cap of 1 in 8 steps is less than the 2 events of a user"):
         EventFeed(None, timeline, EventReader(BINS), cap=cap, max_per_step=2)
+
+
+def test_a_description_of_a_stream_gives_the_mechanism_what_its_cap_is_worth(source):
+    spec = ev.StreamSpec(epsilon=1, window="8h", bins=BINS, mechanism="uniform", cap="1/8h", **SETTING)
+    mechanism = spec.build_mechanism()
+    assert mechanism.window_sensitivity == BOUND
+    with ev.Publisher(spec.feed(source), mechanism) as publisher:
+        assert publisher.run() == STEPS
+    assert ev.StreamSpec(epsilon=1, window=8, bins=BINS, window_sensitivity=5).build_mechanism().window_sensitivity == 5
+    with pytest.raises(InputError, match="window_sensitivity: it is for ready-made counts; of events cap says"):
+        ev.StreamSpec(epsilon=1, window=8, bins=BINS, window_sensitivity=5, **SETTING)

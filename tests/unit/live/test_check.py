@@ -117,7 +117,7 @@ def test_a_sink_of_another_store_is_refused(published):
 def test_the_file_that_is_read_is_never_replaced(tmp_path):
     (tmp_path / "counts.csv").write_text("north,south\n3,5\n")
     with pytest.raises(InputError, match="is the file that is read"):
-        open_sink(tmp_path / "counts.csv", BINS, source=str(tmp_path / "counts.csv"))
+        open_sink(tmp_path / "counts.csv", BINS, sources=[str(tmp_path / "counts.csv")])
 
 
 def test_what_it_opens_itself_it_closes(tmp_path, monkeypatch):

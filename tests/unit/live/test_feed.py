@@ -57,6 +57,21 @@ def test_a_step_closes_when_everything_that_arrived_before_its_end_was_seen():
     assert push(feed, seen=20) == [(1, [0, 1])]
 
 
+def test_what_the_bound_leaves_out_is_counted_for_operators():
+    feed = pushed(user="user", max_per_step=2)
+    ((_, counts),) = push(feed, (3, "a"), (4, "a"), (5, "b"), (6, "b"), (13, "b"), seen=10)
+    assert sum(counts) == 2
+    assert feed.left_out == 2
+    assert push(feed, seen=20) == [(1, [0, 1])]
+    assert feed.left_out == 2
+    often = [(21.0, "a")] * 3000  # more of one cell than a tally keeps
+    push(feed, *often, seen=30)
+    assert feed.left_out == 2 + 2998
+    everybody = pushed()
+    push(everybody, (3, "a"), (4, "a"), (5, "b"), seen=10)
+    assert everybody.left_out == 0
+
+
 def test_an_idle_stream_closes_its_steps_on_time():
     # time    0         10        20        30        40
     # step    |----0----|----1----|----2----|----3----|

@@ -135,7 +135,7 @@ def test_it_goes_on_if_told_to(publish):
     code, out, err = publish("events.csv", *STORED, "--allow-refused")
     assert code == 0
     assert sum(map(sum, released(out))) == 3
-    assert "27 bin is not in the list refused" in err
+    assert "27 were refused (27 bin is not in the list)." in err
 
 
 def test_half_of_the_rows_are_not_most_of_them(publish):
@@ -298,3 +298,26 @@ def test_nothing_is_withdrawn_once_a_step_is_released(tmp_path):
         publisher.publish(0, [1, 2, 3])
         with pytest.raises(StateError, match="has released a step"):
             publisher.store.withdraw()
+
+
+MIXED = {"timestamp": lambda number: f"2024-03-30T0{number % 3}:00:00{'Z' if number % 10 else ''}"}
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl", "events.parquet"])
+def test_times_with_and_without_a_zone_are_refused_until_somebody_says_which(publish, name):
+    write(name, rows(**MIXED))
+    code, out, err = publish(name, *STORED)
+    assert (code, out) == (2, "")
+    assert "of the first times in column 'timestamp' some name a zone or count since 1970 and some name none" in err
+    assert "so nothing was published or charged" in err
+    assert "Say in which zone the others are, such as --zone UTC" in err
+    code, out, _ = publish(name, *STORED, "--zone", "UTC")
+    assert (code, released(out)) == (0, PUBLISHED)
+
+
+def test_once_something_is_released_each_time_is_judged_by_itself(publish):
+    """Whether later steps come out must not depend on how anybody's time is written."""
+    write("events.csv", rows(**MIXED))
+    assert publish("events.csv", *STORED, "--zone", "UTC", "--until", "2024-03-30T01:00")[0] == 0
+    code, out, _ = publish("events.csv", *STORED)
+    assert (code, released(out)) == (0, PUBLISHED[1:])

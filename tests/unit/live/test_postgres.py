@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import closing
 
+import numpy as np
 import psycopg
 import pytest
 from live_stores import SETTING, a_commit, changes, check_withdrawal, in_a_child
@@ -17,12 +18,14 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
+from eventide.live.stores import postgres_schema
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.database_store import DatabaseStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.postgres_database import PostgresDatabase
 from eventide.live.stores.tables import RAW
 from eventide.live.stores.verification import verify
+from eventide.releases.lines import ReleaseLine, write_line
 
 pytestmark = pytest.mark.database
 
@@ -366,14 +369,60 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
     with ev.Publisher(MemoryFeed([[3, 5], [4, 4]]), mechanism, store) as publisher:
         publisher.run()
     with psycopg.connect(server.address) as connection:
-        query = f"SELECT step, bin, value, scale, fresh FROM {address.partition('#')[2]}.releases ORDER BY step, bin"
-        rows = connection.execute(query).fetchall()
+        found = connection.execute(f"SELECT * FROM {address.partition('#')[2]}.releases ORDER BY step, bin")
+        rows = found.fetchall()
+    assert [column.name for column in found.description] == [
+        "step", "start", "bin", "value", "low", "high", "scale", "fresh",
+    ]  # fmt: skip
     assert rows == [
-        (0, "north", 3, 2, True),
-        (0, "south", 5, 2, True),
-        (1, "north", 4, 2, True),
-        (1, "south", 4, 2, True),
+        (0, None, "north", 3, None, None, 2, True),
+        (0, None, "south", 5, None, None, 2, True),
+        (1, None, "north", 4, None, None, 2, True),
+        (1, None, "south", 4, None, None, 2, True),
     ]
+
+
+EARLIER_VIEW = """
+    SELECT step.step, body ->> 'start' AS start, (body ->> 'fresh')::boolean AS fresh, bin.name AS bin,
+        (body -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
+        (body -> 'scale' ->> (bin.place - 1)::integer)::double precision AS scale
+    FROM step JOIN epoch ON epoch.number = step.epoch,
+        LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+"""
+
+
+def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened, address, server, monkeypatch):
+    monkeypatch.setattr(postgres_schema, "VIEW_PATIENCE", 50)
+    schema = address.partition("#")[2]
+    store = opened()
+    store.begin(SETTING)
+    release = write_line(
+        ReleaseLine(0, True, *(np.array([number] * len(SETTING.bins)) for number in (3.0, 2.0, 1.0, 5.0)))
+    )
+    store.commit(a_commit(0)._replace(release=release))
+    store.close()
+    columns = f"SELECT attname FROM pg_attribute WHERE attrelid = '{schema}.releases'::regclass ORDER BY attnum"
+    with psycopg.connect(server.address) as connection:
+        connection.execute(f"SET LOCAL search_path TO {schema}")
+        connection.execute(f"DROP VIEW releases; CREATE VIEW releases AS {EARLIER_VIEW}")
+        connection.execute("CREATE VIEW upon AS SELECT value FROM releases")
+        connection.execute("GRANT SELECT ON releases TO public")
+    with psycopg.connect(server.address) as reading:
+        reading.execute(f"SELECT * FROM {schema}.releases")  # and does not end
+        opened().close()
+        assert [name for (name,) in reading.execute(columns)] == ["step", "start", "fresh", "bin", "value", "scale"]
+    opened().close()
+    with psycopg.connect(server.address) as connection:
+        names = [name for (name,) in connection.execute(columns)]
+        assert names == ["step", "start", "fresh", "bin", "value", "scale", "low", "high"]
+        assert connection.execute(f"SELECT value, low, high FROM {schema}.releases LIMIT 1").fetchall() == [(3, 1, 5)]
+        assert connection.execute(f"SELECT value FROM {schema}.upon LIMIT 1").fetchall() == [(3,)]
+        granted = connection.execute(
+            "SELECT count(*) FROM information_schema.table_privileges WHERE table_schema = %s AND grantee = 'PUBLIC'",
+            (schema,),
+        )
+        assert granted.fetchone() == (1,)
 
 
 def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):

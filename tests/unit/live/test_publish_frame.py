@@ -251,6 +251,14 @@ def test_mostly_unreadable_rows_are_refused_and_nothing_is_charged(tmp_path):
     assert len(ev.publish(unreadable, allow_refused=True, **told)) == 1
 
 
+def test_times_with_and_without_a_zone_are_refused_unless_somebody_says_where():
+    texts = [at.isoformat() if number % 2 else f"{at:%Y-%m-%dT%H:%M}" for number, (at, _, _) in enumerate(rides())]
+    mixed = table(rides()).set_column(1, "at", pa.array(texts))
+    with pytest.raises(ev.InputError, match="zone"):
+        ev.publish(mixed, **ALL)
+    assert values(ev.publish(mixed, zone="UTC", **ALL)).sum() == len(rides())
+
+
 def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import http.server
 import json
 import threading
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +17,9 @@ from eventide.errors import InputError, StoreError
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sinks.webhook import Webhook
+from eventide.live.sinks.whole_file import WholeFile
+from eventide.releases.files import open_releases
+from eventide.releases.formats import formats
 from eventide.releases.lines import ReleaseLine, read_line, write_line
 
 BINS = ("north", "south, far", "harbour")
@@ -86,6 +91,64 @@ def test_a_file_that_holds_something_else_is_refused_and_kept(tmp_path, kind, co
     with pytest.raises(InputError, match="choose another file"):
         appending(tmp_path / "out", kind).open()
     assert (tmp_path / "out").read_text() == content
+
+
+EARLIER_LONG = 'step,bin,value,scale\n0,north,3,2.5\n0,"south, far",4,2.5\n0,harbour,5,2.5\n'
+
+
+def with_interval(step):
+    release = read_line(line(step))
+    return write_line(replace(release, low=release.values - 1, high=release.values + 1.5))
+
+
+def test_a_table_goes_on_with_the_columns_it_was_begun_with(tmp_path):
+    """Whether it has intervals is decided by its first line, also in a long table of an earlier version."""
+    (tmp_path / "long.csv").write_text(EARLIER_LONG)
+    for path, layout, columns in (
+        (tmp_path / "long.csv", "long", 4),
+        (tmp_path / "wide.csv", "wide", 4),
+        (tmp_path / "new.csv", "long", 7),
+        (tmp_path / "with.csv", "wide", 10),
+    ):
+        begun = columns in (7, 10)
+        for asked in (begun or None, not begun):
+            sink = AppendingTable(path, BINS, layout, intervals=asked)
+            sink.check()
+            sink.open()
+            for step in range(max(1, sink.last_step() + 1), sink.last_step() + 3):
+                sink.send(step, with_interval(step))
+            assert sink.holds(with_interval(step))
+            sink.close()
+        with path.open() as file:
+            rows = list(csv.reader(file))
+        assert {len(row) for row in rows} == {columns}
+        assert len({row[0] for row in rows[1:]}) >= 3
+    assert (tmp_path / "long.csv").read_text().startswith(EARLIER_LONG)
+    low, high = (float(rows[1][place]) - float(rows[1][1]) for place in (2, 3))
+    assert (low, high) == (-1, 1.5)
+
+
+@pytest.mark.parametrize("intervals", [True, False])
+@pytest.mark.parametrize("layout", ["wide", "long"])
+def test_a_parquet_file_keeps_its_columns_and_what_its_store_lost(tmp_path, layout, intervals):
+    path = tmp_path / "out.parquet"
+    with open_releases(str(path), BINS, layout, None, formats(starts=False, intervals=intervals)) as file:
+        for step in range(3):
+            file.write(read_line(with_interval(step)))
+        file.commit()
+    before = pq.read_table(path)
+    sink = WholeFile(path, BINS, layout, intervals=not intervals, keeps=True)
+    sink.check()
+    sink.open()
+    assert sink.last_step() == 2
+    assert sink.holds(with_interval(2))
+    sink.send(0, with_interval(0))
+    sink.send(3, with_interval(3))  # 1 and 2 are not in the store any more
+    sink.finish()
+    after = pq.read_table(path)
+    assert after.schema == before.schema
+    assert after[: len(before)].to_pylist() == before.to_pylist()
+    assert sorted(set(after["step"].to_pylist())) == [0, 1, 2, 3]
 
 
 def test_a_table_of_other_bins_is_refused(tmp_path):

@@ -28,7 +28,7 @@ from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.sources import growing_file, standard_input
-from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.file_marks import mark_of_file
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.open_source import open_source
@@ -308,7 +308,7 @@ def test_a_quote_left_open_is_refused_alone(tmp_path):
 def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):
     path = write(tmp_path / "events.csv", [*ROWS[40:], (100, "ann", "a"), *ROWS[50:]])
     source = open_source(path)
-    assert isinstance(source, CompleteFile)
+    assert isinstance(source, CompleteFiles)
     assert source.first_time(reader_of()) == 100 * SECOND
     source.close()
     source = open_source(write(tmp_path / "none.csv", [("never", "ann", "a")]))

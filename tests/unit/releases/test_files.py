@@ -8,13 +8,14 @@ import json
 import os
 
 import numpy as np
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 from eventide.errors import InputError, StoreError
 from eventide.releases import formats as release_formats
 from eventide.releases.files import open_releases
-from eventide.releases.formats import FORMATS
+from eventide.releases.formats import FORMATS, formats
 from eventide.releases.lines import ReleaseLine
 from eventide.streams.count_files import open_counts
 
@@ -66,8 +67,49 @@ def test_csv_tables_have_the_columns_of_their_layout(tmp_path):
     )
     write(tmp_path / "long.csv", layout="long")
     lines = (tmp_path / "long.csv").read_text().splitlines()
-    assert lines[:3] == ["step,bin,value,scale", '0,"north",3,2', '0,"the ""old"", south",0,2']
+    header = "step,bin,value,low,high,scale,fresh"
+    assert lines[:3] == [header, '0,"north",3,,,2,true', '0,"the ""old"", south",0,,,2,true']
+    assert lines[-1] == '2,"the ""old"", south",1000000000000000,,,2,false'
     assert len(lines) == 1 + VALUES.size
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_tables_tell_intervals(tmp_path, ending):
+    known = {"low": np.array([2.0, 0.5]), "high": np.array([4.0, 8.0])}
+    for layout in ("wide", "long"):
+        path = tmp_path / f"{layout}.{ending}"
+        with open_releases(str(path), ("north", "south"), layout, None, formats(starts=True, intervals=True)) as file:
+            file.write(released(0, np.array([3.0, 1.0]), start="now", **known))
+            file.write(released(1, np.array([3.0, 1.0]), start="then"))
+            file.commit()
+    read = pq.read_table if ending == "parquet" else pa_csv.read_csv
+    wide, long = (read(tmp_path / f"{layout}.{ending}") for layout in ("wide", "long"))
+    names = ["step", "start", "north", "north_low", "north_high", "south", "south_low", "south_high"]
+    assert wide.column_names == names
+    assert [list(row.values()) for row in wide.to_pylist()] == [
+        [0, "now", 3, 2, 4, 1, 0.5, 8],
+        [1, "then", 3, None, None, 1, None, None],
+    ]
+    assert long.column_names == ["step", "start", "bin", "value", "low", "high", "scale", "fresh"]
+    assert [list(row.values()) for row in long.to_pylist()] == [
+        [0, "now", "north", 3, 2, 4, 2, True],
+        [0, "now", "south", 1, 0.5, 8, 2, True],
+        [1, "then", "north", 3, None, None, 2, False],
+        [1, "then", "south", 1, None, None, 2, False],
+    ]
+
+
+def test_a_bin_named_like_an_end_of_an_interval_needs_the_long_layout(tmp_path):
+    kinds = formats(starts=False, intervals=True)
+    bins = ("north", "north_low")
+    with (
+        pytest.raises(InputError, match="column north_low of its own, so no bin may be named so; choose --layout long"),
+        open_releases(str(tmp_path / "wide.csv"), bins, None, None, kinds),
+    ):
+        pass
+    with open_releases(str(tmp_path / "plain.csv"), bins) as file:
+        file.commit()
+    assert (tmp_path / "plain.csv").read_text() == "step,north,north_low\n"
 
 
 def test_fractions_and_negative_numbers_survive(tmp_path):
@@ -77,7 +119,7 @@ def test_fractions_and_negative_numbers_survive(tmp_path):
     assert table.column_names == ["step", *BINS]
     np.testing.assert_array_equal(np.column_stack([table[name].to_numpy() for name in BINS]), values)
     write(tmp_path / "long.csv", values, "long")
-    cells = [float(line.split(",")[-2]) for line in (tmp_path / "long.csv").read_text().splitlines()[1:]]
+    cells = [float(line.split(",")[-5]) for line in (tmp_path / "long.csv").read_text().splitlines()[1:]]
     np.testing.assert_array_equal(cells, values.ravel())
 
 

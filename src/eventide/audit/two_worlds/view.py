@@ -43,8 +43,8 @@ NOT_FOR_EVERYBODY = (
 )
 REFUSED = Unseen(
     "*",
-    r"(Error: |MostRowsRefused: )?more than half of the first rows were refused.*",
-    "the refusal of input of which most cannot be read, before the first release: there is nothing to hide yet",
+    r"(Error: |MostRowsRefused: |MixedZones: )?(more than half of the first rows were refused|of the first times in).*",
+    "the refusal of input that cannot be meant so, before the first release: there is nothing to hide yet",
 )
 UNSEEN = (*TIMES, *NOT_FOR_EVERYBODY, REFUSED)
 

@@ -21,7 +21,7 @@ from eventide.errors import InputError
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.live.stream_spec import StreamSpec
 
-OF_EVENTS = ("time", "user", "bin", "other", "late")  # settings that no file of counts has
+OF_EVENTS = ("time", "time_format", "user", "bin", "other", "late")  # settings that no file of counts has
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Options:
     """What was asked for; the names are those of the options. `stream` has what was said of the stream."""
 
     stream: dict[str, Any]
-    source: str
+    sources: tuple[str, ...]
     follow: bool
     engine: str | None
     store: str | None
@@ -40,6 +40,7 @@ class Options:
     allow_refused: bool
     out: str | None
     layout: str | None
+    intervals: bool
     webhook: tuple[str, ...]
     clients: str | None
     dry_run: bool
@@ -55,12 +56,24 @@ class Options:
     def events(self) -> bool:
         """Whether the source holds events rather than counts."""
         named = self.engine or any(name in self.stream for name in OF_EVENTS)
-        return bool(named) or self.live or ".jsonl" in self.source.lower()
+        return bool(named) or self.live or self.several or ".jsonl" in self.sources[0].lower()
 
     @property
     def live(self) -> bool:
         """Whether the source goes on."""
-        return self.follow or self.source == "-" or "://" in self.source
+        return self.follow or self.sources[0] == "-" or "://" in self.sources[0]
+
+    @property
+    def several(self) -> bool:
+        """Whether the source may be more than one file."""
+        from eventide.events.files.members import is_several
+
+        return is_several(self.sources)
+
+    @property
+    def source(self) -> str | tuple[str, ...]:
+        """The source as one, which it mostly is."""
+        return self.sources[0] if len(self.sources) == 1 else self.sources
 
 
 def option_of(name: str) -> str:
@@ -85,7 +98,7 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command("publish")
-@click.argument("source")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @stream_options
 @click.option("--people", hidden=True)
 @click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f.")
@@ -113,6 +126,7 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.Choice(["wide", "long"]),
     help="Of a .csv or .parquet file.  [default: wide up to 1,000 bins]",
 )
+@click.option("--intervals", is_flag=True, help="Add low and high to a wide file: the columns BIN_low and BIN_high.")
 @click.option("--webhook", multiple=True, metavar="URL", help="Post each release here; may be repeated.")
 @click.option(
     "--clients",
@@ -129,7 +143,9 @@ def command(**given: Any) -> None:
     finds them.
 
     SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of columns, of events: a file
-    (also .jsonl), - for standard input (JSON lines or CSV), nats://host:port/STREAM or kafka://host:port/topic.
+    (also .jsonl), a folder, a pattern such as 'logs/*.csv', several of them, - for standard input (JSON lines or CSV),
+    nats://host:port/STREAM or kafka://host:port/topic. Several files are read as one, with the columns of folders such
+    as day=2026-01-31.
 
     Counts are wide: one column a bin, one row a step, perhaps a first column t; or long: columns t, bin and count,
     sorted by t; cells that are 0 may be left out, and --bins must list all bins.
@@ -140,6 +156,9 @@ def command(**given: Any) -> None:
     Events:  eventide publish visits.csv --step 1h --time at --user who --bin page --bins pages.txt
                  --epsilon 1 --window 24h --store visits.db --out private.jsonl
     \b
+    Folder:  eventide publish visits/ --step 1h --time at --time-format ms --user who --bin page --bins pages.txt
+                 --epsilon 1 --window 24h --store visits.db --out private.csv --intervals
+    \b
     Live:    tail -F log.jsonl | eventide publish - --step 10min --late 1min --bins pages.txt
                  --epsilon 1 --window 24h --store visits.db --out private.jsonl
     \b
@@ -148,7 +167,7 @@ def command(**given: Any) -> None:
     """
     import_from_here()
     options = _options(given)
-    warn_of_secrets(options.source, options.store, options.out)
+    warn_of_secrets(*options.sources, options.store, options.out)
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     if "queries" not in options.stream or "queries_epsilon" in options.stream:

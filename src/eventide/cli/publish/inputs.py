@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from eventide.cli.publish import Options, option_of
 from eventide.errors import InputError
 from eventide.events.durations import steps_of_window
+from eventide.events.files.members import one_path
 from eventide.live.addresses import without_secrets
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
@@ -54,7 +55,7 @@ def open_count_file(options: Options) -> CountFile:
             raise InputError(
                 f"{meaning}; counts have no clock, so leave it out, or name the columns of events with --time and --bin"
             )
-    return open_counts(options.source, options.spec.bins or None)
+    return open_counts(one_path(options.sources), options.spec.bins or None)
 
 
 def build_questions(options: Options) -> Questions | None:
@@ -86,13 +87,20 @@ def _event_feed(options: Options) -> Feed:
     if options.engine == "spark":
         return _spark_feed(options)
     begun = replace(spec, start=spec.start or _start_in_store(options))
-    return begun.feed(options.source, follow=options.follow, clients=options.clients)
+    return begun.feed(
+        options.source,
+        follow=options.follow,
+        clients=options.clients,
+        zone_is_given="zone" in options.stream,
+    )
 
 
 def _spark_feed(options: Options) -> Feed:
     """A feed of a file of events that Spark counts."""
     if options.spec.cap:
         raise InputError("--cap is not for Spark yet; leave --engine out, or leave --cap out")
+    if options.several:
+        raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
     if options.store is None:
@@ -103,7 +111,7 @@ def _spark_feed(options: Options) -> Feed:
     from eventide.engines.spark_files import read_file
     from eventide.engines.spark_tallies import Counting
 
-    events, lines = read_file(_spark_session(), Path(options.source))
+    events, lines = read_file(_spark_session(), Path(options.sources[0]))
     counting, folder = Counting(options.spec, None, lines=lines), f"{without_secrets(options.store)}.spark"
     return spark_feed(events, counting, folder, skew="1s", available_now=True, trigger="1 second")
 

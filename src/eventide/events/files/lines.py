@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import csv
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from gzip import GzipFile
@@ -106,15 +107,16 @@ class JsonLineReader:
 class LineFile:
     """Blocks of a CSV or JSONL file; places are bytes of what is compressed."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = name or path.name
         self.path = path
         self._format: CsvLineReader | JsonLineReader = JsonLineReader()
         self._body = 0
+        self.columns: tuple[str, ...] = ()
         if is_csv(path.name):
-            with self._opened() as file:
-                header = file.readline(LONGEST_LINE)
+            header = self._first_line()
             self._format, self._body = CsvLineReader(header, self.name), len(header)
+            self.columns = tuple(self._format.columns)
 
     def blocks(self, begin: int) -> Iterator[FileBlock]:
         """Blocks of whole lines; of one that is too long, and will be refused, only the beginning."""
@@ -131,6 +133,13 @@ class LineFile:
     def rows(self, content: bytes, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a block."""
         return self._format.rows(content, wanted)
+
+    def _first_line(self) -> bytes:
+        try:
+            with self._opened() as file:
+                return file.readline(LONGEST_LINE)
+        except (OSError, EOFError, zlib.error):
+            raise InputError(f"{self.name} cannot be read; it is damaged or cut short") from None
 
     def _opened(self) -> BufferedIOBase:
         try:

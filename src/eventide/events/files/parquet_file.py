@@ -19,13 +19,14 @@ from eventide.events.rows import FileBlock, ParsedRows, UnparsedRows
 class ParquetFile:
     """Row groups of a Parquet file; places are their numbers."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = path.name
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        self.name = name or path.name
         self.path = path
         try:
             self._metadata = pa_parquet.read_metadata(path)
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
+        self.columns = tuple(self._metadata.schema.to_arrow_schema().names)
 
     def blocks(self, begin: int) -> Iterator[FileBlock]:
         """The numbers of the row groups; what is in them is read by whoever needs it."""
@@ -34,9 +35,8 @@ class ParquetFile:
 
     def rows(self, content: int, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a row group."""
-        names = self._metadata.schema.to_arrow_schema().names
-        if missing := [name for name in wanted if name not in names]:
-            raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(names)}")
+        if missing := [name for name in wanted if name not in self.columns]:
+            raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {', '.join(self.columns)}")
         count, table = self._metadata.row_group(content).num_rows, self._table(content, wanted)
         again = UnparsedRows(lambda: count, lambda number: ParsedRows(self._table(content, wanted)[:number], 0))
         return ParsedRows(table, 0, again)

@@ -143,7 +143,7 @@ class EventFeed:
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
             events = batch.events
-            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw)
+            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw, events.in_zone)
             for step in self.closed():
                 first_rows.decide()
                 yield step

@@ -3,6 +3,9 @@
 Before the first release of a store, most of the first rows must be readable, or nothing is published. This looks at raw
 rows, and what it says (a row number, the bin name nearest to a cell) is for the operator alone. Once a step is released
 it is never asked again: whether later steps come out must not depend on anybody's rows.
+
+Times with and without a zone in one column are refused as well, unless somebody said in which zone the others are: the
+others would be read in UTC, and perhaps be hours off.
 """
 
 from __future__ import annotations
@@ -22,14 +25,23 @@ MOST_COMPARED = 100_000  # bin names
 LONGEST_COMPARED = 200  # characters
 ADVICE = {
     UNREADABLE_ROW: "Give one JSON object a line, or CSV lines with as many cells as the header",
-    UNREADABLE_TIME: "Write times as 2026-01-31T23:59:00Z or as seconds since 1970, or name another column",
+    UNREADABLE_TIME: "Write times as 2026-01-31T23:59:00Z or as seconds since 1970, say how they are written with "
+    "--time-format, or name another column",
     WITHOUT_USER: "Name the column that says whose event it is",
     UNKNOWN_BIN: "Correct the list of bins, name another column, or count unknown bins under one name with --other",
 }
 
 
-class MostRowsRefused(InputError):
-    """More than half of the first rows were refused, and nothing was published."""
+class FirstRowsRefused(InputError):
+    """The first rows cannot be meant, and nothing was published."""
+
+
+class MostRowsRefused(FirstRowsRefused):
+    """More than half of them were refused."""
+
+
+class MixedZones(FirstRowsRefused):
+    """Some of their times name a zone and some do not."""
 
 
 class FirstRows:
@@ -38,28 +50,38 @@ class FirstRows:
     def __init__(self, reader: EventReader, *, checked: bool) -> None:
         self._reader = reader
         self._decided = not checked
-        self._read = self._passed = 0  # rows that were read or refused; lines, messages and rows of tables
+        self._read = 0  # rows that were read or refused
+        self._passed: Counter[str | None] = Counter()  # lines, messages or rows of tables, of each file
         self._refused: Counter[str] = Counter()
+        self._in_zone = 0  # rows whose times name no zone
         self._samples: dict[str, tuple[int, UnparsedRows]] = {}  # where each reason came first, and what passed before
 
-    def add(self, rows: int, refused: Counter[str], raw: UnparsedRows | None = None) -> None:
-        """Count so many rows, with those that were refused among them; decide if that is enough."""
+    def add(self, rows: int, refused: Counter[str], raw: UnparsedRows | None = None, in_zone: int = 0) -> None:
+        """Count so many rows, with those that were refused or name no zone among them; decide if that is enough."""
         if self._decided:
             return
         faults = {reason: refused[reason] for reason in ADVICE if refused[reason]}
         self._read += rows
         self._refused.update(faults)
+        self._in_zone += in_zone
         if raw is not None:
             for reason in faults:
-                self._samples.setdefault(reason, (self._passed, raw))
-            self._passed += raw.size()
+                self._samples.setdefault(reason, (self._passed[raw.file], raw))
+            self._passed[raw.file] += raw.size()
         if self._read >= ENOUGH:
             self.decide()
 
     def decide(self) -> None:
-        """Refuse if most rows were refused; the next calls say nothing more."""
+        """Refuse if most rows were refused, or zones are mixed; the next calls say nothing more."""
         if not self._decided and 2 * self._refused.total() > self._read:
             raise MostRowsRefused(self._sentence())
+        with_time = self._read - self._refused[UNREADABLE_ROW] - self._refused[UNREADABLE_TIME]
+        if not self._decided and not self._reader.zone_is_given and 0 < self._in_zone < with_time:
+            raise MixedZones(
+                f"of the first times in column {self._reader.columns.time!r} some name a zone or count since 1970 and "
+                "some name none, so nothing was published or charged. Say in which zone the others are, such as --zone "
+                "UTC or --zone Europe/Berlin"
+            )
         self._decided = True
         self._samples.clear()
 
@@ -80,7 +102,7 @@ class FirstRows:
         number = 0 if raw is None else self._first_faulty(reason, raw)
         if raw is None or not number:
             return said
-        said.append(f"first at row {passed + number}")
+        said.append(f"first at row {passed + number}{f' of {raw.file}' if raw.file else ''}")
         if column is not None:
             cell = texts(named(raw.first(number).rows, column))[-1].as_py().decode(errors="replace").strip()
             if not cell:

@@ -8,13 +8,14 @@ from typing import Unpack
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock
+from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed
 from eventide.live.sources.base import EventSource
 from eventide.live.stream_spec import EventOptions, StreamSpec
 
 
 def open_feed(
-    source: str | Path | EventSource,
+    source: Paths | EventSource,
     bins: Sequence[str],
     *,
     max_per_step: int = 1,
@@ -23,10 +24,12 @@ def open_feed(
     clients: str | Path | None = None,
     **options: Unpack[EventOptions],
 ) -> Feed:
-    """A feed of the file `source`, of standard input ("-"), of an address, or of a source of events.
+    """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
 
     Parameters
     ----------
+    source
+        A path, a folder, a pattern such as logs/*.csv, a list of them, "-", an address, or a source.
     bins
         The names of all bins, also of the one for other events.
     max_per_step
@@ -44,4 +47,4 @@ def open_feed(
     spec = StreamSpec(bins=bins, max_per_step=max_per_step, **options)
     if spec.bins != tuple(bins):
         raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
-    return spec.feed(source, follow=follow, clock=clock, clients=clients)
+    return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)

@@ -13,8 +13,9 @@ from eventide.errors import InputError
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.releases import KeptReleases, OperatorsOnly, Releases
+from eventide.live.publisher.releases import KeptReleases, Releases
 from eventide.live.publisher.setup import reading
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
@@ -71,7 +72,10 @@ def publish(
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
     if spec.queries and not (spec.queries_epsilon and store):
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
-    spec, feed = _event_feed(spec, opened, ordered, store) if spec.step else _count_feed(spec, opened)
+    if spec.step:
+        feed = _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given="zone" in stream)
+    else:
+        spec, feed = _count_feed(spec, opened)
     mechanism = spec.build_mechanism()
     kept = KeptReleases(mechanism.bins)
     with Publisher(
@@ -93,21 +97,21 @@ def publish(
         publisher.ledger,
         zone=spec.zone,
         end=feed.start_of(publisher.next_step),
-        operators_only=OperatorsOnly.of(feed) if isinstance(feed, EventFeed) else None,
+        operators_only=OperatorsOnly.of(feed),
     )
 
 
 def _event_feed(
-    spec: StreamSpec, frame: Frame, ordered: bool, store: Store | str | Path | None
-) -> tuple[StreamSpec, Feed]:
+    spec: StreamSpec, events: FrameEvents, store: Store | str | Path | None, *, zone_is_given: bool
+) -> Feed:
     """A feed of events; where nobody says when they begin, a store goes on with the steps that it has."""
     with reading(None if spec.start else store) as stored:
         epochs = stored.epochs()
     begun = epochs[-1].setting.steps.get("start", "") if epochs else ""
-    feed = replace(spec, start=spec.start or begun).feed(FrameEvents(frame, ordered=ordered))
+    feed = replace(spec, start=spec.start or begun).feed(events, zone_is_given=zone_is_given)
     if begun and isinstance(feed, EventFeed):
         feed.timeline.from_data = True
-    return spec, feed
+    return feed
 
 
 def _count_feed(spec: StreamSpec, frame: Frame) -> tuple[StreamSpec, Feed]:

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
+from eventide.events.files.members import Paths
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
-from eventide.live.feeds.first_rows import MostRowsRefused
+from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import setup
 from eventide.live.publisher.delivery import Deliveries
 from eventide.live.publisher.replay import rebuilt, repeated
@@ -72,7 +73,8 @@ class Publisher:
     Parameters
     ----------
     source
-        A feed; or a path, "-", an address or a source of events, with `options`.
+        A feed; or, with `options`, a path, a folder, a pattern such as logs/*.csv, a list of them, "-", an address or a
+        source of events.
     mechanism
         A new one. Where the store has steps already, its state is rebuilt.
     store
@@ -101,8 +103,9 @@ class Publisher:
         A file of client settings, with passwords and TLS for addresses; the one that EVENTIDE_CLIENTS names where left
         out.
     **options
-        How a source is read and cut into steps: step, start, until, zone, late, time, user, bin and other, as a
-        `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds counts.
+        How a source is read and cut into steps: step, start, until, zone, late, time, time_format, user, bin and
+        other, as a `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds
+        counts.
 
     >>> import eventide as ev
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -115,7 +118,7 @@ class Publisher:
 
     def __init__(
         self,
-        source: Feed | EventSource | str | Path,
+        source: Feed | EventSource | Paths,
         mechanism: Mechanism,
         store: Store | str | Path | None = None,
         sinks: Iterable[Sink | str | Path] = (),
@@ -260,7 +263,7 @@ class Publisher:
         resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
         try:
             yield from self.feed.steps(resume)
-        except MostRowsRefused:
+        except FirstRowsRefused:
             self.store.withdraw()
             self._deliveries.close()
             raise

@@ -7,7 +7,6 @@ picture, card or representation shows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -17,52 +16,12 @@ import pyarrow as pa
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
-
-
-@dataclass(frozen=True, repr=False)
-class OperatorsOnly:
-    """What became of the events of a run: raw numbers, for whoever runs it and nobody else.
-
-    Parameters
-    ----------
-    accepted
-        How many were taken.
-    left_out
-        Of these, how many are beyond what of one person counts in a step.
-    late
-        How many came too late.
-    again
-        How many belong to steps that were released before this run.
-    refused
-        How many were refused, by reason.
-    """
-
-    accepted: int
-    left_out: int
-    late: int
-    again: int
-    refused: dict[str, int]
-
-    @classmethod
-    def of(cls, feed: EventFeed) -> OperatorsOnly:
-        """What a feed has counted."""
-        taken = feed.counters
-        return cls(taken.accepted, feed.left_out, taken.late, taken.again, dict(taken.refused))
-
-    def __str__(self) -> str:
-        reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
-        again = f" {self.again:,} belong to steps released before;" if self.again else ""
-        return (
-            f"For operators only, since these numbers are not private: {self.accepted:,} events were taken; "
-            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late;{again} "
-            f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
-        )
 
 
 class KeptReleases(Sink):

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from eventide.errors import InputError
 from eventide.events.caps import Cap
+from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.delivery import Delivery
 from eventide.live.publisher.window_queries import Questions
@@ -53,7 +54,7 @@ class Outlook(NamedTuple):
 
 
 def check(
-    source: Feed | EventSource | str | Path,
+    source: Feed | EventSource | Paths,
     mechanism: Mechanism,
     store: Store | str | Path | None = None,
     sinks: Iterable[Sink | str | Path] = (),
@@ -112,15 +113,16 @@ def reading(store: Store | str | Path | None, clients: str | Path | None = None)
 
 
 def feed_of(
-    source: Feed | EventSource | str | Path,
+    source: Feed | EventSource | Paths,
     mechanism: Mechanism,
     options: FeedOptions,
     clients: str | Path | None = None,
 ) -> Feed:
-    """The feed that a publisher was given, or that of a source or path with these options."""
-    if isinstance(source, str | Path | EventSource):
+    """The feed that a publisher was given, or that of a source or of paths with these options."""
+    if isinstance(source, str | Path | EventSource | Sequence):
         follow, clock = options.pop("follow", False), options.pop("clock", None)
-        return StreamSpec.for_mechanism(mechanism, options).feed(source, follow=follow, clock=clock, clients=clients)
+        spec = StreamSpec.for_mechanism(mechanism, options)
+        return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source

@@ -15,7 +15,8 @@ import json
 import mmap
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 from eventide.errors import InputError
@@ -148,6 +149,7 @@ class AppendingFile(Sink):
     def _whole_steps(self) -> tuple[int, int]:
         """Where the last whole step begins and ends; both behind the header where there is none."""
         size = os.fstat(self._file.fileno()).st_size
+        self._keep_columns()
         first = len(self.header)
         if os.pread(self._file.fileno(), min(size, first), 0) != self.header[:size]:
             raise InputError(f"{self.path} begins with other columns than these bins give; choose another file")
@@ -155,6 +157,9 @@ class AppendingFile(Sink):
             return (first, first) if size == first else (0, 0)
         with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return self._last_whole_step(content, first)
+
+    def _keep_columns(self) -> None:
+        """Go on with the columns that the file has."""
 
     def _last_whole_step(self, content: mmap.mmap, first: int) -> tuple[int, int]:
         end = content.rfind(b"\n") + 1
@@ -185,15 +190,27 @@ class AppendingFile(Sink):
 
 
 class AppendingTable(AppendingFile):
-    """CSV: one line a step and a column a bin (wide), or one line for each bin (long)."""
+    """CSV: one line a step and a column a bin (wide), or one line for each bin (long).
+
+    A file that was begun with intervals or without them goes on as it was begun, whatever `intervals` says.
+    """
 
     bins: tuple[str, ...]
 
-    def __init__(self, path: str | Path, bins: Sequence[str], layout: str | None, *, starts: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        bins: Sequence[str],
+        layout: str | None,
+        *,
+        starts: bool = False,
+        intervals: bool | None = None,
+    ) -> None:
         if any("\n" in name or "\r" in name for name in bins):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         header = io.BytesIO()
-        self._layout = Csv(header, bins, layout, starts=starts).layout
+        table = Csv(header, bins, layout, starts=starts, intervals=intervals)
+        self._layout, self._intervals = table.layout, table.intervals
         self.bins, self._first = tuple(bins), ("step", "start") if starts else ("step",)
         self.header = header.getvalue()
         self.lines_per_step = len(bins) if self._layout == "long" else 1
@@ -202,9 +219,12 @@ class AppendingTable(AppendingFile):
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
         said = json.loads(release)
-        rows = [said["values"]]
+        unknown = [None] * len(self.bins)
+        kinds = [said["values"], *((said.get(end, unknown) for end in ("low", "high")) if self._intervals else ())]
+        rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
-            rows = list(zip(self.bins, said["values"], said["scale"], strict=True))
+            fresh = [[json.dumps(said["fresh"])] * len(self.bins)] if self._intervals else []
+            rows = [list(row) for row in zip(self.bins, *kinds, said["scale"], *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)
@@ -213,6 +233,14 @@ class AppendingTable(AppendingFile):
     def step_of_line(self, line: bytes) -> int:
         """The first column."""
         return int(line.partition(b",")[0])
+
+    def _keep_columns(self) -> None:
+        other = io.BytesIO()
+        with suppress(InputError):  # bins that a table of that kind cannot have
+            Csv(other, self.bins, self._layout, starts="start" in self._first, intervals=not self._intervals)
+            header = other.getvalue()
+            if os.pread(self._file.fileno(), len(header), 0) == header:
+                self.header, self._intervals = header, not self._intervals
 
     def _torn(self, rest: bytes) -> bool:
         return rest[:1].isdigit()

@@ -34,14 +34,16 @@ def open_sink(
     layout: str | None = None,
     growing: bool = True,
     starts: bool = False,
-    source: str | None = None,
+    intervals: bool = False,
+    sources: Sequence[str] = (),
     clients: str | Path | None = None,
 ) -> Sink:
     """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
-    keeps what it had. starts: tables tell when each step begins. source: what is being read, which is never replaced.
-    clients: a file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
+    keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long ones
+    and JSON lines always do. sources: what is being read, which is never replaced. clients: a file of client settings,
+    for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -50,11 +52,18 @@ def open_sink(
         raise InputError(f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)} or a path")
     path, ending = Path(text), Path(text).suffix.lower()
     if text != "-":
-        refuse_path(path, None if source is None else Path(source))
+        refuse_path(path, [Path(source) for source in sources])
     if layout is not None and (text == "-" or ending == ".jsonl"):
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
+    if intervals and (text == "-" or ending == ".jsonl"):
+        raise InputError(
+            "intervals are a choice for .csv and .parquet; JSON lines have low and high where they are known"
+        )
     if text == "-":
         return StandardOutput()
+    told = intervals or None  # where it was not asked for, the layout says
     if not growing or ending == ".parquet":
-        return WholeFile(path, bins, layout, starts=starts, keeps=growing)
-    return AppendingFile(path) if ending == ".jsonl" else AppendingTable(path, bins, layout, starts=starts)
+        return WholeFile(path, bins, layout, starts=starts, intervals=told, keeps=growing)
+    if ending == ".jsonl":
+        return AppendingFile(path)
+    return AppendingTable(path, bins, layout, starts=starts, intervals=told)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,15 @@ from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.files import open_releases
-from eventide.releases.formats import Parquet, formats
+from eventide.releases.formats import Parquet, formats, with_ends
 from eventide.releases.lines import ReleaseLine, read_line
 
 
 class WholeFile(Sink):
     """A .jsonl, .csv or .parquet file of all releases.
 
-    With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it.
+    With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it, and it keeps its columns:
+    with intervals or without them, as it was begun.
     """
 
     begins_anew = True
@@ -41,12 +42,13 @@ class WholeFile(Sink):
         layout: str | None = None,
         *,
         starts: bool = False,
+        intervals: bool | None = None,
         keeps: bool = False,
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
-        self._layout, self._starts, self._keeps = layout, starts, keeps
+        self._layout, self._starts, self._intervals, self._keeps = layout, starts, intervals, keeps
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
@@ -59,7 +61,7 @@ class WholeFile(Sink):
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
         self._look()
-        how = self.bins, self._layout, None, formats(starts=self._starts)
+        how = self.bins, self._layout, None, formats(starts=self._starts, intervals=self._intervals)
         self._file = self._held.enter_context(open_releases(str(self.path), *how))
 
     def last_step(self) -> int:
@@ -91,7 +93,10 @@ class WholeFile(Sink):
 
     def _look(self) -> None:
         if self._keeps:
-            self._older = OlderParquet(self.path, self.bins, self._layout, starts=self._starts)
+            self._older = OlderParquet(
+                self.path, self.bins, self._layout, starts=self._starts, intervals=self._intervals
+            )
+            self._intervals = self._older.intervals
 
     def _keep_before(self, step: int) -> None:
         """Take over what was not sent and would be missed."""
@@ -103,38 +108,63 @@ class WholeFile(Sink):
 class OlderParquet:
     """The Parquet file at `path` that a run is about to replace: which steps it has, and what it says of them.
 
-    It is only read, and must have the columns that would be written now; without steps where there is none.
+    It is only read, and must have the columns that would be written now, with intervals or without them; `intervals`
+    says whether it has them. Without steps where there is no file.
     """
 
-    def __init__(self, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool) -> None:
+    def __init__(
+        self, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool, intervals: bool | None
+    ) -> None:
         self._path, self._bins = path, bins
+        self.intervals = intervals
         self.steps: Ints = np.zeros(0, np.int64)
         if not path.exists():
             return
-        form = Parquet(io.BytesIO(), bins, layout, starts=starts)
-        form.abandon()
-        self._wide = form.layout == "wide"
         try:
-            if not pa_parquet.read_schema(path).equals(form.schema):
-                raise InputError(f"{path} has other columns than these bins give; choose another file")
+            self._form = _form_of(pa_parquet.read_schema(path), path, bins, layout, starts=starts)
+            self.intervals = self._form.intervals
             self.steps = np.unique(pa_parquet.read_table(path, columns=["step"])["step"])
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} holds something else than releases; choose another file") from None
 
     def releases(self, first: int, end: int) -> Iterator[ReleaseLine]:
-        """What it says of the steps from `first` up to `end`, in order; scales only where they were written."""
+        """What it says of the steps from `first` up to `end`, in order, as far as it was written."""
         if np.equal(*np.searchsorted(self.steps, [first, end])):
             return
         table = pa_parquet.read_table(self._path, filters=[("step", ">=", first), ("step", "<", end)])
-        if self._wide:
-            values = np.column_stack([_numbers(table[name]) for name in self._bins])
-            scales = np.full_like(values, np.inf)
-        else:
-            values, scales = (_numbers(table[name]).reshape(-1, len(self._bins)) for name in ("value", "scale"))
+        values, low, high, scales = self._numbers(table)
         rows = table.take(np.arange(0, len(table), len(table) // len(values)))
-        starts = rows["start"].to_pylist() if "start" in rows.schema.names else [None] * len(rows)
-        for step, start, value, scale in zip(rows["step"].to_pylist(), starts, values, scales, strict=True):
-            yield ReleaseLine(step, False, value, scale, start=start)
+        own = rows.schema.names if self._form.layout == "long" else ()  # a bin may be named fresh
+        fresh = rows["fresh"].to_pylist() if "fresh" in own else [False] * len(rows)
+        starts = rows["start"].to_pylist() if self._form.starts else [None] * len(rows)
+        for row in zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True):
+            yield ReleaseLine(*row)
+
+    def _numbers(self, table: Any) -> tuple[Floats, Floats, Floats, Floats]:
+        """Values, both ends of intervals and scales, `(steps, d)`; NaN or, of scales, inf where they are not known."""
+
+        def cells(*names: str) -> Floats:
+            return np.column_stack([_numbers(table[name]) for name in names]).reshape(-1, len(self._bins))
+
+        wide = self._form.layout == "wide"
+        values = cells(*self._bins) if wide else cells("value")
+        scales = np.full_like(values, np.inf) if wide else cells("scale")
+        if not self._form.intervals:
+            unknown = np.full_like(values, np.nan)
+            return values, unknown, unknown, scales
+        _, low, high = zip(*map(with_ends, self._bins), strict=True) if wide else ((), ("low",), ("high",))
+        return values, cells(*low), cells(*high), scales
+
+
+def _form_of(schema: Any, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool) -> Parquet:
+    """The form in which a file with these columns is written."""
+    for intervals in (False, True):
+        with suppress(InputError):  # bins that a table of that kind cannot have
+            form = Parquet(io.BytesIO(), bins, layout, starts=starts, intervals=intervals)
+            form.abandon()
+            if schema.equals(form.schema):
+                return form
+    raise InputError(f"{path} has other columns than these bins give; choose another file")
 
 
 def _numbers(column: Any) -> Floats:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from eventide.events.files.members import Member
 
 PIECE = 4096  # bytes
 PIECES = 64
@@ -23,3 +26,20 @@ def mark_of_file(path: Path, key: bytes | None) -> str:
         places = sorted({last * number // (PIECES - 1) for number in range(PIECES)})
         pieces = [os.pread(file.fileno(), PIECE, place) for place in places]
     return mark_of(b"".join([b"%d:" % size, *pieces]), key)
+
+
+def mark_of_files(members: Sequence[Member], key: bytes | None) -> str:
+    """The mark of several files with their names; of one it is its own, whatever its name."""
+    marks = [mark_of_file(member.path, key) for member in members]
+    if len(members) == 1:
+        return marks[0]
+    return mark_of(_joined(f"{mark} {member.name}" for mark, member in zip(marks, members, strict=True)), key)
+
+
+def mark_of_names(members: Sequence[Member], key: bytes | None) -> str:
+    """The mark of the names alone, which tells a file that changed from one that came or went."""
+    return mark_of(_joined(member.name for member in members), key)
+
+
+def _joined(texts: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(text) + b"\0" for text in texts)

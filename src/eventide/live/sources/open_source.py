@@ -1,4 +1,4 @@
-"""Which source a word means: a path, - for standard input, or a broker's address.
+"""Which source a word means: a file, a folder, a pattern, - for standard input, or a broker's address.
 
 Anything else is refused, with the endings that are known.
 """
@@ -11,10 +11,10 @@ from pathlib import Path
 from eventide.errors import InputError
 from eventide.events.clock import Clock
 from eventide.events.files.lines import CSV_ENDINGS, JSON_ENDINGS, is_lines
-from eventide.events.files.open_file import open_file
+from eventide.events.files.members import Paths, find_members
 from eventide.live.addresses import is_address
 from eventide.live.sources.base import EventSource
-from eventide.live.sources.complete_file import CompleteFile
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
@@ -22,12 +22,15 @@ from eventide.live.sources.standard_input import StandardInput
 
 
 def open_source(
-    source: str | Path, clock: Clock | None = None, *, follow: bool = False, clients: str | Path | None = None
+    source: Paths, clock: Clock | None = None, *, follow: bool = False, clients: str | Path | None = None
 ) -> EventSource:
-    """Open a source of events; with `follow` a file is read on as it grows, and `clock` tells when its lines arrive.
+    """Open a source of events: several files are read as if they were one.
 
-    clients: a file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
+    With `follow` a file is read on as it grows, and `clock` tells when its lines arrive. clients: a file of client
+    settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
+    if not isinstance(source, str | Path) and any(place == "-" or is_address(place) for place in source):
+        raise InputError("of several sources each must be a file or folder; an address or - stands alone")
     if source == "-":
         return StandardInput(clock=clock)
     scheme = str(source).partition("://")[0]
@@ -35,13 +38,15 @@ def open_source(
         return JetStream(str(source), clients=clients)
     if scheme == "kafka":
         return Kafka(str(source), clock, clients=clients)
-    if is_address(source):
+    if isinstance(source, str) and is_address(source):
         raise InputError(f"{scheme}:// is no source that eventide knows; give nats://, kafka:// or the path of a file")
+    return _growing(source, clock) if follow else CompleteFiles(find_members(source))
+
+
+def _growing(source: Paths, clock: Clock | None) -> GrowingFile:
+    if not isinstance(source, str | Path) or not os.path.isfile(source):  # noqa: PTH113 - False also where it is hidden
+        raise InputError(f"{source} is not a file; only one file can be followed, so name it")
     path = Path(source)
-    if not os.path.isfile(path):  # noqa: PTH113 - False also where it cannot be looked at
-        raise InputError(f"{path} is not a file; check the path")
-    if follow:
-        if not is_lines(path.name) or path.suffix.lower() == ".gz":
-            raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
-        return GrowingFile(path, clock)
-    return CompleteFile(open_file(path))
+    if not is_lines(path.name) or path.suffix.lower() == ".gz":
+        raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
+    return GrowingFile(path, clock)

@@ -7,7 +7,8 @@ are private: grant them, and nothing else, to whoever reads. Needs the extra `po
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,17 +23,21 @@ MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres}
 """What brings a schema to each version from the one before; run in order, all in one transaction."""
 
 LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
+VIEW_PATIENCE = 2_000  # milliseconds for which a view that somebody reads is waited for
 LONGEST_NAME = 63  # bytes; PostgreSQL cuts off the rest, and two names would be one store
 
-_RELEASES = """
-CREATE VIEW releases AS
-    SELECT step.step, body ->> 'start' AS start, (body ->> 'fresh')::boolean AS fresh, bin.name AS bin,
-        (body -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
-        (body -> 'scale' ->> (bin.place - 1)::integer)::double precision AS scale
-    FROM step JOIN epoch ON epoch.number = step.epoch,
-        LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
-        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
-"""
+_OF_BIN = "(body -> '{}' ->> (bin.place - 1)::integer)::double precision"
+_SHOWN = {
+    "step": "step.step",
+    "start": "body ->> 'start'",
+    "bin": "bin.name",
+    "value": _OF_BIN.format("values"),
+    "low": _OF_BIN.format("low"),
+    "high": _OF_BIN.format("high"),
+    "scale": _OF_BIN.format("scale"),
+    "fresh": "(body ->> 'fresh')::boolean",
+}
+_EARLIER = ("step", "start", "fresh", "bin", "value", "scale")  # what a view had before it showed intervals
 _ANSWERS = """
 CREATE VIEW answers AS
     SELECT step.step, answer ->> 'query' AS query, (answer ->> 'begin')::bigint AS begin_step,
@@ -84,10 +89,12 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         raise StoreError(
             f"the store {schema} was written by a newer eventide (version {version}, this one knows {VERSION}); update"
         )
-    if version == VERSION or read_only:
+    if read_only:
         return version
-    _migrate(connection, schema)
-    faults.passing("after-migration")
+    if version < VERSION:
+        _migrate(connection, schema)
+        faults.passing("after-migration")
+    _show_intervals(connection, schema)
     return VERSION
 
 
@@ -113,6 +120,33 @@ def _migrate(connection: Any, schema: str) -> None:
         faults.passing("inside-migration")
 
 
+def _releases(columns: Iterable[str]) -> str:
+    """What makes the view of releases, or adds columns behind those that it has: so that grants of it stay."""
+    shown = ", ".join(f"{_SHOWN[name]} AS {name}" for name in columns)
+    return f"""
+CREATE OR REPLACE VIEW releases AS
+    SELECT {shown}
+    FROM step JOIN epoch ON epoch.number = step.epoch,
+        LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+"""
+
+
+def _show_intervals(connection: Any, schema: str) -> None:
+    """Let the view of an older store show intervals too; where somebody just reads it, at another start."""
+    import psycopg
+
+    name = f'"{schema}".releases'
+    query = "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute WHERE attrelid = to_regclass(%s)"
+    (columns,) = connection.execute(query, (name,)).fetchone()
+    if columns != list(_EARLIER):
+        return
+    with suppress(psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        connection.execute(f"SET LOCAL lock_timeout TO {VIEW_PATIENCE}")
+        connection.execute(_releases([*_EARLIER, "low", "high"]))
+
+
 def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
     row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
     counter = "bigint GENERATED ALWAYS AS IDENTITY"
@@ -123,7 +157,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             f'CREATE SCHEMA "{schema}"',
             f'SET LOCAL search_path TO "{schema}"',
             *tables,
-            _RELEASES,
+            _releases(_SHOWN),
             _ANSWERS,
             *without_statistics(),
         ):
