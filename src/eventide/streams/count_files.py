@@ -206,7 +206,7 @@ def _open_wide(table: Table | Frame, bins: Sequence[str] | None) -> WideFile:
     names = header if bins is None else tuple(bins)
     if set(names) != set(header):
         raise InputError(
-            f"{table.name}: the columns do not fit the list of --bins ({misfit(header, names)}); correct one of them"
+            f"{table.name}: the columns do not fit the list of bins ({misfit(header, names)}); correct one of them"
         )
     return WideFile(table, names, table.columns[0] if table.columns[0].lower() in STEP_NAMES else None)
 

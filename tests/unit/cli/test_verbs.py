@@ -12,7 +12,7 @@ import pytest
 from eventide import cli
 from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
 
-HEAVY = {"numpy", "pyarrow", "numba", "rich", "plotly"}
+HEAVY = {"numpy", "pyarrow", "numba", "rich", "plotly", "narwhals"}
 
 
 def run(capsys, *words):
