@@ -95,9 +95,39 @@ def hidden() -> Sheet:
     return sheet
 
 
+def caps() -> Sheet:
+    """What a cap of one event a block lets in, with and without two of a person's events."""
+    sheet = Sheet(
+        760, 268, "Blocks of six steps with one counted event each, and a window of six steps across two of them"
+    )
+    left, width, block, window = 118, 34, 6, range(3, 9)
+    sheet.text(14, 24, "one person's events; the first of every block of six steps counts")
+    for begin in range(0, 18, block):
+        sheet.box(left + width * begin + 2, 42, width * block - 4, 150, "safe", 6)
+        sheet.text(left + width * (begin + block / 2), 58, f"block {begin // block + 1}", "dim", "middle")
+    sheet.box(left + width * window[0], 64, width * len(window), 122, "frame", 4)
+    sheet.text(left + width * 6, 206, "any w = 6 steps in a row", "dim", "middle")
+    for y, name, events in ((96, "one stream", (3, 5, 6, 9, 14)), (150, "its neighbour", (5, 9, 14))):
+        sheet.text(left - 12, y + 4, name, "dim", "end")
+        sheet.line([(left, y), (left + 18 * width, y)], "rule", 1)
+        counted = {min(step for step in events if step // block == number) for number in range(3)}
+        for kind, steps in (("person", counted), ("crowd", set(events) - counted)):
+            sheet.dots([(left + width * (step + 0.5), y) for step in sorted(steps)], kind, 5.5)
+    for step in range(18):
+        sheet.text(left + width * (step + 0.5), 124, str(step), "dim", "middle")
+    sheet.dots([(left + 6, 232)], "person", 5.5)
+    sheet.text(left + 18, 236, "counts")
+    sheet.dots([(left + 86, 232)], "crowd", 5.5)
+    sheet.text(left + 98, 236, "does not: the block is full")
+    sheet.text(
+        left, 258, "Without the events at 3 and 6 those at 5 and 9 count: four changes by one, 2 cap n in all.", "dim"
+    )
+    return sheet
+
+
 def main() -> None:
-    """Draw all three."""
-    for drawing in (neighbours, windows, hidden):
+    """Draw all four."""
+    for drawing in (neighbours, windows, hidden, caps):
         drawing().save(IMAGES / f"privacy-{drawing.__name__}.svg")
 
 

@@ -30,13 +30,13 @@ QUICK = ("uniform", "bd", "ba", "dsat", "rg", "tide")  # the others are close to
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ev.mechanism_names()]
 )
 def test_contract(name):
-    assert len(ev.check_mechanism(mechanism_class(name))) == 11
+    assert len(ev.check_mechanism(mechanism_class(name))) == 12
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
 def test_contract_of_variants(name, parameters):
-    assert len(ev.check_mechanism(mechanism_class(name), **parameters)) == 11
+    assert len(ev.check_mechanism(mechanism_class(name), **parameters)) == 12
 
 
 class Honest(Mechanism):

@@ -43,6 +43,16 @@ class ForgetsOneStep(Sample):
         return np.full((self.replicas, 1), step.index % (self.window - 1) == 0)
 
 
+class SpendsWhatIsPromised(Uniform):
+    """Uniform that gives every step what one person may lose in a whole window."""
+
+    def begin(self):
+        self.ledger.nano_epsilon = PLENTY
+
+    def budget_allocation(self):
+        return np.array([[self.nano_epsilon]])
+
+
 class NeverSilent(BudgetAbsorption):
     """BA that does not fall silent after a look, so that absorbed units are used twice."""
 

@@ -22,6 +22,7 @@ import eventide as ev
 from eventide.audit.two_worlds import Crash, OnlyA, OnlyB, Unseen
 from eventide.cli import main
 from eventide.errors import StoreError
+from eventide.events.caps import parse_cap
 from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
@@ -62,6 +63,10 @@ def others(seed=5):
 PERSONS = {
     "is there": [OnlyA(event(3, "anna")), OnlyA(event(5, "anna", "south"))],
     "comes and goes": [OnlyA(event(3, "anna")), OnlyB(event(4, "anna", "harbour")), OnlyA(event(5, "anna"))],
+    "is let in later": [
+        *(event(step, "anna", "south") for step in (1, 4, 6, 7)),
+        *(OnlyA(event(3, "anna")), OnlyB(event(5, "anna", "harbour"))),
+    ],
     "does too much": [OnlyA(event(4, "anna", place, second)) for place in BINS for second in range(7)],
     "repeats it": [OnlyA(event(3, "anna"))] * 3,
     "is in another bin": [OnlyA(event(4, "anna", "nowhere")), OnlyA(event(5, "anna"))],
@@ -99,19 +104,25 @@ class Setup:
     life: str = "to its end"
     most: int = 2
     queries: bool = False
+    cap: str | None = None  # of windows of 6 steps
     parameters: tuple = ()
 
     def __str__(self):
-        more = [*(f"{name} {value}" for name, value in self.parameters), *(["queries"] if self.queries else [])]
+        more = [
+            *(["cap " + self.cap] if self.cap else []),
+            *(f"{name} {value}" for name, value in self.parameters),
+            *(["queries"] if self.queries else []),
+        ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
 
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    verdict = ev.check_two_worlds(
-        lambda world: runs(world, setup), events(setup.person), window=WINDOW, most=setup.most, unseen=unseen
-    )
+    told = {"window": WINDOW, "most": setup.most, "unseen": unseen}
+    if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
+        told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}
+    verdict = ev.check_two_worlds(lambda world: runs(world, setup), events(setup.person), **told)
     assert verdict.steps >= STEPS, "the worlds came to no end"
     return verdict
 
@@ -176,8 +187,13 @@ UNSEEN_IN = {
 }
 
 
+def bound(setup):
+    return parse_cap(setup.cap, "1min").window_sensitivity(6, setup.most)
+
+
 def mechanism(setup, epsilon):
     made = {"epsilon": epsilon, "window": 3, "bins": BINS, "sensitivity": setup.most} | dict(setup.parameters)
+    made |= {"window": 6, "window_sensitivity": bound(setup)} if setup.cap else {}
     return ev.mechanism(setup.mechanism, **made)
 
 
@@ -202,7 +218,8 @@ def written(world, name, lines):
 
 
 def feed_of_file(world, path, setup):
-    return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", max_per_step=setup.most)
+    bounds = {"max_per_step": setup.most, "cap": setup.cap}
+    return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", **bounds)
 
 
 def csv_feed(world, setup, ended):
@@ -254,8 +271,8 @@ def minutes(world, hand_over):
 
 def timed(source, setup):
     reader = EventReader(BINS, Columns(user="user"))
-    until = iso(60 * STEPS)
-    return EventFeed(source, Timeline(iso(0), "1min"), reader, max_per_step=setup.most, late="1min", until=until)
+    bounds = {"max_per_step": setup.most, "cap": parse_cap(setup.cap, "1min") if setup.cap else None}
+    return EventFeed(source, Timeline(iso(0), "1min"), reader, late="1min", until=iso(60 * STEPS), **bounds)
 
 
 def growing_feed(world, setup, ended):

@@ -55,7 +55,8 @@ def audit_mechanism(
     secure
         Attack the real noise; otherwise it is seeded, which is faster and can be repeated.
     parameters
-        Further parameters of the class.
+        Further parameters of the class. With a `window_sensitivity` among them, streams differ by no more than that
+        in all.
     pairs
         The streams, those of `neighbouring_pairs` by default.
     runs, alpha, seed, finalists, progress
@@ -69,7 +70,7 @@ def audit_mechanism(
     if pairs is None:
         with theirs("the noise range of the class under audit failed"):
             jumps = _jumps(subject.example, sensitivity * window / epsilon)
-        pairs = neighbouring_pairs(window, bins, sensitivity, jumps)
+        pairs = neighbouring_pairs(window, bins, sensitivity, jumps, given.get("window_sensitivity"))
     tried, seeds = list(pairs), Seeds(seed)
     replayed = can_be_replayed(make, tried[-1].stream)
     verdict = audit(

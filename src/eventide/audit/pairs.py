@@ -1,13 +1,14 @@
 """Neighbouring streams: two streams that one person may turn into one another.
 
-They differ inside `window` consecutive steps only, at each of them by one person's row added or removed, in any bin. A
-pair says where it differs, which is what an attacker is granted.
+They differ inside `window` consecutive steps only, at each of them by one person's row added or removed, in any bin;
+under a window sensitivity by no more than that in all. A pair says where it differs, which is what an attacker is
+granted.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +44,9 @@ class Pair:
         return int(self.changed[0].max()) + 1
 
 
-def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[int, ...]) -> Iterator[Pair]:
+def neighbouring_pairs(
+    window: int, bins: int, sensitivity: int, jumps: tuple[int, ...], window_sensitivity: int | None = None
+) -> Iterator[Pair]:
     """Pairs worth trying against any mechanism.
 
     Backgrounds: empty; changes at the very first steps; after a long quiet time; and where the stream jumps by one of
@@ -65,25 +68,26 @@ def neighbouring_pairs(window: int, bins: int, sensitivity: int, jumps: tuple[in
         By how much they differ at a step.
     jumps
         Public noise levels of the mechanism, at which a decision hangs in the balance.
+    window_sensitivity
+        The most by which they differ over all steps together: as many steps change as it allows, one after another, or
+        spread over the window.
     """
-    every, some = _sign_patterns(window), added_or_in_turn(window)
+    every, some = _changes(window, sensitivity, window_sensitivity)
     for background, stream, begin in _plain_backgrounds(window, bins, sensitivity, jumps):
         patterns = every if stream[begin].min() else some[:1]  # nobody to remove from nothing
         for place in PLACES if bins > 1 else PLACES[:1]:
-            yield from (changed(background, stream, begin, signs, sensitivity, place) for signs in patterns)
+            yield from (changed(background, stream, begin, changes, place) for changes in patterns)
     for background, stream, begin in _special_backgrounds(window, bins, sensitivity, jumps):
-        yield from (changed(background, stream, begin, signs, sensitivity) for signs in some)
+        yield from (changed(background, stream, begin, changes) for changes in some)
 
 
-def changed(
-    background: str, stream: Ints, begin: int, signs: tuple[int, ...], sensitivity: int, place: str = PLACES[0]
-) -> Pair:
-    """The stream, and the same with a person added (1) or removed (-1) at each step from `begin` on."""
-    steps = np.arange(begin, begin + len(signs))
+def changed(background: str, stream: Ints, begin: int, changes: Sequence[int], place: str = PLACES[0]) -> Pair:
+    """The stream, and the same with so much added (or removed, if negative) at each step from `begin` on."""
+    steps = np.arange(begin, begin + len(changes))
     where = (steps - begin) % stream.shape[1] if place == "hopping" else 0
     neighbour = stream.copy()
-    neighbour[steps, where] += sensitivity * np.array(signs)
-    pattern = "".join("+" if sign > 0 else "-" if sign < 0 else "." for sign in signs)
+    neighbour[steps, where] += np.array(changes)
+    pattern = "".join("+" if change > 0 else "-" if change < 0 else "." for change in changes)
     return Pair(f"{background}, {pattern} {place}", stream, neighbour)
 
 
@@ -113,6 +117,30 @@ def _special_backgrounds(window: int, bins: int, sensitivity: int, jumps: tuple[
             uneven = quiet[: 2 * window + SHORT_TAIL].copy()
             uneven[window : 2 * window : 2] += jump
             yield f"going up and down by {jump}", uneven, window
+
+
+Changes = list[tuple[int, ...]]  # what is added at each step, several ways
+
+
+def _changes(window: int, sensitivity: int, window_sensitivity: int | None) -> tuple[Changes, Changes]:
+    """All ways to change a window that are tried, and the few that are tried everywhere."""
+    steps, rest = divmod(window * sensitivity if window_sensitivity is None else window_sensitivity, sensitivity)
+    sizes = [sensitivity] * steps + [rest] * (rest > 0)
+    every, some = (
+        [tuple(sign * size for sign, size in zip(signs, sizes, strict=True)) for signs in patterns(len(sizes))]
+        for patterns in (_sign_patterns, added_or_in_turn)
+    )
+    return every + _spread(every, window), some + _spread(some, window)
+
+
+def _spread(patterns: Changes, window: int) -> Changes:
+    """The same changes at steps as far apart as fit into a window."""
+    found = []
+    for changes in patterns:
+        spread = np.zeros(window, dtype=np.int64)
+        spread[np.linspace(0, window - 1, len(changes)).astype(np.int64)] = changes
+        found.append(tuple(spread.tolist()))
+    return [changes for changes in found if changes not in patterns]
 
 
 def _sign_patterns(window: int) -> list[tuple[int, ...]]:

@@ -95,8 +95,9 @@ def plan_pairs(plan: Plan, window: int, bins: int, sensitivity: int) -> Iterator
     stream = np.full((ticks, bins), 4 * sensitivity)
     for begin in sorted({0, length // 2, max(length - window, 0)}):
         for signs in added_or_in_turn(window):
+            changes = [sensitivity * sign for sign in signs[: ticks - begin]]
             for place in PLACES if bins > 1 and window > 1 else PLACES[:1]:
-                yield changed(f"from tick {begin}", stream, begin, signs[: ticks - begin], sensitivity, place)
+                yield changed(f"from tick {begin}", stream, begin, changes, place)
 
 
 def audit_plan(

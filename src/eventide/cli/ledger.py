@@ -32,8 +32,9 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 def command(ctx: click.Context, store: str, as_json: bool) -> None:
     """Show what STORE has spent and what is left, and verify it.
 
-    Every window of every epoch is added up from the stored charges alone, and every row is checked for damage. Exit
-    code 4 means that a window was over epsilon, 5 that the store is damaged.
+    Every window of every epoch is added up from the stored charges alone, and every row is checked for damage. Where
+    a window sensitivity was given, what one person loses by each step is. Exit code 4 means that a window was over
+    epsilon, 5 that the store is damaged.
 
     \b
     Example: eventide ledger city.db
@@ -65,7 +66,7 @@ def _print(found: BudgetReport) -> None:
     epsilon = _epsilon(max(epoch.setting.epsilon for epoch in found.epochs))
     click.echo(found.guarantee)
     if found.next_step:
-        click.echo(f"\nspent in the window of {setting.window} steps that ends at each step")
+        click.echo(f"\n{_spent(setting)}")
         for row, line in enumerate(bar_lines(found.in_windows().tolist(), epsilon, WIDTH, HEIGHT)):
             click.echo(f"{f'{epsilon:g}' if row == 0 else '':>9} │{line}")
         click.echo(f"{0:>9} └ steps 0 to {found.next_step - 1}\n")
@@ -73,6 +74,12 @@ def _print(found: BudgetReport) -> None:
     _print_epochs(found)
     for sentence in _verdict(found):
         click.echo(sentence)
+
+
+def _spent(setting: StoreSetting) -> str:
+    if setting.window_sensitivity is None:
+        return f"spent in the window of {setting.window} steps that ends at each step"
+    return f"lost by one person in a window of {setting.window} steps, by the charge of each step"
 
 
 def _print_returns(found: BudgetReport) -> None:
@@ -89,13 +96,21 @@ def _print_epochs(found: BudgetReport) -> None:
     click.echo("\nepochs:")
     for epoch in found.epochs:
         setting = epoch.setting
+        people = f"{len(setting.bins):,} bins, people {setting.people!r}"
         waited = f", measured from {epoch.measured_from}" if epoch.measured_from > epoch.first_step else ""
         click.echo(
             f"  from step {epoch.first_step}: {setting.mechanism.get('name', 'a mechanism')}, epsilon "
-            f"{_epsilon(setting.epsilon):g}, window {setting.window}, {len(setting.bins):,} bins, people "
-            f"{setting.people!r}{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
+            f"{_epsilon(setting.epsilon):g}, window {setting.window}{_bound(setting)}, {people}"
+            f"{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
         )
     click.echo("")
+
+
+def _bound(setting: StoreSetting) -> str:
+    if setting.window_sensitivity is None:
+        return ""
+    why = f" by a cap of {setting.cap['events']} in {setting.cap['block']} steps" if setting.cap else ""
+    return f", window sensitivity {setting.window_sensitivity}{why}"
 
 
 def _asked(setting: StoreSetting) -> str:
@@ -107,11 +122,13 @@ def _asked(setting: StoreSetting) -> str:
 def _verdict(found: BudgetReport) -> list[str]:
     verification = found.verification
     if verification.holds:
-        fullest = f"; the fullest, {_epsilon(verification.worst):g}, ends at step {verification.worst_end}"
+        kept, worst = "no window was over epsilon", _epsilon(verification.worst)
+        fullest = f"; the fullest, {worst:g}, ends at step {verification.worst_end}"
+        if any(epoch.setting.window_sensitivity is not None for epoch in found.epochs):
+            kept, fullest = "nobody lost more than epsilon in a window", f"; the most is {worst:g}"
         return [
-            f"Verified from the stored charges of {found.next_step} steps: no window was over epsilon"
-            + (fullest if verification.worst else "")
-            + "."
+            f"Verified from the stored charges of {found.next_step} steps: {kept}"
+            f"{fullest if verification.worst else ''}."
         ]
     return ["NOT KEPT:", *(f"  {problem}" for problem in verification.problems)]
 

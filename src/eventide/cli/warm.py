@@ -90,6 +90,8 @@ def _groups() -> None:
 
 
 def _events() -> None:
+    from eventide.events.cap_memory import CapMemory
+    from eventide.events.caps import Cap
     from eventide.events.files.lines import CsvLineReader
     from eventide.events.reader import EventReader
     from eventide.events.tally import UserTally
@@ -104,6 +106,7 @@ def _events() -> None:
     tally = UserTally(len(reader.bins), 1, reader.key)
     tally.add(events.user, events.bin)
     tally.counts(0)
+    tally.capped_counts(0, CapMemory(Cap(1, 2), reader.key))
 
 
 def _window_queries() -> None:

@@ -123,6 +123,8 @@ def spark_feed(
     events: DataFrame, counting: Counting, work: str | Path, *, skew: str, available_now: bool, trigger: str
 ) -> SparkFeed:
     """A feed of a streaming frame, with what cannot be right refused."""
+    if counting.spec.cap:
+        raise InputError("a cap on events is not for Spark yet; leave cap and window_sensitivity out")
     if not events.isStreaming:
         raise InputError("this frame is no stream; read it with spark.readStream")
     if missing := [name for name in counting.wanted if name not in events.columns]:

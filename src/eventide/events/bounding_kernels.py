@@ -1,9 +1,10 @@
 """The rule that bounds what one user adds to a step, compiled.
 
 Of each user's events in a step those count that have the smallest keyed hash of (user, step, bin, occurrence), where
-the n events of a user in one bin are the occurrences 0 to n - 1. So at most `most` of them count, which ones depends on
-that user's events alone, is random to whoever does not know the key, and is the same in whatever order, batches or
-engine they came. Two users whose 64-bit hashes agree would be bounded as one; with a secret key nobody can arrange it.
+the n events of a user in one bin are the occurrences 0 to n - 1. So no more of them count than the user has room for,
+and with less room the first of the same ones; which ones depends on that user's events alone, is random to whoever does
+not know the key, and is the same in whatever order, batches or engine they came. Two users whose 64-bit hashes agree
+would be bounded as one; with a secret key nobody can arrange it.
 """
 
 from __future__ import annotations
@@ -15,25 +16,44 @@ from eventide.events.siphash_kernels import hash_four
 
 
 @kernel(nogil=True)
-def bounded_counts(users, bins, occurrences, key, step, most, size):  # type: ignore[no-untyped-def]
-    """The counts of a step, at most `most` events of each user; rows are sorted by user and bin."""
+def bounded_counts(users, bins, occurrences, key, step, rooms, size):  # type: ignore[no-untyped-def]
+    """The counts of a step, so many events of each user as `rooms` says, which has one number for each in turn.
+
+    Rows are sorted by user and bin.
+    """
     counts = np.zeros(size, np.int64)
+    most = rooms.max() if len(rooms) else 0
     ranks, chosen = np.empty(most, np.uint64), np.empty(most, np.int64)
-    begin, rows = 0, len(users)
+    begin, rows, user = 0, len(users), 0
     while begin < rows:
+        room = rooms[user]
+        user += 1
         end, total = begin, 0
         while end < rows and users[end] == users[begin]:
             total += occurrences[end]
             end += 1
-        if total <= most:
+        if total <= room:
             for row in range(begin, end):
                 counts[bins[row]] += occurrences[row]
-        else:
-            _choose(users[begin], bins[begin:end], occurrences[begin:end], key, step, ranks, chosen)
-            for place in range(most):
+        elif room > 0:
+            _choose(users[begin], bins[begin:end], occurrences[begin:end], key, step, ranks[:room], chosen)
+            for place in range(room):
                 counts[chosen[place]] += 1
         begin = end
     return counts
+
+
+@kernel(nogil=True)
+def block_ends(users, key, step, block):  # type: ignore[no-untyped-def]
+    """The last step of the block in which each user is at a step; blocks of a user are shifted by a hash of the user.
+
+    What is hashed is told from events by a step that no event has.
+    """
+    ends = np.empty(len(users), np.int64)
+    for row in range(len(users)):
+        offset = np.int64(hash_four(key, users[row], -1, 0, 0) % np.uint64(block))
+        ends[row] = step + block - 1 - (step + offset) % block
+    return ends
 
 
 @kernel(nogil=True)

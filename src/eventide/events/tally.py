@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Array, Ints
 from eventide.errors import StoreError
 from eventide.events import bounding_kernels
+from eventide.events.cap_memory import CapMemory
 from eventide.events.siphash_kernels import key_words
 
 LEAST_CAP = 1024
@@ -45,9 +46,15 @@ class UserTally:
 
     def counts(self, step: int) -> Ints:
         """The bounded counts."""
-        key = key_words(self._key)
-        counts: Ints = bounding_kernels.bounded_counts(*self._table(), key, step, self._most, self._size)
-        return counts
+        return self._bounded(step, np.full(len(self._firsts()), self._most))
+
+    def capped_counts(self, step: int, memory: CapMemory) -> tuple[Ints, bytes]:
+        """The counts bounded by a cap besides, and what the step used of it; steps come in their order."""
+        users, _, occurrences = self._table()
+        first = self._firsts()
+        rooms = np.minimum(memory.rooms(step, users[first]), self._most)
+        counted = np.minimum(np.add.reduceat(occurrences, first), rooms) if len(first) else rooms
+        return self._bounded(step, rooms), memory.take(step, users[first], counted)
 
     def left_out(self, counts: Ints) -> int:
         """How many events the bound left out of these counts of them; of what was joined, those that were not capped.
@@ -60,6 +67,16 @@ class UserTally:
         """The tally as bytes."""
         return _packed(self._table())
 
+    def _bounded(self, step: int, rooms: Ints) -> Ints:
+        key = key_words(self._key)
+        counts: Ints = bounding_kernels.bounded_counts(*self._table(), key, step, rooms, self._size)
+        return counts
+
+    def _firsts(self) -> Ints:
+        """The first row of each user."""
+        users = self._table()[0]
+        return np.flatnonzero(np.append(True, users[1:] != users[:-1])) if len(users) else np.zeros(0, np.int64)
+
     def _append(self, users: Array, bins: Array, occurrences: Array) -> None:
         self._parts.append((users, bins, occurrences))
         self._rows += len(users)
@@ -70,6 +87,8 @@ class UserTally:
 
     def _table(self) -> tuple[Array, Array, Array]:
         """All parts as one, sorted by user and bin."""
+        if len(self._parts) == 1:
+            return self._parts[0]
         users, bins, occurrences = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
         order = _sorting(users, bins)
         users, bins = users[order], bins[order]

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from eventide.errors import EventideError
+from eventide.errors import EventideError, InputError
 from eventide.events.durations import steps_of_window
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, settings_of
@@ -21,8 +21,8 @@ from eventide.toml_lines import unknown
 if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
-OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "filter", "replicas", "seed"}  # no parameters
-REFERRED = re.compile("`(user|max_per_step|queries)`")  # settings that a sentence about another one names
+OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "window_sensitivity", "filter", "replicas", "seed"}
+REFERRED = re.compile("`(user|max_per_step|queries|cap)`")  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
 
@@ -108,6 +108,19 @@ class StreamReading:
             self._note("max_per_step", "it bounds the events of a person; name what holds the person, as `user`")
         if values["sensitivity"] > 1 and values["user"]:
             self._note("sensitivity", "it is for ready-made counts; of events `max_per_step` says how many count")
+        if values["window_sensitivity"] and values["user"]:
+            self._note("window_sensitivity", "it is for ready-made counts; of events `cap` says how many count")
+        if values["cap"] and not values["user"]:
+            self._note("cap", "it bounds the events of a person; name what holds the person, as `user`")
+        elif values["cap"] and self._is_right("step"):
+            self._look("cap", self._check_cap)
+
+    def _check_cap(self) -> None:
+        from eventide.events.caps import parse_cap
+
+        cap, most = parse_cap(self.values["cap"], self.values["step"]), self.values["max_per_step"]
+        if cap.events < most:
+            raise InputError(f"it counts less in a block than the {most} of `max_per_step` in a step; make it larger")
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -22,6 +22,7 @@ from eventide.live.stream_reading import Mistake, StreamReading
 from eventide.mechanisms.registry import build_mechanism
 
 if TYPE_CHECKING:
+    from eventide.events.caps import Cap
     from eventide.events.clock import Clock
     from eventide.events.files.members import Paths
     from eventide.events.reader import EventReader
@@ -49,6 +50,7 @@ class EventOptions(TypedDict, total=False):
     time_format: str | None
     user: str | None
     bin: str
+    cap: str | None
 
 
 class FeedOptions(EventOptions, total=False):
@@ -66,6 +68,7 @@ class StreamOptions(EventOptions, total=False):
     bins: Sequence[str] | int | str
     max_per_step: int
     sensitivity: int
+    window_sensitivity: int
     mechanism: str
     parameters: Mapping[str, Any]
     filter: str
@@ -142,6 +145,21 @@ class StreamSpec:
         readers.positive,
         "Of ready-made counts: the most one person adds to a step over all bins.",
         "1",
+        served=False,
+    )
+    cap: str | None = setting(
+        None,
+        readers.text,
+        "How many events of one user count in how long, such as 2/7d: less noise for people who act seldom.",
+        '"2/7d"',
+        "N/DURATION",
+        served=False,
+    )
+    window_sensitivity: int = setting(
+        0,
+        readers.positive,
+        "Of ready-made counts: the most they change, over all steps and bins, when one person's rows in a window do.",
+        "8",
         served=False,
     )
     mechanism: str = setting(
@@ -247,7 +265,13 @@ class StreamSpec:
         return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
 
     def _limits(self) -> dict[str, Any]:
-        return {"max_per_step": self.max_per_step, "late": self.late, "until": self.until}
+        bounds = {"max_per_step": self.max_per_step, "cap": self._cap()}
+        return bounds | {"late": self.late, "until": self.until}
+
+    def _cap(self) -> Cap | None:
+        from eventide.events.caps import parse_cap
+
+        return parse_cap(self.cap, self.step) if self.cap else None
 
     def feed(
         self,
@@ -305,9 +329,23 @@ class StreamSpec:
             "window": self.window,
             "bins": self.bins,
             "sensitivity": max(self.max_per_step, self.sensitivity),
+            "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
         return build_mechanism(self.mechanism, own | self.parameters)
+
+    def _window_sensitivity(self) -> int | None:
+        """What is told of ready-made counts, or what a cap on events is worth; a cap that brings nothing is refused."""
+        if (cap := self._cap()) is None:
+            return self.window_sensitivity or None
+        bound, without = cap.window_sensitivity(self.window, self.max_per_step), self.window * self.max_per_step
+        if bound >= without:
+            raise InputError(
+                f"the cap {self.cap} brings nothing: in a window of {self.window} steps one person still changes the "
+                f"counts by up to {bound}, and without it by {without}; choose fewer events or a longer time, or leave "
+                "it out"
+            )
+        return bound
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""

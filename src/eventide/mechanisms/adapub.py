@@ -128,7 +128,7 @@ class AdaPub(PeGaSus):
     def threshold(self, measured: Measured) -> Ints:
         """Higher where measurements lie far from the last release."""
         error: Floats = np.abs(self._released - measured.values) / np.maximum(measured.values, self.least_value)
-        level = self._control.update(error, self.step) ** 2 / self.epsilon
+        level = self._control.update(error, self.step) ** 2 / self.shared_epsilon
         least = 1 if self.as_published else super().threshold(measured)
         return np.maximum(np.ceil(np.minimum(level, LARGEST_THRESHOLD)).astype(np.int64), least)
 

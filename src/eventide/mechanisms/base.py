@@ -25,10 +25,12 @@ from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
+from eventide.mechanisms.caps import checked_cap
 from eventide.mechanisms.named_counts import in_order
 from eventide.mechanisms.release import Release
 from eventide.parameters import Parametrised, parameter_defaults
 from eventide.privacy.amounts import NANO, Amount, nano
+from eventide.privacy.capped_ledger import CappedLedger
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.measured import Measured
@@ -45,6 +47,7 @@ class CommonParameters(TypedDict, total=False):
     """The keywords that every mechanism takes besides epsilon, window and bins."""
 
     sensitivity: int
+    window_sensitivity: int | None
     replicas: int
     filter: Filter | str | None
     noise: str | Source
@@ -64,6 +67,9 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         How many, or their names.
     sensitivity
         The most that one person adds to a step over all bins together.
+    window_sensitivity
+        The most that the counts change, over all steps and bins together, when one person's rows inside one window
+        change. Give it where it is less than sensitivity x window: every step then has a budget of its own.
     replicas
         How many independent copies run side by side.
     filter
@@ -76,6 +82,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
+    takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
 
     def __init__(
         self,
@@ -84,6 +91,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         bins: int | Sequence[str],
         *,
         sensitivity: int = 1,
+        window_sensitivity: int | None = None,
         replicas: int = 1,
         filter: Filter | str | None = None,
         noise: str | Source = "secure",
@@ -99,14 +107,12 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         if not isinstance(self.filter, Filter | None):
             raise InputError(f"filter is {filter!r}; it must be a filter or the name of one")
         self.source = source(noise, seed)
-        self.ledger = WindowLedger(
-            Fraction(self.nano_epsilon, NANO), self.window, self.replicas, self.size if self.accounts_per_bin else 1
-        )
+        self.window_sensitivity = checked_cap(self, window_sensitivity)
+        self.ledger = self._new_ledger()
         self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
         own = self.own_filter()
-        self._filter = (own if self.filter is None else self.filter.over(own)).started(
-            self.replicas, self.size, sensitivity=self.sensitivity, epsilon=self.epsilon, window=self.window
-        )
+        chosen = own if self.filter is None else self.filter.over(own)
+        self._filter = chosen.started(*self.meter.shape, **self.known())
         self._released: Array = np.zeros(self.meter.shape)
         self._scale: Array = np.full((self.replicas, 1), np.inf)
         self.begin()
@@ -117,8 +123,18 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         if any(getattr(cls, name) is not getattr(Mechanism, name) for name in _DOOR):
             raise StateError(f"{cls.__name__} replaces the door: a mechanism answers the four questions only")
 
+    def _new_ledger(self) -> WindowLedger:
+        epsilon = Fraction(self.nano_epsilon, NANO)
+        if self.window_sensitivity is not None:
+            return CappedLedger(epsilon, self.window, self.sensitivity, self.window_sensitivity, self.replicas)
+        return WindowLedger(epsilon, self.window, self.replicas, self.size if self.accounts_per_bin else 1)
+
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""
+
+    def known(self) -> dict[str, Any]:
+        """Public facts that a filter may use: they say how sharp and how blurred looks can be."""
+        return {"sensitivity": self.sensitivity, "epsilon": self.shared_epsilon, "window": self.shared_steps}
 
     def prepare(self) -> None:
         """Get ready for the next step, of which nothing is known yet; asked as soon as the one before has ended."""
@@ -175,6 +191,21 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         """The budget of every window."""
         return self.nano_epsilon / NANO
 
+    @property
+    def shared_steps(self) -> int:
+        """How many consecutive steps share one budget: those of the window; a single one under `window_sensitivity`."""
+        return self.ledger.window
+
+    @property
+    def shared_nano_epsilon(self) -> int:
+        """What any `shared_steps` consecutive steps may be charged in all: what a mechanism plans with."""
+        return self.ledger.nano_epsilon
+
+    @property
+    def shared_epsilon(self) -> float:
+        """The same in epsilon."""
+        return self.shared_nano_epsilon / NANO
+
     @cached_property
     def bins(self) -> tuple[str, ...]:
         """The names of the bins."""
@@ -192,6 +223,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
             not_proven=self.not_proven(),
             not_private=why_not_private(self.source),
+            window_sensitivity=self.window_sensitivity,
         )
 
     def unit(self) -> str:
@@ -204,7 +236,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
-        return ("the counts are trusted to keep that bound",)
+        bounds = "that bound" if self.window_sensitivity is None else "these bounds"
+        return (f"the counts are trusted to keep {bounds}",)
 
     def look_scale(self, charge: float) -> float:
         """The noise scale of a look that is charged so many nano-epsilon; infinite without any."""
@@ -212,8 +245,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def noise_range(self) -> tuple[float, float]:
         """The smallest and the largest noise scale that a look can have: known before any data is seen."""
-        look = self.sensitivity / self.epsilon
-        return look, look * self.window
+        look = self.sensitivity / self.shared_epsilon
+        return look, look * self.shared_steps
 
     @property
     def holds_raw(self) -> bool:

@@ -44,7 +44,7 @@ def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
 
     >>> import eventide as ev
     >>> len(ev.check_mechanism(ev.Uniform))
-    11
+    12
     """
 
     def make(**more: Any) -> Mechanism:
@@ -224,6 +224,27 @@ def check_every_draw_is_charged(make: Make) -> None:
                     _demand(draw.numerator // NANO in rule, f"the scale of '{draw.kind}' is not what its rule gives")
 
 
+def check_a_bound_over_a_window_is_kept(make: Make) -> None:
+    """With `window_sensitivity` every step keeps to its own budget, saved and loaded too; or it is refused."""
+
+    def capped(**more: Any) -> Mechanism:
+        return make(**{"window": 3 * SENSITIVITY, "window_sensitivity": 2 * SENSITIVITY} | more)
+
+    try:
+        capped()
+    except (InputError, TypeError):  # it does not take one, which its constructor says
+        return
+    for name, stream in _streams():
+        mechanism = capped(sensitivity=SENSITIVITY)
+        spent = np.rint(run(mechanism, stream).spent * NANO).astype(np.int64)
+        within = bool(2 * spent.max() <= mechanism.nano_epsilon) and bool(
+            np.max(mechanism.ledger.worst_window()) <= mechanism.epsilon
+        )
+        _demand(within, f"a step was charged more than epsilon x sensitivity / window_sensitivity on {name}")
+    check_goes_on_after_save_and_load(capped)
+    check_every_draw_is_charged(capped)
+
+
 CHECKS = (
     check_no_window_is_over_epsilon,
     check_releases_are_well_formed,
@@ -236,6 +257,7 @@ CHECKS = (
     check_bad_input_changes_nothing,
     check_every_draw_is_charged,
     check_releases_come_through_the_door,
+    check_a_bound_over_a_window_is_kept,
 )
 
 

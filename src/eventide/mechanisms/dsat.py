@@ -97,7 +97,7 @@ class DSAT(SparseVectorMechanism):
     def begin(self) -> None:
         """No round is open; the threshold stands where it starts."""
         super().begin()
-        self._rounds = min(self.looks or -(-15 * self.window // 100), self.window)
+        self._rounds = min(self.looks or -(-15 * self.shared_steps // 100), self.shared_steps)
         self._tolerance: Array = np.full((self.replicas, 1), float(self.threshold))
 
     def rounds_per_window(self) -> Ints:
@@ -126,6 +126,6 @@ class DSAT(SparseVectorMechanism):
     def _steer(self, looks: Bools) -> None:
         """Raise the threshold after a look and lower it after none; where no run was open nothing was learned."""
         asked = looks | (self._look > 0)
-        rate = self._rounds / self.window
+        rate = self._rounds / self.shared_steps
         moved = self._tolerance * np.where(looks, math.exp(self.gain * (1 - rate)), math.exp(-self.gain * rate))
         self._tolerance = np.where(asked, np.clip(moved, LOWEST, HIGHEST), self._tolerance)

@@ -50,6 +50,8 @@ class Hybrid(Mechanism):
     [7.0, 7.0, 7.0, 10.0]
     """
 
+    takes_window_sensitivity = True
+
     def __init__(
         self,
         epsilon: Amount,
@@ -59,7 +61,8 @@ class Hybrid(Mechanism):
         k: int | None = None,
         **common: Unpack[CommonParameters],
     ) -> None:
-        self.k = max(1, round(math.sqrt(positive_integer(window, "window")))) if k is None else positive_integer(k, "k")
+        shared = positive_integer(window, "window") if common.get("window_sensitivity") is None else 1
+        self.k = max(1, round(math.sqrt(shared))) if k is None else positive_integer(k, "k")
         super().__init__(epsilon, window, bins, **common)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
@@ -68,14 +71,14 @@ class Hybrid(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each look that a window can hold."""
-        return share(self.nano_epsilon, 1, self.looks_per_window).reshape(1, 1)
+        return share(self.shared_nano_epsilon, 1, self.looks_per_window).reshape(1, 1)
 
     @property
     def looks_per_window(self) -> int:
         """The most looks that any w steps can hold."""
-        return -(-self.window // self.k)
+        return -(-self.shared_steps // self.k)
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.looks_per_window * self.sensitivity / self.epsilon
+        look = self.looks_per_window * self.sensitivity / self.shared_epsilon
         return look, look

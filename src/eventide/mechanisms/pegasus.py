@@ -79,6 +79,7 @@ class PeGaSus(Mechanism):
     [10.0, 15.0, 12.0, 90.0, 91.0, 93.0]
     """
 
+    takes_window_sensitivity = True
     state = ("_groups",)
 
     def __init__(
@@ -113,8 +114,8 @@ class PeGaSus(Mechanism):
     def begin(self) -> None:
         """Split the budget of a step; no group is open."""
         part = exact(self.group_share)
-        self._look = math.floor(self.nano_epsilon * (1 - part) / self.window)
-        self._test = math.floor(self.nano_epsilon * part / self.window)
+        self._look = math.floor(self.shared_nano_epsilon * (1 - part) / self.shared_steps)
+        self._test = math.floor(self.shared_nano_epsilon * part / self.shared_steps)
         self._groups = self.grouper()
 
     def grouper(self) -> GroupTest:

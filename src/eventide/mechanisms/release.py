@@ -29,7 +29,8 @@ class Release:
     scale
         Noise scale of the look behind each value, `(d,)`; infinite before the first.
     spent
-        Epsilon charged at this step.
+        Epsilon charged at this step. With a window sensitivity C every step has a budget of its own, and what one
+        person loses is the largest charge of a step times C / sensitivity, not the sum.
     low, high
         The ends of an interval around the values, `(d,)`, where the filter knows one.
     window_values

@@ -105,8 +105,8 @@ class RetroactiveGrouping(TimeUnitBaseline):
         """Split the budget of a unit; the first unit of every bin will be a group of its own."""
         super().begin()
         part = exact(self.monitor_share)
-        self._monitor = math.floor(self.nano_epsilon * part / self.window)
-        self._publication = math.floor(self.nano_epsilon * (1 - part) / self.window)
+        self._monitor = math.floor(self.shared_nano_epsilon * part / self.shared_steps)
+        self._publication = math.floor(self.shared_nano_epsilon * (1 - part) / self.shared_steps)
         self._groups = self.meter.sum_over_steps(self.budget_allocation())
         self._full_size: Ints = np.ones(self.meter.shape, dtype=np.int64)
         self._last: Array = np.zeros(self.meter.shape)

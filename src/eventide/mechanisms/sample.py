@@ -42,15 +42,17 @@ class Sample(Mechanism):
     [5.0, 5.0, 7.0, 7.0]
     """
 
+    takes_window_sensitivity = True
+
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """The first step and every w-th after it."""
-        return np.full((self.replicas, 1), step.index % self.window == 0)
+        return np.full((self.replicas, 1), step.index % self.shared_steps == 0)
 
     def budget_allocation(self) -> Ints:
         """The whole window's budget."""
-        return np.array([[self.nano_epsilon]])
+        return np.array([[self.shared_nano_epsilon]])
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.sensitivity / self.epsilon
+        look = self.sensitivity / self.shared_epsilon
         return look, look

@@ -25,6 +25,8 @@ FORMAT, VERSION = "eventide mechanism", 1
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
     given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
+    if given["window_sensitivity"] is None:  # which states of older versions do not name
+        del given["window_sensitivity"]
     document = {
         "format": FORMAT,
         "version": VERSION,

@@ -32,6 +32,7 @@ class SparseVectorMechanism(Mechanism):
     a round is charged its look only.
     """
 
+    takes_window_sensitivity = True
     state: ClassVar[tuple[str, ...]] = ("_test", "_look", "_latest")
     published_query_factor: ClassVar[int]
     published_compares_steps: ClassVar[bool] = False
@@ -55,8 +56,8 @@ class SparseVectorMechanism(Mechanism):
 
     def begin(self) -> None:
         """Fix the two parts of epsilon; no round is open."""
-        self._test_pool = math.floor(self.nano_epsilon * exact(self.test_share))
-        self._look_pool = self.nano_epsilon - self._test_pool
+        self._test_pool = math.floor(self.shared_nano_epsilon * exact(self.test_share))
+        self._look_pool = self.shared_nano_epsilon - self._test_pool
         if self.as_published:
             self.meter = PublishedMeter(
                 *(self.ledger, self.source, self.size, self.sensitivity),
@@ -125,7 +126,7 @@ class SparseVectorMechanism(Mechanism):
 
     def _noise_between(self, fewest: int, most: int) -> tuple[float, float]:
         """The noise of a look with both budgets among `fewest` rounds, and of one with its own budget among `most`."""
-        largest = self._look_pool if self.as_published else self.nano_epsilon
+        largest = self._look_pool if self.as_published else self.shared_nano_epsilon
         return self.sensitivity * NANO * fewest / largest, self.look_scale(self._look_pool // most)
 
     def _threshold(self) -> Ints:

@@ -83,7 +83,7 @@ class SPAS(SparseVectorMechanism):
     def begin(self) -> None:
         """No round is open, and the first step is due; no change has been seen."""
         super().begin()
-        self._last_look: Ints = np.full((self.replicas, 1), -self.window)
+        self._last_look: Ints = np.full((self.replicas, 1), -self.shared_steps)
         self._changes: Array = np.zeros((3, self.replicas, 1))  # fading sums of 1, |change| and change^2 over looks
 
     def rounds_per_window(self) -> Ints:
@@ -91,32 +91,32 @@ class SPAS(SparseVectorMechanism):
 
         In the first window, one in every first_interval steps.
         """
-        if self.step < self.window:
-            return np.full((1, 1), -(-self.window // self.first_interval))
+        if self.step < self.shared_steps:
+            return np.full((1, 1), -(-self.shared_steps // self.first_interval))
         looks = np.maximum(self._changes[0], np.finfo(float).tiny)
         variance = np.maximum(self._changes[2] / looks - (self._changes[1] / looks) ** 2, 0)
         best = self._look_pool / NANO * np.sqrt(3 * variance) / (6 * self.sensitivity)
-        return np.asarray(np.clip(best, 1, self.window), dtype=np.int64)
+        return np.asarray(np.clip(best, 1, self.shared_steps), dtype=np.int64)
 
     def due(self, index: int, rounds: Ints) -> Ints:
         """The round's share of the window after the last look."""
-        return self._last_look - (-self.window // rounds)
+        return self._last_look - (-self.shared_steps // rounds)
 
     def may_open(self, index: int, latest: Ints) -> Bools:
         """The looks of the first window are evenly spaced, without tests, so that changes of all sizes are seen."""
-        return np.asarray((index >= self.window) | (latest <= index))
+        return np.asarray((index >= self.shared_steps) | (latest <= index))
 
     def filtering(self, measured: Measured | None) -> Array:
         """What the filter makes of the look; what changed is remembered."""
         released = super().filtering(measured)
-        self._changes = self._changes * math.exp(-1 / (2 * self.window))
+        self._changes = self._changes * math.exp(-1 / (2 * self.shared_steps))
         if measured is not None:
             self._remember(np.abs(released - self._released), measured.fresh)
         return released
 
     def noise_range(self) -> tuple[float, float]:
         """From one look in a window to one at every step."""
-        return self._noise_between(1, self.window)
+        return self._noise_between(1, self.shared_steps)
 
     def _remember(self, change: Array, fresh: Bools) -> None:
         """Add the change to the sums where this was a look and not the first."""

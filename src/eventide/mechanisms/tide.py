@@ -62,6 +62,7 @@ class Tide(Mechanism):
     True
     """
 
+    takes_window_sensitivity = True
     state = ("_interval", "_next", "_aside")
 
     def own_filter(self) -> Filter:
@@ -72,16 +73,15 @@ class Tide(Mechanism):
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
         self._first = FIRST_SHARE if self.size == 1 else FIRST_SHARE_OF_MANY
-        self._interval = Interval(self.replicas, self.window, self.sensitivity / self.epsilon, self._watches)
+        sharpest = self.sensitivity / self.shared_epsilon
+        self._interval = Interval(self.replicas, self.shared_steps, sharpest, self._watches)
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
         self._aside: PosteriorMedian | None = None
         if isinstance(inner, PosteriorMedian):
             self._posterior = inner
         else:  # another filter speaks; waits still follow from the posterior
-            self._aside = self._posterior = PosteriorMedian().started(
-                self.replicas, self.size, sensitivity=self.sensitivity, epsilon=self.epsilon, window=self.window
-            )
+            self._aside = self._posterior = PosteriorMedian().started(*self.meter.shape, **self.known())
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Where the wait is over, and in narrow streams also on the way."""
@@ -89,10 +89,10 @@ class Tide(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """The budget of the steps until the next look but for watching, as far as the ledger has it; 0 is no look."""
-        a_step = share(self.nano_epsilon, 1, self.window)
+        a_step = share(self.shared_nano_epsilon, 1, self.shared_steps)
         if self.step == 0:
-            return np.maximum(share(self.nano_epsilon, 1, self._first), a_step).reshape(1, 1)
-        if self.step < self.window:
+            return np.maximum(share(self.shared_nano_epsilon, 1, self._first), a_step).reshape(1, 1)
+        if self.step < self.shared_steps:
             a_step -= share(a_step, 1, self._first)
         watching, wait = share(a_step, 1, WATCH_SHARE) * self._watches, self._interval.length
         planned = np.where(self._next <= self.step, wait * a_step - (wait - 1) * watching, watching)
@@ -101,7 +101,7 @@ class Tide(Mechanism):
     def noise_range(self) -> tuple[float, float]:
         """From all of epsilon to watching in the first window; a look that the ledger cuts is blurrier still."""
         sharpest, blurriest = super().noise_range()
-        if self.window > 1:
+        if self.shared_steps > 1:
             blurriest *= self._first / (self._first - 1) * (WATCH_SHARE if self._watches else 1)
         return sharpest, blurriest
 

@@ -43,15 +43,17 @@ class Uniform(Mechanism):
     array([14., 24.])
     """
 
+    takes_window_sensitivity = True
+
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Every step is one."""
         return np.ones((self.replicas, 1), dtype=np.bool_)
 
     def budget_allocation(self) -> Ints:
         """An equal share of the window."""
-        return share(self.nano_epsilon, 1, self.window).reshape(1, 1)
+        return share(self.shared_nano_epsilon, 1, self.shared_steps).reshape(1, 1)
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.look_scale(self.nano_epsilon // self.window)
+        look = self.look_scale(self.shared_nano_epsilon // self.shared_steps)
         return look, look

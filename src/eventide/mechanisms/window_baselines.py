@@ -19,6 +19,8 @@ from eventide.privacy.sealed import SealedStep
 class WindowMechanism(Mechanism):
     """What mechanisms for histograms of sliding windows share: a `span`, and event-level privacy by default."""
 
+    takes_window_sensitivity = True
+
     def __init__(
         self,
         epsilon: Amount,
@@ -80,7 +82,7 @@ class TimeUnitBaseline(WindowMechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each step of a window."""
-        return share(self.nano_epsilon, 1, self.window).reshape(1, 1)
+        return share(self.shared_nano_epsilon, 1, self.shared_steps).reshape(1, 1)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """Every bin."""
@@ -94,7 +96,7 @@ class TimeUnitBaseline(WindowMechanism):
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
-        look = self.window * self.sensitivity / self.epsilon
+        look = self.shared_steps * self.sensitivity / self.shared_epsilon
         return look, look
 
 
@@ -143,7 +145,7 @@ class WindowBaseline(WindowMechanism):
 
     def budget_allocation(self) -> Ints:
         """An equal share for each window that a unit lies in."""
-        return share(self.nano_epsilon, 1, self.window * self.span).reshape(1, 1)
+        return share(self.shared_nano_epsilon, 1, self.shared_steps * self.span).reshape(1, 1)
 
     def perturbation(self, step: SealedStep, amount: Ints) -> Measured:
         """The window that ends now; its place is taken by the one that begins with the next step."""

@@ -29,6 +29,9 @@ class Guarantee:
         The gap of a published form whose proof has one.
     not_private
         The reason why there is no guarantee at all.
+    window_sensitivity
+        Where there is one, the most that the counts change over all steps and bins together when the events of a window
+        do.
     """
 
     notion: str
@@ -39,6 +42,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     not_proven: str | None = None
     not_private: str | None = None
+    window_sensitivity: int | None = None
 
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
@@ -46,6 +50,8 @@ class Guarantee:
             f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
             f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
         )
+        if self.window_sensitivity is not None:
+            sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"
         sentence = "; ".join([sentence, *self.assumptions]) + "."
         if self.not_proven:
             sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"

@@ -88,9 +88,26 @@ class WindowLedger(Stateful):
         self._entries: list[Entry] | None = None
 
     @property
+    def promised(self) -> int:
+        """The budget of every window, in nano-epsilon."""
+        return self.nano_epsilon
+
+    @property
     def epsilon(self) -> float:
         """The budget of every window."""
-        return self.nano_epsilon / NANO
+        return self.promised / NANO
+
+    def shared(self, budget: int) -> int:
+        """What of a budget of every window, in nano-epsilon, any `window` steps of this ledger share."""
+        return budget
+
+    def loss(self, charge: Ints) -> Ints:
+        """What one person loses in a window that is charged so much."""
+        return charge
+
+    def room(self, charge: Ints) -> Ints:
+        """What one person would lose by a further charge."""
+        return charge
 
     @property
     def entries(self) -> list[Entry] | None:
@@ -113,11 +130,15 @@ class WindowLedger(Stateful):
 
     def left(self) -> float | Floats:
         """What the window that ends at this step still has, in epsilon."""
-        return self._shown(self.left_nano())
+        return self._shown(self.room(self.left_nano()))
 
     def worst_window(self) -> float | Floats:
         """The most that any window has held so far, in epsilon; never above epsilon."""
-        return self._shown(np.maximum(self._worst, self._spent))
+        return self._shown(self.loss(self.worst_charge()))
+
+    def worst_charge(self) -> Ints:
+        """The same as it was charged, in nano-epsilon, shape `(R, 1)` or `(R, d)`."""
+        return np.maximum(self._worst, self._spent)
 
     def charged(self) -> float | Floats:
         """What the current step was charged, in epsilon, with the spans that opened at it."""
@@ -142,8 +163,11 @@ class WindowLedger(Stateful):
 
     def __repr__(self) -> str:
         left, worst = np.min(self.left()), np.max(self.worst_window())
-        settings = f"epsilon={self.epsilon:g}, window={self.window}, step={self.step}"
+        settings = f"epsilon={self.epsilon:g}, {self._settings()}, step={self.step}"
         return f"{type(self).__name__}({settings}, left={left:g}, worst_window={worst:g})"
+
+    def _settings(self) -> str:
+        return f"window={self.window}"
 
     def _repr_html_(self) -> str:
         from eventide.privacy.pictures import ledger_card

@@ -13,6 +13,7 @@ from eventide.display.cards import card
 from eventide.display.drawings import COLOURS, GREY, Curve, Panel, Style, stepped
 from eventide.display.images import draw
 from eventide.privacy.amounts import NANO
+from eventide.privacy.capped_ledger import CappedLedger
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
 
@@ -30,7 +31,12 @@ def guarantee_card(guarantee: Guarantee) -> str:
 
 def ledger_card(ledger: WindowLedger) -> str:
     """What every window may hold, and how much was held."""
-    every = "step" if ledger.window == 1 else f"window of {ledger.window:,} steps"
+    if isinstance(ledger, CappedLedger):
+        every = (
+            f"window of {ledger.protected_window:,} steps of one person, {ledger.nano_epsilon / NANO:g} for every step"
+        )
+    else:
+        every = "step" if ledger.window == 1 else f"window of {ledger.window:,} steps"
     return card("Ledger", {"budget": f"epsilon {ledger.epsilon:g} for every {every}", **ledger_facts(ledger)})
 
 
@@ -49,7 +55,8 @@ def draw_ledger(ledger: WindowLedger) -> Any:
     """The window that ends at this step, of the fullest account: what each step was charged, and their sum."""
     begin, charges, spans = ledger.window_charges()
     fullest = int(ledger.left_nano().argmin())
-    charged, open_spans = charges.reshape(len(charges), -1)[:, fullest] / NANO, float(spans.flat[fullest]) / NANO
+    lost, open_lost = ledger.loss(charges), ledger.loss(spans)
+    charged, open_spans = lost.reshape(len(lost), -1)[:, fullest] / NANO, float(open_lost.flat[fullest]) / NANO
     x, steps = stepped(begin, charged)
     _, sums = stepped(begin, open_spans + np.cumsum(charged))
     ends, worst = [x[0], x[-1]], float(np.max(ledger.worst_window()))
@@ -62,5 +69,8 @@ def draw_ledger(ledger: WindowLedger) -> Any:
     if open_spans:
         curves.append(Curve("open spans", Style(COLOURS[4], dash=True), ends, [open_spans] * 2))
     spent = f"{sums[-1]:.4g} of epsilon {ledger.epsilon:g}"
-    title = f"{spent} is spent in the window of {ledger.window:,} steps that ends now"
+    if isinstance(ledger, CappedLedger):
+        title = f"{spent} is what one person can lose by the charges of this step"
+    else:
+        title = f"{spent} is spent in the window of {ledger.window:,} steps that ends now"
     return draw(title, [Panel("", "step", "epsilon", curves, y_log=False)])

@@ -7,7 +7,7 @@ of it, so the second world is answered differently there.
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -115,9 +115,11 @@ class ReplayedRecord(AnswerRecord):
         attempt.asked.append((question, answer.copy()))
         return answer.copy()
 
-    def compare(self, window: range, most: int) -> list[str]:
+    def compare(self, window: range, most: int, most_in_all: int | None = None) -> list[str]:
         """What differs in sealed counts, then in questions; whether the worlds made the same attempts comes last."""
         apart = [sentence for attempt in self for sentence in self._apart(attempt, window, most)]
+        if most_in_all is not None:
+            apart += self._apart_in_all(most_in_all)
         fewer, missing = [], []
         for known in self._first:
             attempt = self.find(known)
@@ -142,6 +144,17 @@ class ReplayedRecord(AnswerRecord):
                 yield f"{where}: sealed counts are {distance} apart, outside the window {_steps(window)}"
             elif distance > most:
                 yield f"{where}: sealed counts are {distance} apart, where one person adds {most} at the most"
+
+    def _apart_in_all(self, most: int) -> Iterator[str]:
+        """Streams whose sealed counts of all steps together are too far apart; of several attempts the worst counts."""
+        totals: dict[str, Counter[int]] = defaultdict(Counter)
+        for attempt in self:
+            for step, distance in self._distances(attempt):
+                totals[attempt.stream][step] = max(totals[attempt.stream][step], distance)
+        for stream, steps in totals.items():
+            if (total := steps.total()) > most:
+                where = f"the sealed counts of all steps{stream and f' of {stream}'} together"
+                yield f"{where} are {total} apart, where one person changes {most} at the most"
 
     def _distances(self, attempt: Attempt) -> Iterator[tuple[int, int]]:
         """The L1 distance between what was sealed in both worlds, vector by vector."""

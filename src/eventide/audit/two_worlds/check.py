@@ -47,6 +47,7 @@ def check_two_worlds(
     *,
     window: range,
     most: int = 1,
+    most_in_all: int | None = None,
     unseen: Iterable[Unseen] = (),
     folder: str | Path | None = None,
 ) -> WorldsAgree:
@@ -64,6 +65,8 @@ def check_two_worlds(
         The steps that these events belong to. Sealed counts of all other steps must be the same in both worlds.
     most
         How many events of one person count in a step.
+    most_in_all
+        The window sensitivity, where there is one: the most that sealed counts differ over all steps together.
     unseen
         What is not compared, besides the usual (`eventide.audit.two_worlds.view.UNSEEN`), each with its reason.
     folder
@@ -89,7 +92,7 @@ def check_two_worlds(
             replay, other = _world("B", run, rows, place, ReplayedRecord(first), seed=2)
         except Exception as problem:
             raise WorldsDiffer(f"The run came to its end in world A, and failed in world B: {problem!r}") from problem
-        found = [*replay.compare(window, most), *seen.differences(other, rules)]
+        found = [*replay.compare(window, most, most_in_all), *seen.differences(other, rules)]
         if found and _refused_at_once(first, seen) != _refused_at_once(replay, other):
             return WorldsAgree(0, 0, [], {}, exempt=REFUSED.reason)
         if first.uncommitted() and not found:  # once more: A might by chance have answered what B was given

@@ -30,7 +30,6 @@ from eventide.events.clock import ManualClock
 from eventide.live import faults
 from eventide.live.publisher import delivery
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.sources.base import Position
 from eventide.live.stores import memory_store, postgres_schema, sqlite_file
 from eventide.live.stores.base import Store, StoreMissing
 from eventide.privacy.meter import Meter
@@ -171,12 +170,12 @@ class _Ears:
         self._memory: list[Store] = []
 
     def published(self, publish: Callable[..., None]) -> Callable[..., None]:
-        def listening(publisher: Publisher, step: int, counts: Ints, position: Position) -> None:
+        def listening(publisher: Publisher, step: int, *closed: Any) -> None:
             if step != publisher.next_step:  # it comes again, and was published before
-                return publish(publisher, step, counts, position)
+                return publish(publisher, step, *closed)
             self._now.attempt = attempt = self.record.begin(self._stream(publisher.store), step)
             try:
-                publish(publisher, step, counts, position)
+                publish(publisher, step, *closed)
             finally:
                 self._now.attempt = None
                 attempt.committed = _holds(publisher.store, step)

@@ -33,6 +33,7 @@ ONLY_FOR_EVENTS = {
     "start": "--start says when the first step of events begins",
     "until": "--until says when the last step of events ends",
     "engine": "--engine says what counts events",
+    "cap": "--cap says how many events of one user count in how long",
 }
 
 
@@ -80,6 +81,8 @@ def _event_feed(options: Options) -> Feed:
         raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
     if "sensitivity" in options.stream:
         raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
+    if "window_sensitivity" in options.stream:
+        raise InputError("--window-sensitivity is for counts; of events --cap says how many count in how long")
     spec.need("step", label=option_of)
     if options.engine == "spark":
         return _spark_feed(options)
@@ -96,6 +99,8 @@ def _spark_feed(options: Options) -> Feed:
     """A feed of a file of events that Spark counts."""
     if options.several:
         raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
+    if options.spec.cap:
+        raise InputError("--cap is not for Spark yet; leave --engine out, or leave --cap out")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
     if options.store is None:

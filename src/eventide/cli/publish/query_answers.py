@@ -73,6 +73,11 @@ def _refuse_what_is_for_steps(options: Options) -> None:
         raise InputError(
             "--queries alone answers from files of counts; with --queries-epsilon events are published as well"
         )
+    if "window_sensitivity" in options.stream:
+        raise InputError(
+            "--window-sensitivity is for releases of every step; give --queries-epsilon to answer queries besides, or "
+            "leave it out"
+        )
     if options.store is not None or options.webhook:
         raise InputError(
             "--queries alone writes its answers to one file; leave --store and --webhook out, or give "

@@ -27,6 +27,7 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
         "epsilon": publisher.epsilon,
         "window": mechanism.window,
         "sensitivity": mechanism.sensitivity,
+        "window_sensitivity": mechanism.window_sensitivity,
         "store": options.store and without_secrets(options.store),
         "next_step": publisher.next_step,
         "guarantee": str(guarantee_of(mechanism, publisher.feed, publisher.questions, kept=options.store is not None)),
@@ -57,17 +58,20 @@ def standard_errors(answers: Answers) -> list[dict[str, Any]]:
 def summary(report: dict[str, Any]) -> str:
     """One sentence."""
     bins = f"{report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+    capped, steps = report["window_sensitivity"] is not None, f"any {report['window']} steps"
     if "dry_run" in report:
         checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
         largest = report["largest_error_of_a_look"]
         return (
             f"Checked {checked}; nothing was published or charged. A look would be off by "
             f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
-            f"on average, and any {report['window']} steps would spend at most {report['epsilon']:g} of epsilon."
+            f"on average, and {f'one person would lose in {steps}' if capped else f'{steps} would spend'} at most "
+            f"{report['epsilon']:g} of epsilon."
         )
+    spent = f"one person lost in {steps} at most" if capped else f"the fullest {report['window']} steps spent"
     return (
         f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
-        f"{report['fresh_looks']:,} steps measured anew; the fullest {report['window']} steps spent "
+        f"{report['fresh_looks']:,} steps measured anew; {spent} "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from eventide.arrays import Ints
+from eventide.events.caps import Cap
 from eventide.live.sources.base import Position
 
 
@@ -17,11 +18,13 @@ class ClosedStep(NamedTuple):
     """The counts `(d,)` of a step that is over, and where to read again from once it is committed.
 
     The position is that of the oldest event of any step still open, so that after a crash nothing of those is missed.
+    `kept` is raw and has to be kept with the step's release until another step is released: that step, and the bytes.
     """
 
     index: int  # type: ignore[assignment]
     counts: Ints
     position: Position
+    kept: tuple[int, bytes] | None = None
 
     def __repr__(self) -> str:
         return f"<closed step {self.index}>"
@@ -30,7 +33,8 @@ class ClosedStep(NamedTuple):
 class Resume(NamedTuple):
     """What a feed needs to go on: the first step not published yet, the committed position, and the secret key.
 
-    `kept` are the tallies of open steps that a store holds for a source that cannot replay: pairs of step and bytes.
+    `kept` are pairs of step and bytes that a store holds: the tallies of open steps for a source that cannot replay,
+    and what closed steps gave it to keep.
     `keep` is the store's own: such a source hands over the tallies of what it took before it counts as taken.
     `check_first_rows` asks a feed of events to refuse rows that mostly cannot be read, before it gives out a step.
     """
@@ -52,11 +56,13 @@ class Promise(NamedTuple):
     `unit` is whose events are protected: "one person", or "one person, taking every event for a person of its own"
     where events name no user. `most` is the most that such a unit adds to a step, which the mechanism's sensitivity
     must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
+    `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
     """
 
     unit: str
     most: int | None
     assumptions: tuple[str, ...]
+    cap: Cap | None = None
 
 
 class Feed(Protocol):

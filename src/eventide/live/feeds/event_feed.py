@@ -17,6 +17,8 @@ import numpy as np
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
+from eventide.events.cap_memory import CapMemory, is_memory
+from eventide.events.caps import Cap
 from eventide.events.clock import JUMP, Clock
 from eventide.events.durations import milliseconds
 from eventide.events.reader import (
@@ -53,9 +55,9 @@ class EventFeed:
     """A feed of events.
 
     `late` is how long after its end a step waits for events, `ahead` how far an event's time may lie after its arrival
-    (clocks differ). `until` is where to stop; without it a complete source stops after the step of its last event, and
-    a live one never. Without a source, batches are pushed. `clock` is there to warn if steps were released that are not
-    over yet.
+    (clocks differ). `cap` is how many events of a user count in a block of steps. `until` is where to stop; without it
+    a complete source stops after the step of its last event, and a live one never. Without a source, batches are
+    pushed. `clock` is there to warn if steps were released that are not over yet.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class EventFeed:
         clock: Clock | None = None,
         *,
         max_per_step: int = 1,
+        cap: Cap | None = None,
         late: str | None = None,
         ahead: str = "1min",
         until: str | None = None,
@@ -74,7 +77,13 @@ class EventFeed:
             raise InputError(f"max_per_step is {max_per_step}; at least one event of a user must count")
         if reader.columns.user is None and max_per_step != 1:
             raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
-        self.timeline, self.reader, self.max_per_step = timeline, reader, max_per_step
+        if cap is not None and reader.columns.user is None:
+            raise InputError("a cap bounds the events of a person; name the column of users, or leave it out")
+        if cap is not None and cap.events < max_per_step:
+            raise InputError(
+                f"a cap of {cap} is less than the {max_per_step} events of a user that count in a step; make it larger"
+            )
+        self.timeline, self.reader, self.max_per_step, self.cap = timeline, reader, max_per_step, cap
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bound on a person left out: raw, for operators only
         if late and source is not None and source.complete:
@@ -113,7 +122,13 @@ class EventFeed:
             assumptions.append("the first step was taken from the data")
         if self._source is not None and self._source.complete and self._stop is None:
             assumptions.append("the last step was taken from the data")
-        return Promise(unit, self.max_per_step, tuple(assumptions))
+        if self.cap is not None:
+            first = "the first event" if self.cap.events == 1 else f"the first {self.cap.events} events"
+            assumptions.append(
+                f"of each person no more than {first} in every block of {self.cap.block} steps can count, and a secret "
+                "hash of that person says where their blocks begin"
+            )
+        return Promise(unit, self.max_per_step, tuple(assumptions), self.cap)
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
@@ -149,8 +164,12 @@ class EventFeed:
         self._seen_until = EARLIEST
         self._open: dict[int, Tally] = {}
         self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
+        self._memory = None if self.cap is None else CapMemory(self.cap, resume.key)
         for step, data in resume.kept:
-            self._opened(step).join(data)
+            if self._memory is not None and is_memory(data):
+                self._memory.take_again(data)
+            else:
+                self._opened(step).join(data)
         self._is_ahead = False
         self._warn_if_ahead()
 
@@ -179,9 +198,17 @@ class EventFeed:
             self._warn_if_ahead()
             self._before.pop(step, None)
             tally = self._open.pop(step, None) or self._tally()
-            counts = tally.counts(step)
+            counts, kept = self._counts_of(step, tally)
             self.left_out += tally.left_out(counts)
-            yield ClosedStep(step, counts, next(iter(self._before.values()), self._position))
+            yield ClosedStep(step, counts, next(iter(self._before.values()), self._position), kept)
+
+    def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
+        """The counts of a step, and what has to be kept of it."""
+        if self._memory is None or isinstance(tally, EventTally):
+            return tally.counts(step), None
+        counts, used = tally.capped_counts(step, self._memory)
+        last = self._memory.last_needed(step)
+        return counts, (last, used) if last > step else None
 
     @property
     def _over(self) -> bool:

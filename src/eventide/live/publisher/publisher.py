@@ -238,7 +238,7 @@ class Publisher:
     @property
     def epsilon(self) -> float:
         """The budget of every window, for releases and answers together."""
-        return sum(ledger.nano_epsilon for ledger in self._ledgers) / NANO
+        return setup.total_budget(self.mechanism, self.questions) / NANO
 
     def worst_window(self) -> float:
         """What the fullest window has held, at the most, of releases and answers together; never above epsilon.
@@ -268,7 +268,7 @@ class Publisher:
             self._deliveries.close()
             raise
 
-    def _publish(self, step: int, counts: Ints, position: Position) -> None:
+    def _publish(self, step: int, counts: Ints, position: Position, kept: tuple[int, bytes] | None = None) -> None:
         if step > self.next_step:
             raise StateError(f"step {step} cannot be published before step {self.next_step}")
         if step < self.next_step:
@@ -277,7 +277,7 @@ class Publisher:
         measured = step >= self._measured_from
         drawn = (self._measured if measured else self._repeated)(step, counts, position)
         faults.passing("before-commit")
-        self.store.commit(drawn.commit)
+        self.store.commit(drawn.commit._replace(kept=kept))
         faults.passing("after-commit")
         self._committed(drawn)
         self.deliver()
@@ -309,7 +309,8 @@ class Publisher:
         return epochs[-1].setting.bins if epochs else ()
 
     def _fullest(self) -> float:
-        return sum(float(ledger.worst_window()) for ledger in self._ledgers)
+        lost = self.mechanism.ledger.loss
+        return sum(int(lost(ledger.worst_charge()).item()) for ledger in self._ledgers) / NANO
 
     def _refuse_half_way(self) -> None:
         """Refuse where the mechanism has taken a step that was not committed."""
@@ -327,7 +328,8 @@ class Publisher:
         faults.passing("after-draw")
         line = write_line(release, self.feed.start_of(step), step, answered.answers)
         spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
-        left = sum(float(ledger.left()) for ledger in self._ledgers)
+        room = self.mechanism.ledger.room
+        left = sum(int(room(ledger.left_nano()).item()) for ledger in self._ledgers) / NANO
         told = {"fresh": release.fresh, "spent": spent, "left": left}
         if not self.store.durable:
             return _Drawn(Commit(step, [], line, b"", None, position), "released", told)

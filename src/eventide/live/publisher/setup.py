@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 from eventide.errors import InputError
+from eventide.events.caps import Cap
 from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.delivery import Delivery
@@ -34,7 +35,13 @@ from eventide.privacy.noise import recorded_name
 
 log = logging.getLogger("eventide.live")
 
-_SAID_ELSEWHERE = {"window", "bins", "sensitivity", "replicas"}  # in a setting, beside the parameters
+_SAID_ELSEWHERE = {
+    "window",
+    "bins",
+    "sensitivity",
+    "window_sensitivity",
+    "replicas",
+}  # in a setting, beside the parameters
 
 
 class Outlook(NamedTuple):
@@ -144,6 +151,23 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
             f"{mechanism.sensitivity}; make both the same"
         )
+    if promise.most is not None:
+        _check_cap(mechanism, promise.cap)
+
+
+def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
+    """Of events the window sensitivity is what a cap keeps, and nothing else."""
+    given = mechanism.window_sensitivity
+    if cap is None and given is not None:
+        raise InputError(
+            "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
+            "give one, such as cap='2/7d', or leave both out"
+        )
+    if cap is not None and given != (bound := cap.window_sensitivity(mechanism.window, mechanism.sensitivity)):
+        raise InputError(
+            f"with a cap of {cap} one person changes the counts by at most {bound} when a window of {mechanism.window} "
+            f"steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
+        )
 
 
 def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None = None) -> StoreSetting:
@@ -153,13 +177,15 @@ def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Que
     return StoreSetting(
         people=population,  # as stores have always called it
         mechanism={"name": document["mechanism"], "parameters": given},
-        epsilon=_budget(mechanism, questions),
+        epsilon=total_budget(mechanism, questions),
         window=mechanism.window,
         sensitivity=mechanism.sensitivity,
         bins=mechanism.bins,
         steps=feed.describe(),
         noise=recorded_name(mechanism.source),
         queries=questions.described() if questions else None,
+        window_sensitivity=mechanism.window_sensitivity,
+        cap=cap._asdict() if (cap := feed.promise().cap) else None,
     )
 
 
@@ -172,12 +198,13 @@ def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, 
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if questions is not None:
-        assumptions = (questions.assumption(mechanism.window), *assumptions)
-    epsilon = _budget(mechanism, questions) / NANO
+        assumptions = (questions.assumption(mechanism.shared_steps), *assumptions)
+    epsilon = total_budget(mechanism, questions) / NANO
     return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
 
 
-def _budget(mechanism: Mechanism, questions: Questions | None) -> int:
+def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:
+    """The epsilon of releases and answers together, in nano-epsilon."""
     return mechanism.nano_epsilon + (questions.budget if questions else 0)
 
 

@@ -1,7 +1,8 @@
 """Window queries that a publisher answers beside its releases, from a share of epsilon of their own.
 
 Releases and answers are about the same people, so their shares add up: to the epsilon that the store keeps to, that its
-guarantee names, and that is verified. Inside a window of w steps every step gets one part in w of the queries' share.
+guarantee names, and that is verified. Inside a window of w steps every step gets one part in w of the queries' share;
+beside a mechanism with a window sensitivity, the part of it that a step of such a mechanism gets.
 Counts of a step go in; out come its answers, its charges and what a store must keep, of which only the open slots are
 raw.
 """
@@ -9,6 +10,7 @@ raw.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,9 +81,9 @@ class Questions:
         """A plan for the queries, at work from a step on beside a mechanism, for the same people and windows."""
         if len({str(query) for query in self.queries}) < len(self.queries):
             raise InputError("two queries are the same, and their answers could not be told apart; leave one out")
-        return plan(self.queries, self.epsilon).start(
+        return plan(self.queries, Fraction(mechanism.ledger.shared(self.budget), NANO)).start(
             bins=self.names(mechanism.bins),
-            window=mechanism.window,
+            window=mechanism.shared_steps,
             sensitivity=mechanism.sensitivity,
             noise=named(mechanism.source.name),
             tick=tick,
@@ -92,9 +94,9 @@ class Questions:
         queries = [asdict(query) for query in self.queries]
         return {"queries": queries, "epsilon": self.budget, "of": self.of, "truncate": self.truncate}
 
-    def assumption(self, window: int) -> str:
-        """What the guarantee says about their share."""
-        share, part = self.budget / NANO, "" if window == 1 else f", one part in {window} of it at each step"
+    def assumption(self, steps: int) -> str:
+        """What the guarantee says about their share, which so many steps share."""
+        share, part = self.budget / NANO, "" if steps == 1 else f", one part in {steps} of it at each step"
         return f"epsilon {share:g} of that is for answers to window queries{part}"
 
 

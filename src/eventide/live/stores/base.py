@@ -5,8 +5,8 @@ and the plan of window queries. A step is committed once and never again; whoeve
 bytes. Only one writer holds a store: each commit checks the fence that the writer was given, so one that was paused and
 taken over can commit nothing.
 
-When a setting changes (a new epoch) or a backup was restored, nothing is measured until no window holds a charge of
-before: `measured_from` is the first step at which the mechanism may look again.
+When a setting changes (a new epoch) or a backup was restored, nothing is measured until nobody's window reaches a
+charge of before: `measured_from` is the first step at which the mechanism may look again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,20 @@ class StoreSetting(NamedTuple):
     steps: dict[str, Any]  # how steps are cut and events bounded; may never change in a store
     noise: str
     queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
+    window_sensitivity: int | None = None  # the most that counts change when one person's rows in a window do
+    cap: dict[str, int] | None = None  # what it follows from: how many events of a person count in how many steps
+
+    @property
+    def reach(self) -> int:
+        """Within how many consecutive steps counts change when one person's rows in a window do.
+
+        With a window sensitivity it is remembered for a while what counted of a person, so that counts can change
+        behind the window too: until the block of a cap is over. Ready-made counts do not say how long their blocks are:
+        they are taken to be no longer than the window.
+        """
+        if self.window_sensitivity is None:
+            return self.window
+        return self.window + (self.window if self.cap is None else self.cap["block"]) - 1
 
 
 class PlanRecord(NamedTuple):
@@ -87,6 +101,7 @@ class Commit(NamedTuple):
     snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
     position: Position
     plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
+    kept: tuple[int, bytes] | None = None  # what the feed wants to have kept until another step is committed; raw
 
 
 class Epoch(NamedTuple):
@@ -193,7 +208,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     def kept(self) -> list[tuple[int, bytes]]:
-        """The open events kept, by step."""
+        """The open events kept, by step, and what commits brought to be kept until a step."""
 
     def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""

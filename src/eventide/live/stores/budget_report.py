@@ -5,6 +5,7 @@ Reads only, also while a writer writes.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -45,7 +46,7 @@ class BudgetReport(NamedTuple):
         return _joined(spending.points for spending in self.verification.spending)
 
     def in_windows(self) -> Floats:
-        """What the window that ends at each step holds."""
+        """What the window that ends at each step holds, or with a window sensitivity what one person loses by it."""
         return _joined(spending.windows for spending in self.verification.spending)
 
     def document(self) -> dict[str, Any]:
@@ -93,6 +94,7 @@ def guarantee_of(epoch: Epoch, *, for_tests: bool) -> str:
     setting = epoch.setting
     notion = "event-level" if setting.window == 1 else "w-event"
     promised = Guarantee(notion, setting.epsilon / NANO, setting.window, "one person", setting.sensitivity)
+    promised = dataclasses.replace(promised, window_sensitivity=setting.window_sensitivity)
     sentence = epoch.guarantee or str(promised)
     if for_tests and not sentence.startswith("NOT PRIVATE"):
         return f"NOT PRIVATE (this store was made for tests): {sentence}"
@@ -133,6 +135,8 @@ def _epoch(epoch: Epoch) -> dict[str, Any]:
         "epsilon": setting.epsilon / NANO,
         "window": setting.window,
         "sensitivity": setting.sensitivity,
+        "window_sensitivity": setting.window_sensitivity,
+        "cap": setting.cap,
         "mechanism": setting.mechanism,
         "bins": len(setting.bins),
         "noise": setting.noise,

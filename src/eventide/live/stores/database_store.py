@@ -90,8 +90,9 @@ class DatabaseStore(Store):
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
-        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.window)
-        free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest_window)
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.reach)
+        longest = setting._replace(window=longest_window).reach
+        free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
         epoch = Epoch(len(epochs), first, free, setting, restored=True)
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
         self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
@@ -303,7 +304,7 @@ class DatabaseStore(Store):
 
 def _free_from(epoch: Epoch, step: int) -> int:
     """The first step that shares no window with any up to this one of an epoch, nor with charges of earlier epochs."""
-    return max(epoch.measured_from, step + epoch.setting.window)
+    return max(epoch.measured_from, step + epoch.setting.reach)
 
 
 def _refuse_misplaced(commit: Commit, epoch: Epoch) -> None:

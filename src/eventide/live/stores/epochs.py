@@ -1,6 +1,6 @@
 """Which epoch a writer goes on with: the last one, or a new one where the setting has changed.
 
-A new epoch measures only when no window, old or new, can hold a charge of before and one of after; in doubt that is
+A new epoch measures only when no window, old or new, can reach a charge of before and one of after; in doubt that is
 later, never earlier. A setting is kept as text; a refusal of another one names every difference and a way out.
 """
 
@@ -21,8 +21,10 @@ LONGEST_SHOWN = 60  # characters of a value in a message
 
 
 def setting_text(setting: StoreSetting) -> str:
-    """A setting as JSON."""
-    return json.dumps(setting._asdict(), sort_keys=True, default=str)
+    """A setting as JSON; what older versions did not know is left out where there is none of it."""
+    since_then = ("window_sensitivity", "cap")
+    fields = {name: value for name, value in setting._asdict().items() if value is not None or name not in since_then}
+    return json.dumps(fields, sort_keys=True, default=str)
 
 
 def read_setting(text: str) -> StoreSetting:
@@ -52,18 +54,18 @@ def epoch_for(store: Store, setting: StoreSetting, *, new_epoch: bool, not_befor
     refuse_other_steps(last.setting, setting)
     if setting_text(last.setting) == setting_text(setting) and not_before <= max(next_step, last.measured_from):
         return last
-    first = max(first_measured(epochs, store.entries(), next_step, setting.window), not_before)
+    first = max(first_measured(epochs, store.entries(), next_step, setting.reach), not_before)
     if not new_epoch:
         refuse_other_setting(last.setting, setting, first)
         refuse_full_windows(first)
     return Epoch(len(epochs), next_step, first, setting)
 
 
-def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, window: int) -> int:
-    """The first step at which an epoch with this window, begun at `next_step`, may charge.
+def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, reach: int) -> int:
+    """The first step at which an epoch whose windows reach so far, begun at `next_step`, may charge.
 
     Behind the last step that any epoch charged, or touched by a span still open at its end, lie as many steps as the
-    longer of its window and the new one.
+    longer of its reach and the new one.
     """
     held = list(entries)
     first = next_step
@@ -73,19 +75,19 @@ def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step:
             touched = max(touched, epoch.first_step - 1)
             first = max(first, epoch.measured_from)  # what was lost may belong to an epoch with a longer window
         if touched >= 0:
-            first = max(first, touched + max(epoch.setting.window, window))
+            first = max(first, touched + max(epoch.setting.reach, reach))
     return first
 
 
 def first_measured_after_loss(
-    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, window: int
+    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, reach: int
 ) -> int:
     """The same where the steps from `stored` up to `next_step` were lost, so that each may have been charged.
 
     They may belong to any epoch that was not over before them.
     """
-    longest = max(epoch.setting.window for epoch, end in with_ends(epochs, next_step) if end >= stored)
-    return max(first_measured(epochs, entries, next_step, window), next_step - 1 + longest)
+    longest = max(epoch.setting.reach for epoch, end in with_ends(epochs, next_step) if end >= stored)
+    return max(first_measured(epochs, entries, next_step, reach), next_step - 1 + longest)
 
 
 def last_touched(entries: Iterable[Entry], end: int) -> int:
@@ -129,7 +131,7 @@ def refuse_full_windows(measured_from: int) -> None:
 def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]) -> list[str]:
     """Every field of these names that differs, in words."""
     before, now = (json.loads(setting_text(setting)) for setting in (stored, wanted))
-    return [text for name in names for text in _different(name, before[name], now[name])]
+    return [text for name in names for text in _different(name, before.get(name), now.get(name))]
 
 
 def _different(name: str, before: Any, now: Any) -> list[str]:

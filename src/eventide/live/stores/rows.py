@@ -232,6 +232,8 @@ class WrittenRows:
             self._plan(row.step, commit.plan)
         replaced = {"plan": commit.plan, "snapshot": commit.snapshot, "head": commit.position}
         over = [table for table in ("kept", "batch") if self._change(f"DELETE FROM {table} WHERE step <= ?", row.step)]
+        if commit.kept is not None:
+            self.kept([commit.kept], None, row.step)
         return over + [table for table, state in replaced.items() if state is not None]
 
     def _plan(self, step: int, plan: PlanStep) -> None:

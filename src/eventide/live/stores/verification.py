@@ -1,8 +1,10 @@
 """Was any window ever over epsilon? Answered from the stored entries and epochs alone, and not by the ledger's code.
 
-A window of an epoch is charged its points and every span that touches it, once. Windows of different epochs never mix:
-between the last step that one epoch charged and the first that a later one charges lie at least as many steps as the
-longer of their windows has.
+A window of an epoch is charged its points and every span that touches it, once. Where a window sensitivity C was given
+beside the sensitivity m, a step is charged its points and every span that touches it, and one person loses C / m times
+the most that a step was charged. Windows of different epochs never mix: between the last step that one epoch charged
+and the first that a later one charges lie at least as many steps as the longer of their windows has, with the steps
+behind it that the counts of one person can still change in.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eventide.arrays import Array
-from eventide.live.stores.base import Epoch, with_ends
+from eventide.live.stores.base import Epoch, StoreSetting, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 
@@ -24,7 +26,7 @@ class EpochSpending(NamedTuple):
 
     epoch: Epoch
     points: Array  # charged to each step, with the spans that open at it
-    windows: Array  # charged to the window that ends at each step
+    windows: Array  # charged to the window that ends at each step; with a window sensitivity, lost by each step
     touched: Array  # the steps with a charge, or inside a span
 
 
@@ -92,12 +94,15 @@ class _Charges:
 
 def _spending(epoch: Epoch, charges: _Charges, end: int) -> EpochSpending:
     """Add up one epoch; a span that was still open at its end touched all of its last steps."""
-    begin, window = epoch.first_step, epoch.setting.window
+    begin, setting = epoch.first_step, epoch.setting
+    window = setting.window if setting.window_sensitivity is None else 1
     points, opened, closed = (charges.of_steps(kind, begin, end) for kind in ("point", "open", "close"))
     # The window that ends at a step holds all points and openings until then, but no points and closings before it.
     before = np.cumsum(points + closed)[:-window]
     windows = np.cumsum(points + opened)
     windows[len(windows) - len(before) :] -= before
+    if setting.window_sensitivity is not None:  # rounded up, in Python's integers
+        windows = -(-windows.astype(object) * setting.window_sensitivity // setting.sensitivity)
     open_or_closing = np.cumsum(opened) - np.cumsum(closed) + closed
     touched = begin + np.flatnonzero((points > 0) | (open_or_closing > 0))
     return EpochSpending(epoch, points + opened, windows, touched)
@@ -110,10 +115,11 @@ def _over(spending: list[EpochSpending]) -> list[str]:
         over = np.flatnonzero(epoch.windows > epoch.epoch.setting.epsilon)
         if len(over):
             amount, allowed = int(epoch.windows[over[0]]) / NANO, epoch.epoch.setting.epsilon / NANO
-            found.append(
-                f"the window that ends at step {epoch.epoch.first_step + over[0]} was charged {amount:g} of {allowed:g}"
-                + (f", and {len(over) - 1} more windows are over" if len(over) > 1 else "")
-            )
+            step = epoch.epoch.first_step + int(over[0])
+            what, more = f"the window that ends at step {step} was charged {amount:g} of {allowed:g}", "windows"
+            if epoch.epoch.setting.window_sensitivity is not None:
+                what, more = f"by the charges of step {step} one person can lose {amount:g} of {allowed:g}", "steps"
+            found.append(what + (f", and {len(over) - 1} more {more} are over" if len(over) > 1 else ""))
     return found
 
 
@@ -129,12 +135,24 @@ def _mixed(spending: list[EpochSpending]) -> list[str]:
             if first < waited:
                 found.append(f"step {first} is charged, but its epoch may measure from step {waited} on")
             last = _last(earlier, same=earlier is later)
-            apart = max(earlier.epoch.setting.window, later.epoch.setting.window)
+            settings = (earlier.epoch.setting, later.epoch.setting)
+            apart = max(map(_reach, settings))
             if last is not None and first - last < apart:
+                behind = " with those behind it" if any(each.window_sensitivity for each in settings) else ""
                 found.append(
-                    f"a window of {apart} steps holds step {last} of one epoch and step {first} of a later one"
+                    f"a window of {apart} steps{behind} holds step {last} of one epoch and step {first} of a later one"
                 )
     return found
+
+
+def _reach(setting: StoreSetting) -> int:
+    """The steps of a window, with those behind it that counts can still change in.
+
+    That is the rest of a block of the cap; of counts that come ready-made, blocks are trusted to be no longer than a
+    window.
+    """
+    block = 1 if setting.window_sensitivity is None else setting.cap["block"] if setting.cap else setting.window
+    return setting.window + block - 1
 
 
 def _last(earlier: EpochSpending, *, same: bool) -> int | None:

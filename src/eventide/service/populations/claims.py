@@ -113,6 +113,11 @@ def _claim(epoch: Epoch, last: int | None) -> Claim:
     setting, steps = epoch.setting, epoch.setting.steps
     if "start" not in steps:
         raise InputError("this store counts steps that have no times; give each stream of a service a store of its own")
+    if setting.window_sensitivity is not None:
+        raise InputError(
+            "this store was published to with a window sensitivity, which streams of a service cannot share people "
+            "with yet; give each stream a store of its own, with people of its own"
+        )
     return Claim(
         setting.epsilon, setting.window, steps["start"], steps["length"], steps["zone"], epoch.measured_from, last
     )

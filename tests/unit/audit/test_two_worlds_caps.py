@@ -1,0 +1,77 @@
+"""Two worlds under a cap: leaving an event out lets another one count, but no more than the bound says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from worlds import WINDOW as WORLDS_WINDOW
+from worlds import Setup, check
+
+import eventide as ev
+from eventide.audit.two_worlds import OnlyA, OnlyB, WorldsDiffer
+from eventide.events.caps import window_sensitivity
+
+STEPS, BLOCK, WINDOW = 30, 6, 6
+BOUND = window_sensitivity(1, BLOCK, WINDOW)
+FOR_BLOCKS = [OnlyA(3), 5, OnlyA(6), OnlyB(8), 9, 13, 20, 27]  # of one person, in order
+FOR_GREED = [OnlyA(3), 5, 9, 11, 15, 17, 21, 23, 27, 29]
+
+
+def first_of_a_block(steps):
+    return {min(step for step in steps if step // BLOCK == block) for block in {step // BLOCK for step in steps}}
+
+
+def greedy(steps):
+    """Counts whatever lies a block behind the last that counted: one event decides about all that follow."""
+    counted = [-BLOCK]
+    for step in steps:
+        counted += [step] if step - counted[-1] >= BLOCK else []
+    return set(counted[1:])
+
+
+def published(capped):
+    def run(world):
+        counted = capped(world.events)
+        mechanism = ev.Uniform(epsilon=1, window=WINDOW, bins=1, window_sensitivity=BOUND)
+        for step in range(STEPS):
+            world.show("release", str(mechanism.release([7 + (step in counted)]).values))
+
+    return run
+
+
+def test_blocks_change_by_no_more_than_the_bound():
+    reached = range(3, 12)  # with the rest of the block in which steps 3 to 8 end
+    found = ev.check_two_worlds(published(first_of_a_block), FOR_BLOCKS, window=reached, most_in_all=BOUND)
+    assert len(found.changed) == BOUND == 4
+    ev.check_two_worlds(published(first_of_a_block), FOR_GREED, window=reached, most_in_all=2)
+
+
+def test_a_greedy_cap_is_found():
+    with pytest.raises(
+        WorldsDiffer, match=r"the sealed counts of all steps together are \d+ apart.*changes 4 at the most"
+    ):
+        ev.check_two_worlds(published(greedy), FOR_GREED, window=range(3, STEPS), most_in_all=BOUND)
+
+
+# The whole system with a cap on events: what a person used of it is kept in the store, and read again.
+
+LIVED = [
+    Setup(source="csv", mechanism="uniform", person="is let in later", life="dies once", most=1, cap="1/6"),
+    Setup(source="pipe", mechanism="dsat", person="is let in later", life="dies at a snapshot", most=1, cap="1/6"),
+    Setup(source="growing", mechanism="pegasus", person="does too much", life="dies before the commit", cap="2/8"),
+    Setup(source="csv", mechanism="sample", person="is let in later", life="begins an epoch", most=1, cap="1/4"),
+    Setup(source="jsonl", mechanism="uniform", person="comes and goes", life="is restored", most=1, cap="1/6"),
+    Setup(store=None, source="parquet", mechanism="spas", person="is let in later", most=1, cap="1/6", queries=True),
+]
+
+
+@pytest.mark.parametrize("setup", LIVED, ids=str)
+def test_a_cap_is_kept_through_lives(setup):
+    changed = check(setup).changed
+    assert bool(changed) == (setup.life != "begins an epoch")  # which waits for the rest of the stream
+
+
+def test_a_person_who_is_let_in_later_shows_behind_the_window():
+    found = check(replace(LIVED[0], life="to its end"))
+    assert set(found.changed) - set(WORLDS_WINDOW)
