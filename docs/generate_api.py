@@ -15,7 +15,7 @@ from typing import Any
 
 # Where the names of a module page come from: the module, and what its names hand out or are made of.
 MODULES = {
-    "eventide": [],
+    "eventide": ["eventide.live.feeds.operators_only.OperatorsOnly"],
     "eventide.noise": [],
     "eventide.filters": [],
     "eventide.windows": ["eventide.audit.plans.audit_plan"],

@@ -12,7 +12,9 @@ from eventide.errors import StateError as StateError
 from eventide.errors import StoreError as StoreError
 from eventide.events.reader import EventReader as EventReader
 from eventide.live.feeds.count_feed import MemoryFeed as MemoryFeed
+from eventide.live.publisher.publish_frame import publish as publish
 from eventide.live.publisher.publisher import Publisher as Publisher
+from eventide.live.publisher.releases import Releases as Releases
 from eventide.live.publisher.window_queries import Questions as Questions
 from eventide.live.sinks.base import Sink as Sink
 from eventide.live.sources.base import EventBatch as EventBatch

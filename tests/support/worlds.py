@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -230,12 +231,18 @@ def jsonl_feed(world, setup, ended):
     return feed_of_file(world, written(world, "events.jsonl", map(as_json, world.events)), setup)
 
 
+def as_table(rows):
+    return pa.table(dict(zip(HEADER.split(","), map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def three_cells(world):
+    return [[*line.split(","), "", ""][:3] for _, line in world.events]
+
+
 def parquet_feed(world, setup, ended):
     path = world.folder / "events.parquet"
     if not path.exists():
-        rows = [[*line.split(","), "", ""][:3] for _, line in world.events]
-        columns = dict(zip(HEADER.split(","), map(list, zip(*rows, strict=True)), strict=True))
-        pq.write_table(pa.table(columns), path, row_group_size=16)
+        pq.write_table(as_table(three_cells(world)), path, row_group_size=16)
     return feed_of_file(world, path, setup)
 
 
@@ -322,6 +329,33 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     command(world, words)
 
 
+def by_frame(world, setup, store, *, epsilon=1, until=None, **told):
+    """A frame in memory in the order of arrival, or a stream that is sorted by time: what an analyst sees of it."""
+    rows = three_cells(world)
+    in_memory = setup.source == "frame"
+    frame = as_table(rows) if in_memory else as_table(sorted(rows)).to_reader(max_chunksize=16)
+    with mock.patch("eventide.live.sources.frame_events.ROWS", 16):
+        releases = ev.publish(
+            frame,
+            epsilon=epsilon,
+            window=3,
+            step="1min",
+            start=iso(0),
+            until=iso(60 * (until or STEPS)),
+            user="user",
+            bins=BINS,
+            max_per_step=setup.most,
+            mechanism=setup.mechanism,
+            ordered=not in_memory,
+            store=store,
+            population="walkers",
+            **told,
+        )
+    world.show("frame", str(releases.to_arrow().to_pylist()))
+    world.show("cards", repr(releases) + releases._repr_html_())
+    world.show("spent", f"{releases.ledger.worst_window()} {releases.ledger.left()}")
+
+
 def read_by_command(world, store):
     command(world, ["ledger", store])
     command(world, ["ledger", store, "--json"])
@@ -343,4 +377,4 @@ def by_service(*life, **told):
     serve(*life, **told)
 
 
-OTHER_WAYS = {"command": by_command, "http": by_service}
+OTHER_WAYS = {"command": by_command, "http": by_service, "frame": by_frame, "sorted stream": by_frame}

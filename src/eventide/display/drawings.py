@@ -7,8 +7,10 @@ what may be seen and nothing else.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,14 +52,15 @@ class Style(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points, perhaps with an interval around each; the intervals of a plain line are a band."""
+    """Points, perhaps with an interval around each; the intervals of a plain line are a band, perhaps with a name."""
 
     name: str
     style: Style
-    x: list[float] | list[str]
+    x: list[float] | list[str] | list[datetime]
     y: list[float]
     low: list[float] | None = None
     high: list[float] | None = None
+    band: str = ""
 
 
 class Panel(NamedTuple):
@@ -132,8 +135,17 @@ def stepped(begin: int, values: Array) -> tuple[list[float], list[float]]:
     >>> stepped(7, np.array([1, 3]))
     ([6.5, 7.5, 7.5, 8.5], [1.0, 1.0, 3.0, 3.0])
     """
-    edges = begin - 0.5 + np.arange(len(values) + 1)
-    return np.repeat(edges, 2)[1:-1].tolist(), np.repeat(values, 2).astype(np.float64).tolist()
+    return level_between((begin - 0.5 + np.arange(len(values) + 1)).tolist(), values)
+
+
+def level_between(edges: Sequence[Any], values: Array) -> tuple[list[Any], list[float]]:
+    """The same between any edges, one more than there are values: numbers or moments.
+
+    >>> level_between([0, 10, 15], np.array([1, 3]))
+    ([0, 10, 10, 15], [1.0, 1.0, 3.0, 3.0])
+    """
+    x = [edge for edge in edges for _ in range(2)][1:-1]
+    return x, np.repeat(values, 2).astype(np.float64).tolist()
 
 
 def largest(values: Array, most: int) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,8 @@ def draw(title: str, charts: Sequence[Chart], across: int = MOST_COLUMNS, height
         )
     else:
         found = {label: line for axes in grid for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        names = dict.fromkeys(
-            plain(curve.name) for chart in charts if isinstance(chart, Panel) for curve in chart.curves
-        )
+        curves = [curve for chart in charts if isinstance(chart, Panel) for curve in chart.curves]
+        names = dict.fromkeys(plain(name) for curve in curves for name in (curve.name, curve.band) if name)
         image.legend([found[name] for name in names], list(names), loc="outside right center", fontsize=8)
     image.suptitle(plain(title), fontsize=11)
     return image
@@ -92,6 +92,9 @@ def paint(axes: Any, chart: Chart) -> Any:
     axes.set(xlabel=chart.x_title, ylabel=chart.y_title, yscale="log" if chart.y_log else "linear")
     axes.tick_params(labelsize=8, which="both")
     axes.grid(alpha=0.3)
+    if any(isinstance(curve.x[0], datetime) for curve in chart.curves if curve.x):
+        dates, locator = importlib.import_module("matplotlib.dates"), axes.xaxis.get_major_locator()
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator, tz=locator.tz))
     return None
 
 
@@ -111,7 +114,8 @@ def _curve(axes: Any, curve: Curve) -> None:
         axes.plot(x, curve.y, **look)
     elif style.marker is None:
         axes.plot(x, curve.y, **look)
-        axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.2, linewidth=0)
+        label = plain(curve.band) or None
+        axes.fill_between(x, curve.low, curve.high, color=style.colour, alpha=0.2, linewidth=0, label=label)
     else:
         reach = np.abs(np.array([curve.low, curve.high]) - np.array(curve.y))
         axes.errorbar(x, curve.y, yerr=np.nan_to_num(reach), capsize=2, elinewidth=0.9, **look)

@@ -27,7 +27,7 @@ def texts(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        return texts(texts(column.dictionary).take(column.indices))
     if pa.types.is_floating(column.type):
         return texts(column.to_pylist())
     if not _holds_bytes(column.type):

@@ -315,8 +315,9 @@ class StreamSpec:
         """The time line where nobody says when it begins."""
         from eventide.events.timeline import Timeline
         from eventide.live.sources.complete_files import CompleteFiles
+        from eventide.live.sources.frame_events import FrameEvents
 
-        if isinstance(source, CompleteFiles):
+        if isinstance(source, CompleteFiles | FrameEvents):
             return Timeline.around(source.first_time(reader), self.step, self.zone)
         today = Timeline.around(clock.now(), "1d", self.zone)  # the clock is public
         return Timeline(today.iso(0), self.step, self.zone)

@@ -26,7 +26,6 @@ from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.caps import checked_cap
-from eventide.mechanisms.named_counts import in_order
 from eventide.mechanisms.release import Release
 from eventide.parameters import Parametrised, parameter_defaults
 from eventide.privacy.amounts import NANO, Amount, nano
@@ -38,6 +37,7 @@ from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
+from eventide.streams.named_counts import in_order
 
 LARGEST_SENSITIVITY = 10**6
 _DOOR = ("release", "in_order", "checked", "_step", "_report")  # how true counts become a release: never replaced
@@ -166,15 +166,16 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         Parameters
         ----------
         counts
-            `d` whole numbers that are not negative, in the order of the bins; or a dict or a row of a data frame,
-            whose names are matched with the bins. With replicas also `(R, d)`.
+            `d` whole numbers that are not negative, in the order of the bins; or a dict, a Series or a frame of one
+            row, whose names are matched with the bins: names that are missing or unknown are an error. With replicas
+            also `(R, d)`.
         """
         full = self._step(self.checked(counts))
         return full if self.replicas > 1 else full.first()
 
     def checked(self, counts: Any) -> Ints:
         """The counts as a copy of shape `(1 or R, d)`, or a refusal that shows none of them."""
-        array = whole_counts(self.in_order(counts))
+        array = whole_counts(self.in_order(counts, one_step=True))
         shared = array.ndim == 1
         if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
             raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
@@ -182,9 +183,9 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
         return array.reshape(-1, self.size)
 
-    def in_order(self, counts: Any) -> Any:
+    def in_order(self, counts: Any, *, one_step: bool = False) -> Any:
         """Counts with the bins in this mechanism's order: by their names where they have any, else as they are."""
-        return in_order(counts, self._names, self.size)
+        return in_order(counts, self.bins, one_step=one_step)
 
     @property
     def epsilon(self) -> float:

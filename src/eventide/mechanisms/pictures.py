@@ -13,7 +13,19 @@ import numpy as np
 
 from eventide.arrays import Array, Floats
 from eventide.display.cards import MOST_ROWS, card, few
-from eventide.display.drawings import COLOURS, GREY, Curve, Panel, Style, TextTable, largest, shortened, shown, stepped
+from eventide.display.drawings import (
+    COLOURS,
+    GREY,
+    Curve,
+    Panel,
+    Style,
+    TextTable,
+    largest,
+    level_between,
+    shortened,
+    shown,
+    stepped,
+)
 from eventide.display.images import draw
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism
@@ -47,7 +59,7 @@ def release_card(release: Release) -> str:
     if one is not release:
         facts["replicas"] = f"{len(release.values):,}; shown is the first"
     columns = {"value": one.values, "low": one.low, "high": one.high, "noise scale": one.scale}
-    table, notes = _bin_table(tuple(map(str, range(len(one.values)))), columns)
+    table, notes = bin_table(tuple(map(str, range(len(one.values)))), columns)
     return card(f"Release of step {one.step:,}", facts, table, notes)
 
 
@@ -65,7 +77,7 @@ def run_card(run: Run) -> str:
     if not run.steps:
         return card("Run", facts)
     last = {"last value": one.values, "low": one.low, "high": one.high}
-    table, notes = _bin_table(run.bins, {name: None if array is None else array[-1] for name, array in last.items()})
+    table, notes = bin_table(run.bins, {name: None if array is None else array[-1] for name, array in last.items()})
     return card("Run", facts, table, notes)
 
 
@@ -76,19 +88,26 @@ def draw_run(run: Run, bins: Sequence[str | int] | None, truth: Any, replica: in
     one, true = run.replica(replica), _public(run, truth)
     looks = (run.begin + np.flatnonzero(one.fresh)).astype(float).tolist()
     panels = []
-    for place in _places(run, bins, one.values):
+    for place in places(run.bins, bins, one.values):
         curves = [] if true is None else [Curve("true", Style(TRUE), *stepped(run.begin, true[:, place]))]
-        released = Curve("released", Style(RELEASED), *stepped(run.begin, one.values[:, place]))
-        if one.low is not None and one.high is not None:
-            low, high = (stepped(run.begin, end[:, place])[1] for end in (one.low, one.high))
-            released = released._replace(low=low, high=high)
-        curves.append(released)
+        edges = (run.begin - 0.5 + np.arange(run.steps + 1)).tolist()
+        curves.append(released(edges, one.values, one.low, one.high, place))
         below = _below(curves)
         curves.append(Curve("looks", Style(LOOK, "line-ns", line=False), looks, [below] * len(looks)))
         panels.append(Panel(shortened(run.bins[place]), "", "count", curves, y_log=False))
-    x, spent = stepped(run.begin, one.spent)
-    panels.append(Panel("", "step", "epsilon", [Curve("spent", Style(SPENT), x, spent, [0.0] * len(x), spent)], False))
+    charged = np.flatnonzero(one.spent)
+    at, spent = (run.begin + charged).astype(float).tolist(), one.spent[charged].tolist()
+    panels.append(Panel("", "step", "epsilon", [Curve("spent", Style(SPENT, "square", line=False), at, spent)], False))
     return draw(f"{run.steps:,} steps, {len(looks):,} looks", panels, across=1, height=2.0)
+
+
+def released(edges: Sequence[Any], values: Floats, low: Floats | None, high: Floats | None, place: int) -> Curve:
+    """The releases of one bin, level through each step, and from where to where the true counts may be."""
+    curve = Curve("released", Style(RELEASED), *level_between(edges, values[:, place]))
+    if low is None or high is None:
+        return curve
+    ends = [level_between(edges, end[:, place])[1] for end in (low, high)]
+    return curve._replace(low=ends[0], high=ends[1], band="from low to high")
 
 
 def _below(curves: Sequence[Curve]) -> float:
@@ -98,14 +117,14 @@ def _below(curves: Sequence[Curve]) -> float:
     return float(least - 0.07 * (most - least))
 
 
-def _places(run: Run, bins: Sequence[str | int] | None, values: Floats) -> list[int]:
-    """The bins asked for, or the few with the largest releases."""
+def places(names: Sequence[str], bins: Sequence[str | int] | None, values: Floats) -> list[int]:
+    """Where the bins asked for stand, or the few with the largest releases."""
     if bins is None:
         return largest(values.mean(axis=0), MOST_BINS)
-    unknown = [name for name in bins if str(name) not in run.bins]
+    unknown = [name for name in bins if str(name) not in names]
     if unknown or not len(bins):
         raise InputError(f"there is no bin {unknown[0]!r} in this run" if unknown else "name at least one bin to draw")
-    return [run.bins.index(str(name)) for name in bins]
+    return [names.index(str(name)) for name in bins]
 
 
 def _public(run: Run, truth: Any) -> Array | None:
@@ -117,7 +136,7 @@ def _public(run: Run, truth: Any) -> Array | None:
     return true
 
 
-def _bin_table(names: Sequence[str], columns: dict[str, Floats | None]) -> tuple[TextTable, list[str]]:
+def bin_table(names: Sequence[str], columns: dict[str, Floats | None]) -> tuple[TextTable, list[str]]:
     """A row for each bin, or for the few with the largest values, which the note then says."""
     known = {heading: array for heading, array in columns.items() if array is not None}
     values = next(iter(known.values()))

@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
+from eventide.releases.long_table import LongFrames, long_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(LongFrames):
     """The releases of T steps; with `replicas=R` all arrays have a leading axis R.
 
     Parameters
@@ -36,6 +40,8 @@ class Run:
         The step of the first release.
     low, high
         The ends of an interval around the values, `(T, d)`, where the filter knows one.
+    scale
+        The noise scale of the measurement behind each value, `(T, d)`; infinite before the first.
     """
 
     values: Floats
@@ -45,6 +51,7 @@ class Run:
     begin: int = 0
     low: Floats | None = None
     high: Floats | None = None
+    scale: Floats | None = None
 
     @property
     def steps(self) -> int:
@@ -62,8 +69,16 @@ class Run:
             raise InputError(f"there is no replica {number}; this run has {self.replicas}, counted from 0")
         if self.values.ndim == 2:
             return self
-        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high")}
+        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high", "scale")}
         return replace(self, **{name: array[number] for name, array in arrays.items() if array is not None})
+
+    def to_arrow(self) -> pa.Table:
+        """The releases as an Arrow table, a row for each step and bin; of replicas, choose one with `replica`."""
+        if self.values.ndim > 2:
+            raise InputError(f"this run has {self.replicas} replicas; choose one, such as run.replica(0)")
+        scale = np.full_like(self.values, np.nan) if self.scale is None else self.scale
+        steps = self.begin + np.arange(self.steps)
+        return long_table(self.bins, steps, self.values, self.fresh, scale, low=self.low, high=self.high)
 
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
         """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
@@ -102,10 +117,9 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
     mechanism
         What releases the steps.
     matrix
-        Counts `(T, d)` for all replicas alike, or `(R, T, d)` for each its own. A data frame (pandas, polars, Arrow),
-        a dict of columns, or a list of them (one for each replica): columns are matched with the bins by name, and
-        names that are missing or unknown are an error. Where the mechanism was given a number of bins and no names,
-        the columns of a frame are taken in their order.
+        Counts `(T, d)` for all replicas alike, or `(R, T, d)` for each its own. A frame (pandas, polars, Arrow,
+        DuckDB), a dict of columns, a Series named after the only bin, or a list of frames (one for each replica):
+        columns are matched with the bins by name, and names that are missing or unknown are an error.
 
     >>> import eventide as ev
     >>> ev.run(ev.Uniform(epsilon=1, window=3, bins=1, noise=ev.noise.Zero()), [[4], [5]]).values.tolist()
@@ -114,8 +128,6 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
     >>> ev.run(mechanism, {"south": [7, 8], "north": [4, 5]}).values.tolist()
     [[4.0, 7.0], [5.0, 8.0]]
     """
-    if getattr(matrix, "ndim", 2) == 1:
-        raise InputError(NO_MATRIX)
     counts = whole_counts(mechanism.in_order(matrix))
     each_its_own = counts.ndim == 3 and mechanism.replicas > 1
     if not (each_its_own or counts.ndim == 2):
@@ -128,6 +140,7 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
         "values": np.empty((*shape, mechanism.size)),
         "fresh": np.empty(shape, dtype=np.bool_),
         "spent": np.empty(shape),
+        "scale": np.empty((*shape, mechanism.size)),
     }
     for t in range(steps):
         release = mechanism.release(counts[:, t] if each_its_own else counts[t])

@@ -1,4 +1,4 @@
-"""Files of counts: one reader for wide and long, CSV and Parquet, which gives the counts step after step.
+"""Files and frames of counts: one reader for wide and long, whatever they stand in, which gives them step after step.
 
 Wide: one column a bin, one row a step, and perhaps a first column t or step (0, 1, 2, ...), or time or start (not
 read). Long: columns t or step, bin, and count or value, sorted by step; a cell or step that is absent is 0, and the
@@ -23,6 +23,9 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
+from eventide.events.texts import texts
+from eventide.streams.frames import Frame
+from eventide.streams.named_counts import misfit
 from eventide.streams.tables import Table, open_table, whole_numbers
 
 STEP_NAMES = ("t", "step")
@@ -33,10 +36,10 @@ LONGEST_GAP = 1_000_000  # steps without a row in a long file; more is surely a 
 
 @dataclass(frozen=True)
 class CountFile(ABC):
-    """A stream of counts in a file; `steps` may be called any number of times."""
+    """A stream of counts in a file or frame; `steps` may be called as often as that can be read."""
 
     layout: ClassVar[str]
-    table: Table
+    table: Table | Frame
     bins: tuple[str, ...]
 
     @abstractmethod
@@ -45,13 +48,18 @@ class CountFile(ABC):
 
     @property
     def name(self) -> str:
-        """The file's name, as messages show it."""
-        return self.table.path.name
+        """What messages call it."""
+        return self.table.name
+
+    @property
+    def path(self) -> Path | None:
+        """Where it lies, if it is a file."""
+        return self.table.path if isinstance(self.table, Table) else None
 
 
-def open_counts(path: str | Path, bins: Sequence[str] | None = None) -> CountFile:
-    """Open a file of counts; `bins` may be left out for a wide file, whose header names them."""
-    table = open_table(path)
+def open_counts(source: str | Path | Frame, bins: Sequence[str] | None = None) -> CountFile:
+    """Open a file or frame of counts; `bins` may be left out for a wide one, whose header names them."""
+    table = source if isinstance(source, Frame) else open_table(source)
     return _open_long(table, bins) if "bin" in map(str.lower, table.columns) else _open_wide(table, bins)
 
 
@@ -114,8 +122,8 @@ class LongFile(CountFile):
         step_column, bin_column, count_column = self.columns
         numbers = whole_numbers([steps, values], [step_column, count_column], first_row, self.name)
         try:
-            given = pc.utf8_trim_whitespace(pc.cast(names, pa.string()))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            given = pc.utf8_trim_whitespace(pc.cast(texts(names), pa.string()))
+        except (pa.ArrowInvalid, InputError):
             raise InputError(f"{self.name}: column {bin_column!r} holds no names; write them as text") from None
         bins = pc.index_in(given, value_set=pa.array(self.bins, pa.string()))
         if bins.null_count:
@@ -179,29 +187,27 @@ def text(array: pa.Array) -> pa.Array:
     return pc.utf8_trim_whitespace(pc.fill_null(pc.cast(array, pa.string()), ""))
 
 
-def _counted_columns(table: Table) -> tuple[str, ...]:
+def _counted_columns(table: Table | Frame) -> tuple[str, ...]:
     """The columns of a wide file that count: all but a leading one of steps or times."""
     return table.columns[1:] if table.columns[0].lower() in STEP_NAMES + TIME_NAMES else table.columns
 
 
-def _open_wide(table: Table, bins: Sequence[str] | None) -> WideFile:
+def _open_wide(table: Table | Frame, bins: Sequence[str] | None) -> WideFile:
     header = _counted_columns(table)
     if not header:
-        raise InputError(f"{table.path.name} has no column of counts; give it one column for each bin")
+        raise InputError(f"{table.name} has no column of counts; give it one column for each bin")
     if bins is None and all(_is_number(name) for name in header):
         raise InputError(
-            f"{table.path.name} begins with a row of numbers instead of names, and names are published; "
+            f"{table.name} begins with a row of numbers instead of names, and names are published; "
             "add a header, or if these numbers are the names of the bins, list them with --bins FILE"
         )
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise InputError(f"{table.path.name} has one column only; separate columns by commas")
+        raise InputError(f"{table.name} has one column only; separate columns by commas")
     names = header if bins is None else tuple(bins)
-    if wrong := set(names) ^ set(header):
-        name = min(wrong)
-        fault = "is not in the list of --bins; add it there, or remove it"
-        if name in names:
-            fault = "is missing; add it, or correct the list of --bins"
-        raise InputError(f"{table.path.name}: column {name!r} {fault}")
+    if set(names) != set(header):
+        raise InputError(
+            f"{table.name}: the columns do not fit the list of --bins ({misfit(header, names)}); correct one of them"
+        )
     return WideFile(table, names, table.columns[0] if table.columns[0].lower() in STEP_NAMES else None)
 
 
@@ -213,22 +219,21 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _open_long(table: Table, bins: Sequence[str] | None) -> LongFile:
+def _open_long(table: Table | Frame, bins: Sequence[str] | None) -> LongFile:
     columns = tuple(_column(table, names) for names in (STEP_NAMES, ("bin",), COUNT_NAMES))
     if bins is None:
         raise InputError(
-            f"{table.path.name} is a long file, whose bins are never taken from the data; "
-            "give the list of all bins with --bins FILE"
+            f"{table.name} is long, and bins are never taken from the data; give the list of all bins (--bins FILE)"
         )
     return LongFile(table, tuple(bins), columns)  # type: ignore[arg-type]
 
 
-def _column(table: Table, names: Sequence[str]) -> str:
+def _column(table: Table | Frame, names: Sequence[str]) -> str:
     """Find the column that goes by one of these names."""
     for column in table.columns:
         if column.lower() in names:
             return column
     raise InputError(
-        f"{table.path.name}: column {' or '.join(names)} is missing; "
+        f"{table.name}: column {' or '.join(names)} is missing; "
         "a long file has the columns t (or step), bin and count (or value)"
     )

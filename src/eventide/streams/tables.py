@@ -42,6 +42,11 @@ class Table:
     path: Path
     columns: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """The file's name, as messages show it."""
+        return self.path.name
+
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
         """Arrow arrays of these columns, batch after batch, each with the number of its first row.
 

@@ -10,7 +10,11 @@ import served_worlds
 from worlds import Setup, check
 
 from eventide.audit.two_worlds import WorldsDiffer
+from eventide.events.reader import Events
+from eventide.events.zones import EARLIEST
 from eventide.live.publisher.publisher import Publisher
+from eventide.live.sources import frame_events
+from eventide.live.sources.base import FOREVER, EventBatch
 from eventide.live.stores.rows import WrittenRows
 from eventide.service.pushed_feed import PushedFeed
 
@@ -84,4 +88,20 @@ def test_a_store_that_keeps_positions(monkeypatch):
 
     monkeypatch.setattr(WrittenRows, "step", keeping)
     with pytest.raises(WorldsDiffer, match=r'store store.db, step, line \d+\n.*"at'):
+        check(setup)
+
+
+def test_a_frame_in_which_the_latest_time_closes_steps(monkeypatch):
+    setup = Setup(source="frame", mechanism="uniform", person="is early and late")
+    check(setup)
+
+    def hasty(source, reader):
+        latest = EARLIEST
+        for events in frame_events._events(source._frame, reader):
+            latest = max(latest, int(events.time.max(initial=EARLIEST)))
+            yield EventBatch(events, None, latest)
+        yield EventBatch(Events.none(), None, FOREVER)
+
+    monkeypatch.setattr(frame_events.FrameEvents, "_looked_through", hasty)
+    with pytest.raises(WorldsDiffer, match=r"step \d+ .*sealed counts are \d+ apart"):
         check(setup)

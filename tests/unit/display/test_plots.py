@@ -78,7 +78,10 @@ def test_a_run_is_drawn_as_it_was_released():
         assert np.array_equal(level_in_each_step(drawn["released"], 0), run.values[:, place])
         assert np.array_equal(drawn["looks"][0], np.flatnonzero(run.fresh))
         assert max(drawn["looks"][1]) < min(0, run.values[:, place].min())
-    assert np.array_equal(level_in_each_step(lines(spending)["spent"], 0), run.spent)
+    steps, spent = lines(spending)["spent"]
+    assert np.array_equal(steps, np.flatnonzero(run.spent))
+    assert np.array_equal(spent, run.spent[run.spent > 0])
+    assert spending.get_lines()[0].get_linestyle() == "None", "charges are points, not a comb"
     assert 0 < np.count_nonzero(run.fresh) < len(COUNTS)
 
 
@@ -105,6 +108,8 @@ def test_truth_is_drawn_only_where_it_is_handed_in():
 
 def test_an_interval_is_a_band_around_the_line():
     run = run_of("uniform", filter="posterior-median")
+    names = [text.get_text() for text in run.plot().legends[0].get_texts()]
+    assert names == ["released", "from low to high", "looks", "spent"]
     assert run.low.shape == run.high.shape == run.values.shape
     assert (run.low <= run.values).all()
     assert (run.values <= run.high).all()

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "docs/how-to/spark.md": "test_docs_spark.py",
     "docs/how-to/windows.md": "test_windows_page.py",
     "docs/how-to/audit.md": "test_docs_slow.py",
+    "docs/how-to/frames.md": "test_docs_slow.py",
     "docs/how-to/own-mechanism.md": "test_docs_slow.py",
     "docs/how-to/store.md": "test_docs_slow.py",
     "docs/reference/file-formats.md": "test_docs_slow.py",

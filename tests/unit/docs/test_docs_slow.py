@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from documents import ROOT, Reader
+from documents import ROOT, Reader, blocks, lines_of
 from nats_server import free_port
 
 from eventide.cli import VERBS
@@ -24,6 +24,16 @@ pytestmark = pytest.mark.slow
 )
 def test_page(name, tmp_path, capsys):
     assert Reader(tmp_path).follow((ROOT / "docs" / name).read_text(encoding="utf-8")) >= 3
+
+
+def test_frames(tmp_path, capsys):
+    for library in ("pandas", "polars", "duckdb"):
+        pytest.importorskip(library, reason=f"needs {library}: pip install '.[test-all]'")
+    pytest.importorskip("matplotlib").use("Agg")
+    page = (ROOT / "docs" / "how-to" / "frames.md").read_text(encoding="utf-8")
+    assert Reader(tmp_path).follow(page) == 7
+    for example in blocks(page)[1:3]:
+        assert len([line for line in lines_of(example.code) if line]) <= 12
 
 
 def test_tutorial(tmp_path, capsys):

@@ -214,8 +214,8 @@ def test_a_long_file_out_of_order_is_refused(write, monkeypatch, rows, fault, bl
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
-        ("wide.csv", "t,a\n0,79\n", "column 'b' is missing"),
-        ("wide.csv", "t,a,b,c\n0,79,79,79\n", "column 'c' is not in the list of --bins"),
+        ("wide.csv", "t,a\n0,79\n", "(missing: 'b')"),
+        ("wide.csv", "t,a,b,c\n0,79,79,79\n", "the columns do not fit the list of --bins (unknown: 'c')"),
         ("wide.csv", "t,a,a\n0,79,79\n", "column 'a' appears twice"),
         ("wide.csv", ",a,b\n0,79,79\n", "column 1 is empty"),
         ("wide.csv", "t\n0\n", "no column of counts"),

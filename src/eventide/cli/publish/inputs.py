@@ -97,10 +97,10 @@ def _event_feed(options: Options) -> Feed:
 
 def _spark_feed(options: Options) -> Feed:
     """A feed of a file of events that Spark counts."""
-    if options.several:
-        raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.spec.cap:
         raise InputError("--cap is not for Spark yet; leave --engine out, or leave --cap out")
+    if options.several:
+        raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
     if options.store is None:

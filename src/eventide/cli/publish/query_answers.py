@@ -39,7 +39,7 @@ def publish_answers(options: Options) -> tuple[dict[str, Any], list[str]]:
     window, asked = spec.window or 1, spec.queries
     questions = Questions(asked, spec.epsilon, spec.queries_of)
     names = questions.names(counts.bins)
-    with open_releases(options.out, names, options.layout, counts.table.path, ANSWER_FORMATS) as file:
+    with open_releases(options.out, names, options.layout, counts.path, ANSWER_FORMATS) as file:
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))

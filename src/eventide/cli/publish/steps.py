@@ -16,9 +16,10 @@ from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
-from eventide.cli.publish.summary import counted, described, operators_only, predicted, summary
+from eventide.cli.publish.summary import described, predicted, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
+from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
@@ -64,15 +65,15 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
         publisher.run(stop=lambda: count(publisher.published) or terminated())
-    counters = operators_only(feed)
+    counted = OperatorsOnly.of(feed)
     report = described(options, publisher) | {
         "steps": publisher.published,
         "fresh_looks": publisher.fresh_looks,
         "worst_window_spent": publisher.worst_window(),
         "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
-    report |= {} if counters is None else {"operators_only": counters}
-    return report, [summary(report)] if counters is None else [summary(report), counted(counters)]
+    report |= {} if counted is None else {"operators_only": vars(counted)}
+    return report, [summary(report)] if counted is None else [summary(report), str(counted)]
 
 
 def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:

@@ -1,6 +1,6 @@
 """The part of `eventide publish` that says what was done, as a document and in sentences.
 
-How many events were taken or refused is raw: it stands apart, and is named as for operators only.
+How many events were taken or refused is raw: it stands apart (`eventide.live.feeds.operators_only`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from typing import Any
 
 from eventide.cli.publish import Options
 from eventide.live.addresses import without_secrets
-from eventide.live.feeds.base import Feed
-from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.setup import guarantee_of
 from eventide.windows.answering.answers import Answers
@@ -73,27 +71,4 @@ def summary(report: dict[str, Any]) -> str:
         f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
         f"{report['fresh_looks']:,} steps measured anew; {spent} "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
-    )
-
-
-def operators_only(feed: Feed) -> dict[str, Any] | None:
-    """How many events were taken, late, left out by the limit per person and refused.
-
-    That is raw: for whoever runs this, nobody else.
-    """
-    if not isinstance(feed, EventFeed):
-        return None
-    taken = feed.counters
-    told = {"accepted": taken.accepted, "late": taken.late, "again": taken.again, "left_out": feed.left_out}
-    return {**told, "refused": dict(taken.refused)}
-
-
-def counted(told: dict[str, Any]) -> str:
-    """The same as a sentence."""
-    again = f" {told['again']:,} of steps released before were read again;" if told["again"] else ""
-    reasons = ", ".join(f"{number:,} {reason}" for reason, number in told["refused"].items())
-    return (
-        f"For operators only, since these numbers are not private: {told['accepted']:,} events were taken; "
-        f"{told['left_out']:,} were left out by the limit per person; {told['late']:,} came too late;{again} "
-        f"{sum(told['refused'].values()):,} were refused{reasons and f' ({reasons})'}."
     )

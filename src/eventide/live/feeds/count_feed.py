@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.streams.count_files import CountFile
+from eventide.streams.frames import Frame
 
 LENGTH_IS_PUBLIC = "the first and the last step are those of the file, which is taken to be no secret"
 
@@ -24,8 +23,8 @@ class MemoryFeed:
     Parameters
     ----------
     rows
-        One row for each step, from step 0 on, as a mechanism takes them; those that a store has already are passed
-        over.
+        One row for each step, from step 0 on, as a mechanism takes them, with or without names; those that a store has
+        already are passed over.
     """
 
     def __init__(self, rows: Iterable[Any]) -> None:
@@ -42,7 +41,7 @@ class MemoryFeed:
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give the rows that are not published yet."""
         for index, row in islice(enumerate(self._rows), resume.next_step, None):
-            yield ClosedStep(index, np.asarray(row), None)
+            yield ClosedStep(index, row, None)
 
     def start_of(self, step: int) -> str | None:
         """There is no clock."""
@@ -53,14 +52,17 @@ class MemoryFeed:
 
 
 class CountFeed(MemoryFeed):
-    """The rows of a file of counts."""
+    """The rows of a file or frame of counts."""
 
     def __init__(self, file: CountFile) -> None:
         self.file = file
 
     def promise(self) -> Promise:
-        """The counts are trusted, and so is the length of the file."""
-        return Promise("one person", None, (LENGTH_IS_PUBLIC,))
+        """The counts are trusted, and so is the length of the file or frame."""
+        is_frame = isinstance(self.file.table, Frame)
+        return Promise(
+            "one person", None, (LENGTH_IS_PUBLIC.replace("file", "frame") if is_frame else LENGTH_IS_PUBLIC,)
+        )
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give the rows that are not published yet."""

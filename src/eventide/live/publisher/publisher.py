@@ -181,7 +181,7 @@ class Publisher:
         position
             Where the source is to be read again from once this step is durable.
         """
-        self._publish(step, self.mechanism.in_order(counts), position)
+        self._publish(step, counts, position)
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
@@ -273,6 +273,7 @@ class Publisher:
             raise StateError(f"step {step} cannot be published before step {self.next_step}")
         if step < self.next_step:
             return
+        counts = self.mechanism.checked(counts)[0]
         faults.passing("before-draw")
         measured = step >= self._measured_from
         drawn = (self._measured if measured else self._repeated)(step, counts, position)
@@ -341,7 +342,6 @@ class Publisher:
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
-        self.mechanism.checked(counts)
         release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
         return _Drawn(

@@ -23,6 +23,7 @@ from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, source
 from eventide.privacy.state import Stateful
+from eventide.streams.named_counts import in_order, refuse_names
 from eventide.windows.answering.plan_epoch import Past, PlanEpoch
 from eventide.windows.answering.schedule import Answer, Due
 from eventide.windows.answering.timetable import Closing
@@ -160,20 +161,27 @@ class Answers(Stateful):
         return guarantee(self.ledger.epsilon, self.ledger.window, self.sensitivity, self.source)
 
     def push(self, counts: Any) -> list[Answer]:
-        """Take the counts of the next tick, a number or one for each bin, and give the answers that are due by it."""
-        return list(self.push_many([counts]))
+        """Take the counts of the next tick, a number or one for each bin, and give the answers that are due by it.
+
+        A dict, a Series or a frame of one row is matched with the bins by name.
+        """
+        return list(self.push_many([counts if self.bins is None else in_order(counts, self.bins, one_step=True)]))
 
     def push_many(self, counts: Any) -> Due:
         """Take the counts of several ticks, `(ticks,)` or `(ticks, d)`; the answers are those of one push each.
 
-        All ticks are charged, or none, before anything is drawn.
+        The columns of a frame or a dict are matched with the bins by name; names that are missing or unknown are an
+        error. All ticks are charged, or none, before anything is drawn.
         """
         checked = self.checked(counts)
         return self.take(self.measure(checked)) if len(checked) else self._epoch.nothing()
 
     def checked(self, counts: Any) -> Ints:
         """Counts of several ticks as an array `(ticks, d)`, or a refusal that shows none of them."""
-        whole, size = whole_counts(counts), self.meter.shape[1]
+        if self.bins is None:
+            refuse_names(counts)
+        ordered = counts if self.bins is None else in_order(counts, self.bins)
+        whole, size = whole_counts(ordered), self.meter.shape[1]
         if self.bins is None and whole.ndim == 1:
             whole = whole[:, None]
         if whole.ndim != 2 or whole.shape[1] != size:

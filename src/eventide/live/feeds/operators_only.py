@@ -1,0 +1,50 @@
+"""What became of the events of a run, apart from everything else: raw numbers, for operators only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
+
+
+@dataclass(frozen=True, repr=False)
+class OperatorsOnly:
+    """How many events there were: for whoever runs this, and nobody else. `str()` of it is a sentence.
+
+    Parameters
+    ----------
+    accepted
+        How many were taken.
+    late
+        How many came too late.
+    again
+        How many belong to steps that were released before this run.
+    left_out
+        Of those taken, how many are beyond what of one person counts.
+    refused
+        How many were refused, by reason.
+    """
+
+    accepted: int
+    late: int
+    again: int
+    left_out: int
+    refused: dict[str, int]
+
+    @classmethod
+    def of(cls, feed: Feed) -> OperatorsOnly | None:
+        """What a feed of events has counted; None for one of counts."""
+        if not isinstance(feed, EventFeed):
+            return None
+        taken = feed.counters
+        return cls(taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused))
+
+    def __str__(self) -> str:
+        again = f" {self.again:,} of steps released before were read again;" if self.again else ""
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
+        return (
+            f"For operators only, since these numbers are not private: {self.accepted:,} events were taken; "
+            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late;{again} "
+            f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
+        )

@@ -1,0 +1,123 @@
+"""`eventide.publish`: a frame of events or counts in, private releases out.
+
+The publisher of the command line stands behind it: the same promise, the same refusals, the same stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from eventide.errors import InputError
+from eventide.live.feeds.base import Feed
+from eventide.live.feeds.count_feed import CountFeed
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.releases import KeptReleases, Releases
+from eventide.live.publisher.setup import reading
+from eventide.live.sources.frame_events import FrameEvents
+from eventide.live.stores.base import Store
+from eventide.live.stream_spec import EventOptions, StreamOptions, StreamSpec
+from eventide.streams.count_files import open_counts
+from eventide.streams.frames import Frame, open_frame
+
+
+def publish(
+    frame: Any,
+    *,
+    store: Store | str | Path | None = None,
+    ordered: bool = False,
+    new_epoch: bool = False,
+    take_over: bool = False,
+    allow_refused: bool = False,
+    **stream: Unpack[StreamOptions],
+) -> Releases:
+    """Publish a frame privately: of events if the length of a step is given, else of counts.
+
+    Parameters
+    ----------
+    frame
+        A frame of pandas, polars, Arrow or another library that narwhals knows, a DuckDB relation, a stream of Arrow
+        batches, or a dict of columns. Counts are wide (a column for each bin, a row for each step) or long (columns t,
+        bin and count, sorted by t; what is 0 may be left out).
+    store
+        Where ledger and releases are kept: the same call goes on from there, also with a frame of later events. Without
+        one, the guarantee is for this run only.
+    ordered
+        The rows of a stream are sorted by time, so that steps are released while it is read, and memory stays bounded;
+        rows that are not sorted are an error. Without it all events of a stream are counted first.
+    new_epoch
+        Accept that the setting has changed since the store was made.
+    take_over
+        Become the writer though another seems to be at work.
+    allow_refused
+        Publish although more than half of the first rows are refused.
+    **stream
+        The settings of a `StreamSpec`. Needed are epsilon and window; of events also step, bins and, where they are
+        named otherwise, the columns time, user and bin. The bins of wide counts are their columns. start and until are
+        taken from the data if they are left out, which the guarantee says; a stream of batches needs its start.
+
+    >>> import eventide as ev
+    >>> visits = {"at": ["2026-01-01T09:10", "2026-01-01T09:40"], "who": [1, 2], "page": ["start", "help"]}
+    >>> columns = {"time": "at", "user": "who", "bin": "page"}
+    >>> pages = ["start", "help"]
+    >>> releases = ev.publish(visits, epsilon=1, window="1d", step="1h", bins=pages, mechanism="uniform", **columns)
+    >>> releases.to_arrow().column_names
+    ['step', 'start', 'bin', 'value', 'scale', 'fresh']
+    """
+    spec, opened = StreamSpec(**stream), open_frame(frame)
+    if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
+        raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
+    if spec.queries and not (spec.queries_epsilon and store):
+        raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
+    if spec.step:
+        feed = _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given="zone" in stream)
+    else:
+        spec, feed = _count_feed(spec, opened)
+    mechanism = spec.build_mechanism()
+    kept = KeptReleases(mechanism.bins)
+    with Publisher(
+        feed,
+        mechanism,
+        store,
+        [kept],
+        questions=spec.questions(),
+        population=spec.population,
+        new_epoch=new_epoch,
+        take_over=take_over,
+        allow_refused=allow_refused,
+    ) as publisher:
+        publisher.run()
+    return Releases(
+        mechanism.bins,
+        kept.lines,
+        publisher.guarantee,
+        publisher.ledger,
+        zone=spec.zone,
+        end=feed.start_of(publisher.next_step),
+        operators_only=OperatorsOnly.of(feed),
+    )
+
+
+def _event_feed(
+    spec: StreamSpec, events: FrameEvents, store: Store | str | Path | None, *, zone_is_given: bool
+) -> Feed:
+    """A feed of events; where nobody says when they begin, a store goes on with the steps that it has."""
+    with reading(None if spec.start else store) as stored:
+        epochs = stored.epochs()
+    begun = epochs[-1].setting.steps.get("start", "") if epochs else ""
+    feed = replace(spec, start=spec.start or begun).feed(events, zone_is_given=zone_is_given)
+    if begun and isinstance(feed, EventFeed):
+        feed.timeline.from_data = True
+    return feed
+
+
+def _count_feed(spec: StreamSpec, frame: Frame) -> tuple[StreamSpec, Feed]:
+    """A feed of counts, all of them checked before the first is released, if they can be read twice."""
+    counts = open_counts(frame, spec.bins or None)
+    if frame.again:
+        for _ in counts.steps():
+            pass
+    return replace(spec, bins=counts.bins), CountFeed(counts)

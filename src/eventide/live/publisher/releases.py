@@ -1,0 +1,160 @@
+"""What a publisher has published, for analysts: as frames, as a picture, and what is promised about it.
+
+Made of stored releases, byte for byte, so nothing in it is raw but `operators_only`, which is kept apart: no frame,
+picture, card or representation shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from eventide.arrays import Floats
+from eventide.errors import InputError
+from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.sinks.base import Sink
+from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.ledger import WindowLedger
+from eventide.releases.lines import ReleaseLine, read_line
+from eventide.releases.long_table import LongFrames, long_table
+
+
+class KeptReleases(Sink):
+    """Keeps the stored releases of these bins, those of earlier runs too."""
+
+    name, begins_anew = "a frame", True
+
+    def __init__(self, bins: tuple[str, ...]) -> None:
+        self.bins = bins
+        self.lines: list[ReleaseLine] = []
+
+    def open(self) -> None:
+        """Begin anew."""
+        self.lines.clear()
+
+    def send(self, step: int, release: bytes) -> None:
+        """Keep a release."""
+        self.lines.append(read_line(release))
+
+
+class Releases(LongFrames):
+    """The releases of some steps, as `eventide.publish` gives them.
+
+    Parameters
+    ----------
+    bins
+        The names of the bins.
+    lines
+        The releases, step after step.
+    guarantee
+        What is promised about all of them; `str()` of it is one sentence.
+    ledger
+        What was spent: `left()` at this step, `worst_window()` of all, which is never above epsilon.
+    zone
+        The time zone in which the starts of steps are shown.
+    end
+        When the last step ends, as ISO text; None where there is no clock.
+    operators_only
+        How many events were taken, late, refused, and left out by the limit per person; `str()` of it is a sentence.
+        Raw numbers: never publish them. None where counts were given.
+    """
+
+    def __init__(
+        self,
+        bins: tuple[str, ...],
+        lines: Sequence[ReleaseLine],
+        guarantee: Guarantee,
+        ledger: WindowLedger,
+        zone: str = "UTC",
+        end: str | None = None,
+        operators_only: OperatorsOnly | None = None,
+    ) -> None:
+        self.bins, self.guarantee, self.ledger, self.operators_only = bins, guarantee, ledger, operators_only
+        self._steps = np.array([line.step for line in lines], dtype=np.int64)
+        self._fresh = np.array([line.fresh for line in lines], dtype=np.bool_)
+        self._values = self._stacked(lines, "values")
+        self._scale = self._stacked(lines, "scale")
+        known = any(line.low is not None for line in lines)
+        self._low = self._stacked(lines, "low") if known else None
+        self._high = self._stacked(lines, "high") if known else None
+        self._zone = zone
+        has_clock = end is not None and all(line.start for line in lines)
+        self._starts = [self._moment(cast(str, line.start)) for line in lines] if has_clock else None
+        self._end = self._moment(cast(str, end)) if has_clock else None
+
+    def __len__(self) -> int:
+        """How many steps were released."""
+        return len(self._steps)
+
+    def to_arrow(self) -> pa.Table:
+        """The releases as an Arrow table, a row for each step and bin."""
+        return long_table(
+            self.bins,
+            self._steps,
+            self._values,
+            self._fresh,
+            self._scale,
+            low=self._low,
+            high=self._high,
+            starts=self._starts,
+            zone=self._zone,
+        )
+
+    def plot(self, bins: Sequence[str | int] | None = None) -> Any:
+        """The released series over time as a matplotlib figure, with a band from low to high where that is known.
+
+        Parameters
+        ----------
+        bins
+            The names of those to draw; left out, the few with the largest releases.
+        """
+        from eventide.display.drawings import Panel, shortened
+        from eventide.display.images import draw
+        from eventide.mechanisms.pictures import places, released
+
+        if not len(self):
+            raise InputError("nothing was released, so there is nothing to draw; publish at least one step")
+        edges: list[Any] = [*self._steps.tolist(), int(self._steps[-1]) + 1]
+        if self._starts is not None:
+            edges = [*self._starts, self._end]
+        panels = []
+        for place in places(self.bins, bins, self._values):
+            curve = released(edges, self._values, self._low, self._high, place)
+            panels.append(Panel(shortened(self.bins[place]), "", "count", [curve], y_log=False))
+        panels[-1] = panels[-1]._replace(x_title="step" if self._starts is None else "")
+        return draw(self._title(), panels, across=1, height=2.0)
+
+    def __repr__(self) -> str:
+        return f"Releases(steps={len(self)}, bins={len(self.bins)}, epsilon={self.guarantee.epsilon:g})"
+
+    def _repr_html_(self) -> str:
+        from eventide.display.cards import card
+        from eventide.mechanisms.pictures import bin_table
+        from eventide.privacy.pictures import ledger_facts
+
+        facts = {"steps": self._title(), "bins": f"{len(self.bins):,}", **ledger_facts(self.ledger)}
+        notes, table = [str(self.guarantee)], None
+        if len(self):
+            last = {"last value": self._values, "low": self._low, "high": self._high}
+            table, more = bin_table(self.bins, {name: None if a is None else a[-1] for name, a in last.items()})
+            notes = [*more, *notes]
+        return card("Releases", facts, table, notes)
+
+    def _title(self) -> str:
+        steps = f"{len(self):,} {'step' if len(self) == 1 else 'steps'}"
+        if self._starts is None or self._end is None or not len(self):
+            return steps
+        return f"{steps} from {self._starts[0]:%Y-%m-%d %H:%M} to {self._end:%Y-%m-%d %H:%M} ({self._zone})"
+
+    def _moment(self, iso: str) -> datetime:
+        return datetime.fromisoformat(iso).astimezone(ZoneInfo(self._zone))
+
+    def _stacked(self, lines: Sequence[ReleaseLine], name: str) -> Floats:
+        unknown = np.full(len(self.bins), np.nan)
+        rows = [unknown if (row := getattr(line, name)) is None else row for line in lines]
+        return np.stack(rows) if rows else np.zeros((0, len(self.bins)))

@@ -1,0 +1,342 @@
+"""Frames in, frames out: what `publish` takes, in whatever library and order, and what it gives back."""
+
+from __future__ import annotations
+
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import eventide as ev
+from eventide.events.reader import Columns, EventReader
+from eventide.events.zones import EARLIEST
+from eventide.live.sources import frame_events
+from eventide.live.sources.base import FOREVER
+from eventide.live.sources.frame_events import FrameEvents
+from eventide.streams.frames import open_frame
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+DISTRICTS = ["north", "south", "harbour"]
+HOURS = 5
+
+
+def rides(seed=3):
+    """Rides of twenty people in five hours: rows of when, who and where, in the order of time."""
+    chance = random.Random(seed)
+    made = [
+        (BEGIN + timedelta(seconds=chance.randrange(HOURS * 3600)), f"person {number % 20}", chance.choice(DISTRICTS))
+        for number in range(200)
+    ]
+    return sorted([*made, (BEGIN, "person 0", "north"), (BEGIN + timedelta(hours=HOURS, seconds=-1), "last", "south")])
+
+
+def table(rows):
+    at, who, where = zip(*rows, strict=True)
+    return pa.table(
+        {"fare": [1.5] * len(at), "at": pa.array(at, pa.timestamp("us", "UTC")), "who": who, "where": where}
+    )
+
+
+def counted(rows):
+    """What must come out without noise, where everybody counts as often as they ride: `(steps, bins)`."""
+    counts = np.zeros((HOURS, len(DISTRICTS)), int)
+    for at, _, where in rows:
+        counts[int((at - BEGIN).total_seconds()) // 3600, DISTRICTS.index(where)] += 1
+    return counts
+
+
+def duckdb_relation(rows):
+    connection = pytest.importorskip("duckdb").connect()
+    connection.execute("set timezone = 'UTC'")
+    return connection.from_arrow(table(rows))
+
+
+def pandas_frame(rows):
+    pytest.importorskip("pandas")
+    return table(rows).to_pandas()
+
+
+def polars_frame(rows):
+    return pytest.importorskip("polars").from_arrow(table(rows))
+
+
+EXACT = {"mechanism": "uniform", "parameters": {"noise": ev.noise.Zero()}}
+EVENTS = {"epsilon": 1, "window": "3h", "step": "1h", "time": "at", "user": "who", "bin": "where", "bins": DISTRICTS}
+ALL = EVENTS | EXACT | {"max_per_step": 1000}
+FRAMES = {
+    "arrow": table,
+    "a dict": lambda rows: table(rows).to_pydict(),
+    "text": lambda rows: {
+        "at": [at.isoformat() for at, _, _ in rows],
+        **table(rows).select(["who", "where"]).to_pydict(),
+    },
+    "a stream": lambda rows: table(rows).to_reader(max_chunksize=7),
+    "pandas": pandas_frame,
+    "an index of pandas": lambda rows: pandas_frame(rows).set_index(["at", "where"]),
+    "categories of pandas": lambda rows: pandas_frame(rows).astype({"where": "category", "who": "category"}),
+    "polars": polars_frame,
+    "lazy polars": lambda rows: polars_frame(rows).lazy(),
+    "a stream of polars": lambda rows: pa.RecordBatchReader.from_stream(
+        polars_frame(rows).cast({"where": pytest.importorskip("polars").Categorical})
+    ),
+    "duckdb": duckdb_relation,
+    "duckdb with text": lambda rows: duckdb_relation(rows).project(
+        """strftime("at", '%Y-%m-%dT%H:%M:%SZ') as "at", who, "where" """
+    ),
+}
+SLOW = ("pandas", "polars", "duckdb")
+
+
+@pytest.fixture(params=[pytest.param(k, marks=pytest.mark.slow if any(s in k for s in SLOW) else ()) for k in FRAMES])
+def frame(request):
+    """What makes a frame of rows."""
+    return FRAMES[request.param]
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """So that a small frame has many."""
+    monkeypatch.setattr(frame_events, "ROWS", 13)
+
+
+def values(releases):
+    return np.array(releases.to_arrow()["value"]).reshape(-1, len(releases.bins))
+
+
+def test_every_frame_gives_the_same_counts_in_any_order(frame):
+    rows = rides()
+    mixed = random.Random(1).sample(rows, len(rows))
+    for given in (rows, mixed):
+        releases = ev.publish(frame(given), start="2026-01-01", **ALL)
+        assert np.array_equal(values(releases), counted(rows))
+        assert releases.operators_only.accepted == len(rows)
+        assert releases.operators_only.late == 0
+
+
+@pytest.mark.parametrize("given", ["in order", "backwards"])
+def test_one_far_future_time_takes_nothing_from_others(frame, given):
+    strange = (BEGIN + timedelta(days=300), "somebody", "north")
+    rows = [*rides()[:100], strange, *rides()[100:]]
+    releases = ev.publish(
+        frame(rows if given == "in order" else rows[::-1]), start="2026-01-01", until="2026-01-01T05:00Z", **ALL
+    )
+    assert np.array_equal(values(releases), counted(rides()))
+    assert releases.operators_only.refused == {"after the end": 1}
+
+
+def test_steps_of_a_sorted_stream_close_while_it_is_read():
+    def seen(frame, ordered):
+        source, reader = (
+            FrameEvents(open_frame(frame), ordered=ordered),
+            EventReader(DISTRICTS, Columns("at", None, "where")),
+        )
+        source.open(None, reader)
+        return [batch.seen_until for batch in iter(lambda: source.poll(0), None)]
+
+    rows = rides()
+    stream = lambda: table(rows).to_reader(max_chunksize=10)  # noqa: E731
+    *before, last = seen(stream(), ordered=True)
+    assert len(before) > 10
+    assert before == sorted(before)
+    assert before[len(before) // 2] > EARLIEST < last == FOREVER
+    *before, last = seen(stream(), ordered=False)
+    assert set(before) == {EARLIEST}
+    assert last == FOREVER
+    assert max(seen(table(rows), ordered=False)[:-2]) < FOREVER, "a frame in memory is looked through"
+
+
+def test_rows_that_break_the_order_are_an_error_and_not_left_out():
+    rows = rides()
+    with pytest.raises(ev.InputError, match="not sorted by time"):
+        ev.publish(table(rows[::-1]).to_reader(max_chunksize=10), start="2026-01-01", ordered=True, **ALL)
+    releases = ev.publish(table(rows).to_reader(max_chunksize=10), start="2026-01-01", ordered=True, **ALL)
+    assert np.array_equal(values(releases), counted(rows))
+
+
+def test_the_start_comes_from_a_frame_that_can_be_read_twice_and_the_guarantee_says_so():
+    releases = ev.publish(table(rides()), **ALL)
+    assert np.array_equal(values(releases), counted(rides()))
+    assert "the first step was taken from the data" in str(releases.guarantee)
+    assert "first step" not in str(ev.publish(table(rides()), start="2026-01-01", **ALL).guarantee)
+    with pytest.raises(ev.InputError, match="start is missing"):
+        ev.publish(table(rides()).to_reader(), **ALL)
+
+
+def test_columns_are_those_of_long_releases_and_times_are_times():
+    filtered = EVENTS | {"mechanism": "uniform", "filter": "posterior-median"}
+    releases = ev.publish(table(rides()), zone="Europe/Berlin", **filtered)
+    found = releases.to_arrow()
+    assert found.column_names == ["step", "start", "bin", "value", "low", "high", "scale", "fresh"]
+    assert found["bin"].to_pylist() == DISTRICTS * HOURS
+    assert found["start"].to_pylist()[::3] == [
+        (BEGIN + timedelta(hours=hour)).astimezone(ZoneInfo("Europe/Berlin")) for hour in range(HOURS)
+    ]
+    assert np.allclose(found["scale"], 3)
+    low, value, high = (np.array(found[name]) for name in ("low", "value", "high"))
+    assert (low <= value).all()
+    assert (value <= high).all()
+
+
+def test_counts_are_wide_or_long_and_have_no_clock():
+    wide = pa.table(dict(zip(DISTRICTS, counted(rides()).T, strict=True)))
+    told = {"epsilon": 1, "window": 3} | EXACT
+    releases = ev.publish(wide, **told)
+    assert releases.bins == tuple(DISTRICTS)
+    assert releases.to_arrow().column_names == ["step", "bin", "value", "scale", "fresh"]
+    assert np.array_equal(values(releases), counted(rides()))
+    assert releases.operators_only is None
+    backwards = ev.publish(wide.select(DISTRICTS[::-1]), bins=DISTRICTS, **told)
+    assert np.array_equal(values(backwards), counted(rides()))
+    rows = [
+        (step, name, int(count))
+        for step, row in enumerate(counted(rides()))
+        for name, count in zip(DISTRICTS, row, strict=True)
+    ]
+    long = dict(zip(("t", "bin", "count"), zip(*rows, strict=True), strict=True))
+    assert np.array_equal(values(ev.publish(long, bins=DISTRICTS, **told)), counted(rides()))
+    with pytest.raises(ev.InputError, match="bins are never taken from the data"):
+        ev.publish(long, **told)
+    with pytest.raises(ev.InputError, match="missing: 'airport'; unknown: 'harbour'"):
+        ev.publish(wide, bins=["north", "south", "airport"], **told)
+
+
+def test_a_bad_count_is_found_before_anything_is_released(tmp_path):
+    wide = {"north": [1] * 99 + [-1]}
+    with pytest.raises(ev.InputError, match="column 'north' in row 100 is negative"):
+        ev.publish(wide, epsilon=1, window=3, mechanism="uniform", store=tmp_path / "store.db")
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_with_a_store_the_same_call_goes_on(tmp_path):
+    rows, store = rides(), tmp_path / "store.db"
+    told = EVENTS | {"mechanism": "uniform", "store": store}
+    first = ev.publish(table(rows), until="2026-01-01T02:00Z", **told)
+    again = ev.publish(table(rows), until="2026-01-01T02:00Z", **told)
+    assert again.to_arrow() == first.to_arrow()
+    assert len(first) == 2
+    later = ev.publish(table(rows[len(rows) // 3 :]), **told)  # it begins later, and the steps are those of the store
+    assert len(later) == HOURS
+    assert later.to_arrow()[: first.to_arrow().num_rows] == first.to_arrow()
+    assert 0 < later.ledger.worst_window() <= 1
+    assert "for this run only" not in str(later.guarantee)
+    assert "the first step was taken from the data" in str(later.guarantee)
+    assert later.operators_only.again > 0
+    with pytest.raises(ev.InputError, match="made with another setting: epsilon"):
+        ev.publish(table(rows), **told | {"epsilon": 2})
+
+
+def test_a_cap_bounds_people_over_many_steps():
+    releases = ev.publish(table(rides()), start="2026-01-01", **EVENTS | EXACT | {"cap": "1/20h", "window": "20h"})
+    counted_rides = values(releases).sum()
+    assert 21 <= counted_rides <= 2 * 21, "of each of 21 people one in each of their blocks, of which they may see two"
+    assert releases.operators_only.left_out == len(rides()) - counted_rides
+
+
+def test_mostly_unreadable_rows_are_refused_and_nothing_is_charged(tmp_path):
+    unreadable = table(rides()).set_column(1, "at", pa.array(["yesterday"] * len(rides())))
+    told = EVENTS | {
+        "mechanism": "uniform",
+        "start": "2026-01-01",
+        "until": "2026-01-01T01:00Z",
+        "store": tmp_path / "s.db",
+    }
+    with pytest.raises(
+        ev.InputError, match=r"more than half of the first rows were refused.*column 'at', first at row 1"
+    ):
+        ev.publish(unreadable, **told)
+    assert len(ev.publish(unreadable, allow_refused=True, **told)) == 1
+
+
+def test_times_with_and_without_a_zone_are_refused_unless_somebody_says_where():
+    texts = [at.isoformat() if number % 2 else f"{at:%Y-%m-%dT%H:%M}" for number, (at, _, _) in enumerate(rides())]
+    mixed = table(rides()).set_column(1, "at", pa.array(texts))
+    with pytest.raises(ev.InputError, match="zone"):
+        ev.publish(mixed, **ALL)
+    assert values(ev.publish(mixed, zone="UTC", **ALL)).sum() == len(rides())
+
+
+def test_what_is_raw_is_told_to_operators_alone():
+    strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
+    releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
+    said = str(releases.operators_only)
+    assert "206 events were taken" in said
+    assert "1 were refused (1 bin is not in the list)" in said
+    left_out = releases.operators_only.left_out
+    assert f"{left_out:,} were left out by the limit per person" in said
+    assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
+    shown = repr(releases) + releases._repr_html_() + repr(vars(releases))
+    assert "206" not in shown
+    assert "left out" not in shown
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"time": "when"}, "no column 'when'; its columns are fare, at, who, where"),
+        ({"bins": None}, "bins is missing"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"window": "1min"}, "shorter than a step"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(told, says):
+    with pytest.raises(ev.InputError, match=says):
+        ev.publish(table(rides()), **ALL | told)
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(ev.InputError, match="list is no frame"):
+        ev.publish([1, 2], **ALL)
+
+
+def test_the_picture_has_real_times_and_names_its_band():
+    matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'eventide[plots]'")
+    matplotlib.use("Agg")
+    releases = ev.publish(table(rides()), **EVENTS, mechanism="uniform", filter="posterior-median")
+    picture = releases.plot(bins=["south"])
+    (axes,) = picture.axes
+    (line,) = axes.get_lines()
+    assert line.get_xdata()[0] == BEGIN
+    assert line.get_xdata()[-1] == BEGIN + timedelta(hours=HOURS)
+    assert np.array_equal(line.get_ydata()[::2], values(releases)[:, 1])
+    assert [text.get_text() for text in picture.legends[0].get_texts()] == ["released", "from low to high"]
+    assert picture._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_frames_come_out_in_the_library_that_is_asked_for():
+    releases = ev.publish(polars_frame(rides()), **EVENTS, mechanism="uniform")
+    run = ev.run(ev.Uniform(epsilon=1, window=3, bins=DISTRICTS, seed=1), counted(rides()))
+    for thing in (releases, run):
+        table = thing.to_arrow()
+        assert thing.to_polars().to_arrow().column_names == table.column_names
+        assert thing.to_polars()["value"].to_list() == table["value"].to_pylist()
+        assert thing.to_pandas()["value"].tolist() == table["value"].to_pylist()
+        assert list(thing.to_pandas().columns) == table.column_names
+    assert str(releases.to_polars()["start"].dtype) == "Datetime(time_unit='us', time_zone='UTC')"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_without_a_library_it_is_said_what_to_install(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    run = ev.run(ev.Uniform(epsilon=1, window=3, bins=DISTRICTS, seed=1), counted(rides()))
+    with pytest.raises(ev.InputError, match=f"pip install {library}"):
+        getattr(run, f"to_{library}")()
+
+
+def test_a_run_is_a_long_table_too():
+    mechanism = ev.Sample(epsilon=1, window=2, bins=["a", "b"], noise=ev.noise.Zero())
+    ev.run(mechanism, [[9, 9]])
+    assert ev.run(mechanism, [[1, 2], [3, 4]]).to_arrow().to_pylist() == [
+        {"step": 1, "bin": "a", "value": 9, "scale": 1, "fresh": False},
+        {"step": 1, "bin": "b", "value": 9, "scale": 1, "fresh": False},
+        {"step": 2, "bin": "a", "value": 3, "scale": 1, "fresh": True},
+        {"step": 2, "bin": "b", "value": 4, "scale": 1, "fresh": True},
+    ]
+    several = ev.run(ev.Uniform(epsilon=1, window=2, bins=1, replicas=2, seed=1), [[1]])
+    with pytest.raises(ev.InputError, match=r"run.replica\(0\)"):
+        several.to_arrow()
+    assert several.replica(1).to_arrow().num_rows == 1
