@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+from contextlib import closing
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
@@ -46,13 +47,14 @@ def write(path, rows, names=NAMES):
     return path
 
 
-def steps_of(source, resume=None, names=NAMES):
+def feed_of(source, names=NAMES):
     reader = EventReader(["a", "b"], Columns(*names))
-    feed = EventFeed(open_source(source), Timeline("2026-01-01", "1h"), reader, max_per_step=2)
-    try:
+    return EventFeed(open_source(source), Timeline("2026-01-01", "1h"), reader, max_per_step=2)
+
+
+def steps_of(source, resume=None, names=NAMES):
+    with closing(feed_of(source, names)) as feed:
         return [step for step in feed.steps(resume or Resume(0, None, KEY, [])) if step is not None]
-    finally:
-        feed.close()
 
 
 def counts_of(steps):
@@ -100,6 +102,18 @@ def test_reading_goes_on_from_any_position(folder, expected):
         position = json.loads(json.dumps(step.position))
         again = steps_of(folder, Resume(step.index + 1, position, KEY, []))
         assert counts_of(again) == expected[step.index + 1 :]
+
+
+def test_reading_goes_on_in_the_file_where_it_stood(tmp_path, expected):
+    for number, name in enumerate(("a.csv", "b.parquet", "c.jsonl", "d.csv.gz")):
+        write(tmp_path / name, ROWS[number * 60 : (number + 1) * 60])
+    steps = steps_of(tmp_path)
+    assert {step.position["number"] for step in steps} == {0, 1, 2, 3}
+    for step in steps[::7]:
+        with closing(feed_of(tmp_path)) as feed:
+            again = feed.steps(Resume(step.index + 1, step.position, KEY, []))
+            assert counts_of(step for step in again if step is not None) == expected[step.index + 1 :]
+            assert feed.counters.again <= 20  # those of a block, not of the files before
 
 
 @pytest.mark.parametrize("change", ["added", "removed", "renamed", "changed"])
