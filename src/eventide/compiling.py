@@ -81,6 +81,14 @@ class _Kept(caching.FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception:
+            self._save_anew(sig, data)
+
+    def _save_anew(self, sig: Any, data: Any) -> None:
+        """Over an index that cannot be read: another version may have written names that are gone."""
+        try:
+            self.flush()
+            super().save_overload(sig, data)
+        except Exception:
             _not_kept(self._py_func)
 
 

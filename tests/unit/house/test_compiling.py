@@ -118,11 +118,12 @@ def test_compiled_code_is_found_again_but_never_that_of_another_version(kernels)
     assert kernels("x - CONSTANT", constant=2.0) == (8.0, 0)
 
 
-def test_damaged_files_are_compiled_anew(kernels, tmp_path):
+def test_damaged_files_are_compiled_anew_and_kept(kernels, tmp_path):
     assert kernels("x") == (10.0, 0)
     for path in tmp_path.rglob("*.nb?"):
         path.write_bytes(b"")
     assert kernels("x") == (10.0, 0)
+    assert kernels("x") == (10.0, 1)
 
 
 def test_a_place_that_is_lost_while_running_ends_nothing_and_is_said_once(kernels, tmp_path, caplog):
