@@ -6,6 +6,7 @@ order. What is not known, such as the scale before the first measurement, is nul
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
@@ -79,6 +80,7 @@ def _converted(table: pa.Table, library: str) -> Any:
     import narwhals as nw
 
     try:
-        return getattr(nw.from_native(table), f"to_{library}")()
-    except ModuleNotFoundError:
+        importlib.import_module(library)
+    except ImportError:
         raise InputError(f"to_{library}() needs {library}; install it with: pip install {library}") from None
+    return getattr(nw.from_native(table), f"to_{library}")()

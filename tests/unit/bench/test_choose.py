@@ -350,7 +350,7 @@ def test_durations_are_steps(capsys):
         (["{history}", "--epsilon", "1", "--window", "61"], "has 60 steps, fewer than the window of 61"),
         (["{history}", "--epsilon", "1", "--window", "0"], "window is 0"),
         (["{history}", "--epsilon", "1", "--window", "5", "--mechanisms", "none"], "no mechanism 'none'"),
-        (["{history}", "--epsilon", "1", "--window", "5", "--bins", "1"], "correct the list of --bins"),
+        (["{history}", "--epsilon", "1", "--window", "5", "--bins", "1"], "do not fit the list of bins"),
         (["missing.csv", "--epsilon", "1", "--window", "5"], "missing.csv is not a file"),
         (["{history}", "--epsilon", "1", "--window", "5", "--out", "{history}"], "is the file that is read"),
         (["--level", "5", "--bins", "bins.txt", "--epsilon", "1", "--window", "5"], "must be a number"),

@@ -283,7 +283,7 @@ def test_a_missing_column_is_refused(publish, charges, tmp_path):
     save(tmp_path / "long.csv", [line.rsplit(",", 1)[0] for line in long_lines()])
     files = {"wide.csv", "long.csv", "bins.txt"}
     words = (*PRIVACY, "--bins", "bins.txt", "--out", "private.csv")
-    assert "column 'west' is missing; add it" in refused(publish("wide.csv", *words), tmp_path, files)
+    assert "do not fit the list of bins (missing: 'west')" in refused(publish("wide.csv", *words), tmp_path, files)
     assert "column count or value is missing" in refused(publish("long.csv", *words), tmp_path, files)
     assert charges == []
 
@@ -322,7 +322,7 @@ def test_an_output_that_cannot_be_written_is_refused(publish, charges, tmp_path,
         ((*PRIVACY, "--json"), "add --out"),
         ((*PRIVACY, "--json", "--out", "-"), "add --out"),
         ((*PRIVACY, "--layout", "wide"), "leave it out"),
-        ((*PRIVACY, "--bins", "3"), "column '0' is missing"),
+        ((*PRIVACY, "--bins", "3"), "missing: '0', '1', '2'; unknown: 'north', 'south'"),
         ((*PRIVACY, "--bins", "absent.txt"), "absent.txt"),
     ],
 )
