@@ -62,7 +62,7 @@ def restore():
     shutil.copy("backup.db", "store.db")
 
 
-@pytest.mark.parametrize("beside", ["lock kept", "lock lost"])
+@pytest.mark.parametrize("beside", [pytest.param("lock kept", marks=pytest.mark.slow), "lock lost"])
 def test_a_restored_backup_is_refused_and_then_goes_on_behind_what_was_published(publish, beside):
     write_counts(20)
     assert publish(*COUNTS)[0] == 0

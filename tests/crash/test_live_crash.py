@@ -138,6 +138,7 @@ def die_at_random(lives, folder, chance, deaths, **setting):
     return died, stores
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(lives, tmp_path):
     died, _ = die_at_random(lives, tmp_path, random.Random(5), 3, mechanism="ba", noise="zero")
     assert len(died) == 3

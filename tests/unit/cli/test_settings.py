@@ -158,6 +158,7 @@ def _rows(*paths):
     return [pq.read_table(path).to_pylist() for path in paths]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_published_is_not_recommended():
     calm = describe(level=400, steps=40, bins=4)
     for given in ({"accounting": "fixed-bin", "groups": 2}, {"pan_private": "single"}):

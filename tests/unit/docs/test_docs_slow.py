@@ -1,4 +1,4 @@
-"""Pages whose commands take long, followed to the end: five how-tos, the file formats, the tutorial (flights.md)."""
+"""Pages whose commands take long, followed to the end: how-tos, the file formats, the tutorial (flights.md)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ pytestmark = pytest.mark.slow
     "name",
     [
         "how-to/audit.md",
+        "how-to/build-on-eventide.md",
         "how-to/choose.md",
+        "how-to/credentials.md",
         "how-to/own-mechanism.md",
+        "how-to/publish-events.md",
         "how-to/store.md",
         "how-to/studies.md",
         "reference/file-formats.md",
