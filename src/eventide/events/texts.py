@@ -70,6 +70,8 @@ def _text(value: Any) -> bytes:
             return str(value).encode()
         case float():
             return _number_text(value)
+        case datetime() if value != value:  # what pandas puts where a time is missing
+            return b""
         case datetime() | date():
             return value.isoformat().encode()
         case bytes():

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Bools, Ints
+from eventide.errors import InputError
 from eventide.events import time_kernels as kernels
 from eventide.events.texts import buffers, texts
 from eventide.events.time_formats import TimeFormat
@@ -54,7 +55,10 @@ def parse_times(column: Any, zone: Zone) -> tuple[Ints, Bools]:
 
 def _temporal(column: Any) -> tuple[Ints, Bools, Bools]:
     zone = getattr(column.type, "tz", None)
-    numbers = pc.cast(pc.cast(column, pa.timestamp("us", zone), safe=False), pa.int64())
+    try:
+        numbers = pc.cast(pc.cast(column, pa.timestamp("us", zone), safe=False), pa.int64())
+    except pa.ArrowNotImplementedError:
+        raise InputError(f"a column of type {column.type} holds no points in time; give dates with times") from None
     readable = np.asarray(numbers.is_valid())
     times = np.asarray(pc.fill_null(numbers, 0), dtype=np.int64).copy()  # Arrow's own may be read-only
     return times, readable, readable if zone is None else np.zeros(len(times), dtype=bool)

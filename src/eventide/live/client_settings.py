@@ -169,7 +169,9 @@ class Clients:
         match written:
             case {"env": name}:
                 if name not in os.environ:
-                    raise InputError(f"{self._document.place}: {key} is to be in the variable {name}, which is not set")
+                    raise InputError(
+                        f"{self._document.place}: {key} is to be in a variable of the environment that is not set"
+                    )
                 return os.environ[name]
             case {"file": path}:
                 return read_private(self._folder / path, f"a secret ({key})").rstrip("\r\n")

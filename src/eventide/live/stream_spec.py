@@ -150,7 +150,7 @@ class StreamSpec:
     cap: str | None = setting(
         None,
         readers.text,
-        "How many events of one user count in how long, such as 2/7d: less noise for people who act seldom.",
+        "Count at most so many events of a user in each block of time, such as 2/7d: less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
         served=False,

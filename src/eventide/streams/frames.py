@@ -18,6 +18,8 @@ from eventide.errors import InputError
 from eventide.events.texts import texts
 
 CELLS = 1 << 19  # of a batch
+NO_COLUMN = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what objects raise that have no common type
+AS_IF_ALONE = ({str}, {bool}, {int, float})  # types of objects that mean in one column what each means by itself
 SAME_NAME = "the frame has two columns of the same name; give each its own"
 
 
@@ -83,11 +85,15 @@ class HeldFrame(Frame):
     def _column(self, name: str, piece: slice) -> Any:
         if name in self.levels:
             return _column(self.levels[name][piece])
-        series = self._frame.get_column(self._names[name])[piece]
+        import narwhals as nw
+
+        series = self._frame.get_column(self._names[name])
+        if series.dtype == nw.Object:
+            return _column(series[piece].to_list())
         try:
-            return series.to_arrow()
-        except pa.ArrowException:  # cells of several types
-            return texts(series.to_list())
+            return series[piece].to_arrow()
+        except NO_COLUMN:
+            return texts(series[piece].to_list())
 
 
 class LazyFrame(Frame):
@@ -188,11 +194,19 @@ def _as_table(frame: Any) -> Any:
 
 
 def _column(values: Any) -> Any:
+    """Values as a column of Arrow, of the type that they have; objects only if each means there what it means alone.
+
+    So how a cell is read never depends on what stands in others, which are other people's.
+    """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
+    if str(getattr(values, "dtype", "object")) == "object":
+        held = set(map(type, values)) - {type(None)}
+        if not any(held <= kinds for kinds in AS_IF_ALONE):
+            return texts(list(values))
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError):
+    except NO_COLUMN:
         return texts(list(values))
 
 

@@ -66,6 +66,15 @@ def test_stopped_after_any_step_it_goes_on_as_if_nothing_had_happened(source, tm
     assert len(kept) == 7
 
 
+def test_without_a_store_the_cap_is_remembered_from_one_run_to_the_next(source, monkeypatch):
+    monkeypatch.setattr("secrets.token_bytes", bytes)
+    with publisher(source, None) as whole, publisher(source, None) as parts:
+        whole.run()
+        for until in range(1, STEPS + 1):
+            parts.run(until)
+        assert released(parts.store) == released(whole.store)
+
+
 def test_without_a_cap_everything_counts(source):
     with publisher(source, None, bound=None, cap=None) as plain, publisher(source, None) as capped:
         totals = []

@@ -139,7 +139,7 @@ def test_values_are_literal_or_from_the_environment_or_from_a_private_file(clien
     assert "sasl.password" in repr(found)
     monkeypatch.delenv("KAFKA_PASSWORD")
     assert settings_of("nats://h/S", path) == {}  # which needs nothing of Kafka
-    with pytest.raises(InputError, match=r"sasl\.password is to be in the variable KAFKA_PASSWORD, which is not set"):
+    with pytest.raises(InputError, match=r"sasl\.password is to be in a variable of the environment that is not set"):
         settings_of("kafka://broker/topic", path)
     monkeypatch.setenv("KAFKA_PASSWORD", CANARY)
     (tmp_path / "user.txt").chmod(0o644)

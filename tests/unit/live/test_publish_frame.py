@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import sys
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,11 +15,12 @@ import pytest
 
 import eventide as ev
 from eventide.events.reader import Columns, EventReader
+from eventide.events.texts import texts
 from eventide.events.zones import EARLIEST
 from eventide.live.sources import frame_events
 from eventide.live.sources.base import FOREVER
 from eventide.live.sources.frame_events import FrameEvents
-from eventide.streams.frames import open_frame
+from eventide.streams.frames import _column, open_frame
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 DISTRICTS = ["north", "south", "harbour"]
@@ -340,3 +343,39 @@ def test_a_run_is_a_long_table_too():
     with pytest.raises(ev.InputError, match=r"run.replica\(0\)"):
         several.to_arrow()
     assert several.replica(1).to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("year", [1990, 2100])
+def test_a_row_outside_the_steps_of_an_ordered_stream_changes_nothing_for_others(year):
+    far = (datetime(year, 1, 1, tzinfo=UTC), "stranger", "north")
+    parts = [table(part) for part in (rides()[:90], [far], rides()[90:])]
+    stream = pa.RecordBatchReader.from_batches(
+        parts[0].schema, [batch for part in parts for batch in part.to_batches()]
+    )
+    until = BEGIN + timedelta(hours=HOURS)
+    releases = ev.publish(stream, ordered=True, start=BEGIN, until=until, **ALL)
+    assert "1 were refused" in str(releases.operators_only)
+    assert np.array_equal(np.reshape(releases.to_arrow()["value"], (HOURS, -1)), counted(rides()))
+
+
+ODD = [
+    Decimal("2.50"),
+    2**70,
+    datetime(2026, 1, 1).date(),
+    datetime(2026, 1, 1),
+    UUID(int=7),
+    "text",
+    "\ud800",
+    2.5,
+    True,
+    b"x",
+    None,
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("usual", [7, 7.5, "seven", datetime(2026, 1, 2, 3, 4, 5)], ids=lambda one: type(one).__name__)
+def test_a_cell_is_read_as_if_it_stood_alone_whatever_stands_beside_it(usual, odd):
+    alone = [texts(_column([cell]))[0].as_py() for cell in (usual, odd)]
+    assert texts(_column([usual, odd])).to_pylist() == alone
+    assert texts(_column([odd, usual])).to_pylist() == alone[::-1]

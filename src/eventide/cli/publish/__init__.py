@@ -106,9 +106,17 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
 )
 @click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
-@click.option("--new-epoch", is_flag=True, help="Accept another setting; nothing is measured for a window.")
+@click.option(
+    "--new-epoch",
+    is_flag=True,
+    help="Accept another setting; nothing is measured for a window, with a cap for a block more.",
+)
 @click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds.")
-@click.option("--after-restore", is_flag=True, help="The store is a backup: count the last window as spent.")
+@click.option(
+    "--after-restore",
+    is_flag=True,
+    help="The store is a backup: count the last window, with a cap also a block, as spent.",
+)
 @click.option(
     "--longest-window",
     metavar="STEPS",

@@ -102,6 +102,11 @@ class EventFeed:
             if self._stop < 1:
                 raise InputError(f"the end {until} is not after the start {timeline.iso(0)}; correct one of them")
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """When the first step begins, and when the last one ends: events outside are refused."""
+        return self.timeline.begin(0), self._stop_time
+
     def describe(self) -> dict[str, Any]:
         """How steps are cut, whether events have users, and how they are bounded."""
         return {

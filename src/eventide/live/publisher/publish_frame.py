@@ -109,7 +109,9 @@ def _event_feed(
         epochs = stored.epochs()
     begun = epochs[-1].setting.steps.get("start", "") if epochs else ""
     feed = replace(spec, start=spec.start or begun).feed(events, zone_is_given=zone_is_given)
-    if begun and isinstance(feed, EventFeed):
+    assert isinstance(feed, EventFeed)
+    events.span = feed.span
+    if begun:
         feed.timeline.from_data = True
     return feed
 

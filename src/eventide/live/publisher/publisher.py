@@ -160,7 +160,7 @@ class Publisher:
                 behind = self._deliveries.behind_all(state.next_step)
                 state = self.store.after_restore(behind, not_before, longest_window or 0)
                 if longest_window is None:
-                    setup.warn_of_longer_windows(state)
+                    setup.warn_of_longer_windows(state, setting)
             self._stand(mechanism, questions, state)
             self.store.promise(str(self.guarantee))
         except BaseException:

@@ -208,11 +208,12 @@ def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:
     return mechanism.nano_epsilon + (questions.budget if questions else 0)
 
 
-def warn_of_longer_windows(state: StoreState) -> None:
+def warn_of_longer_windows(state: StoreState, setting: StoreSetting) -> None:
     """Say what a restored store was taken to have lost, where nobody has said it."""
+    behind = setting.reach - setting.window  # steps that a cap carries on behind a window
     log.warning(
         "the store is taken for a backup: nothing is measured before step %d. If a window since the backup had "
         "more than %d steps, stop now and start again with --after-restore and --longest-window",
         state.measured_from,
-        state.measured_from - state.next_step + 1,
+        state.measured_from - state.next_step + 1 - behind,
     )

@@ -4,7 +4,9 @@ Each event arrives when it happens. A step closes when no row that is still to c
 known depends on the frame. One in memory is looked through first, as a complete file is. A query, such as a DuckDB
 relation, is sorted by whoever computes it, if its times are of a type that sorts. Of a stream that is said to be in
 order, the earliest time in the following batch tells; a row that breaks the order is an error, never left out. Of
-anything else all rows are counted before the first step closes. So no event decides whether another one counts.
+anything else all rows are counted before the first step closes. So no event decides whether another one counts: rows
+outside `span`, which are refused, say nothing about the order either, so that every row is read before the last step
+closes.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class FrameEvents:
 
     def __init__(self, frame: Frame, *, ordered: bool = False) -> None:
         self._frame, self.ordered = frame, ordered
+        self.span = (EARLIEST, FOREVER)  # what the feed counts
         self._batches: Iterator[EventBatch] = iter(())
 
     def first_time(self, reader: EventReader) -> int:
@@ -80,8 +83,10 @@ class FrameEvents:
     def _in_order(self, following: Iterator[Events]) -> Iterator[EventBatch]:
         """Nothing is earlier than the earliest of the batch that follows."""
         seen_until, held = EARLIEST, Events.none()
+        begin, end = self.span
         for events in following:
-            first = int(np.min(events.time, initial=FOREVER))
+            inside = (events.time >= begin) & (events.time < end)
+            first = int(np.min(events.time[inside], initial=FOREVER))
             if first < seen_until:
                 raise InputError(
                     "the rows are not sorted by time; sort them, or leave ordered out: then all of them are counted "

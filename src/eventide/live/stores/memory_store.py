@@ -26,6 +26,7 @@ class MemoryStore(Store):
         self._next_step = 0
         self._releases: deque[tuple[int, bytes]] = deque(maxlen=KEPT_RELEASES)
         self._delivered: dict[str, int] = {}
+        self._kept: list[tuple[int, bytes]] = []  # what commits brought to be kept until a step; raw
 
     def begin(
         self,
@@ -49,9 +50,11 @@ class MemoryStore(Store):
         raise StoreError("only a store can be restored from a backup; give one")
 
     def commit(self, commit: Commit) -> None:
-        """Remember the release for those who are about to read it."""
+        """Remember the release for those who are about to read it, and what the feed still needs."""
         self._releases.append((commit.step, commit.release))
         self._next_step = commit.step + 1
+        brought = [] if commit.kept is None else [commit.kept]
+        self._kept = [each for each in self._kept + brought if each[0] > commit.step]
 
     def release(self, step: int) -> bytes | None:
         """One of the last releases."""
@@ -86,8 +89,8 @@ class MemoryStore(Store):
         return True
 
     def kept(self) -> list[tuple[int, bytes]]:
-        """Nothing."""
-        return []
+        """What commits brought to be kept: open events are where they came from."""
+        return list(self._kept)
 
     def close(self) -> None:
         """Nothing to let go of."""
