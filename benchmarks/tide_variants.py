@@ -12,7 +12,7 @@ from eventide.arrays import Floats
 from eventide.filters import posterior_kernels, posterior_median
 from eventide.filters.posterior_grid import DRIFT, JUMP
 from eventide.filters.posterior_kernels import SharedKnowledge
-from eventide.mechanisms import tide, tide_interval
+from eventide.mechanisms import tide, tide_waits
 
 Variant = Callable[[], AbstractContextManager[None]]
 
@@ -67,7 +67,7 @@ def forgetting() -> AbstractContextManager[None]:
 
 def every_step() -> AbstractContextManager[None]:
     """A look at every step."""
-    return changed(tide_interval, "GROWTH", 1)
+    return changed(tide_waits, "GROWTH", 1)
 
 
 VARIANTS: dict[str, Variant] = {
@@ -78,9 +78,9 @@ VARIANTS: dict[str, Variant] = {
     "grid alone": reading(variance=1e30),
     "scalar bank alone": reading(variance=1e-20, pace=0.0),
     "a look at every step": every_step,
-    "errors not averaged over time": constants(tide_interval, "MEMORY", 1e-3),
-    "no patience in the first window": constants(tide_interval, "PATIENCE", tide_interval.FORESIGHT),
-    "first waits of all steps so far": constants(tide_interval, "FORESIGHT", 1),
+    "errors not averaged over time": constants(tide_waits, "MEMORY", 1e-3),
+    "no patience in the first window": constants(tide_waits, "PATIENCE", tide_waits.FORESIGHT),
+    "first waits of all steps so far": constants(tide_waits, "FORESIGHT", 1),
     "first look gets half": constants(tide, "FIRST_SHARE", 2),
     "nothing watched between looks": constants(tide, "MOST_WATCHED", 0),
 }

@@ -11,7 +11,7 @@ from eventide.arrays import Array, Bools, Ints
 from eventide.filters.base import Filter
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.mechanisms.base import Mechanism
-from eventide.mechanisms.tide_interval import Interval
+from eventide.mechanisms.tide_waits import Waits
 from eventide.privacy.amounts import share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
@@ -74,7 +74,7 @@ class Tide(Mechanism):
         self._watches = self.size <= MOST_WATCHED
         self._first = FIRST_SHARE if self.size == 1 else FIRST_SHARE_OF_MANY
         sharpest = self.sensitivity / self.shared_epsilon
-        self._interval = Interval(self.replicas, self.shared_steps, sharpest, self._watches)
+        self._interval = Waits(self.replicas, self.shared_steps, sharpest, self._watches)
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
         self._aside: PosteriorMedian | None = None

@@ -8,8 +8,8 @@ import pytest
 import eventide as ev
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.mechanisms.tide import MOST_WATCHED
-from eventide.mechanisms.tide_interval import GROWTH, Interval
 from eventide.mechanisms.tide_kernels import Intervals, add_errors
+from eventide.mechanisms.tide_waits import GROWTH, Waits
 from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
 
@@ -155,7 +155,7 @@ def test_the_interval_holds_most_counts():
 
 
 def test_the_wait_grows_step_by_step_and_falls_at_once():
-    interval = Interval(1, 64, 1.0)
+    interval = Waits(1, 64, 1.0)
     posterior = PosteriorMedian().started(1, 1, epsilon=1.0, window=64)
     lengths = [1]
     for step in range(100, 130):  # after the first window, where nothing but the errors counts

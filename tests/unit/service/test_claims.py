@@ -15,15 +15,8 @@ import pytest
 from eventide.live.stores.base import StoreSetting
 from eventide.live.stores.epochs import epoch_for
 from eventide.privacy.ledger import Entry
-from eventide.service.populations.claims import (
-    Claim,
-    Limit,
-    Member,
-    SharedBudget,
-    StreamWindows,
-    claims_of,
-    timeline_of,
-)
+from eventide.service.populations.claims import Claim, StreamWindows, claims_of, timeline_of
+from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
 MINUTE = 60_000_000
 HISTORIES = 1_500

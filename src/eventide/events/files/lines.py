@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from eventide.errors import InputError
-from eventide.events.files.csv_line_kernels import without_torn_lines
+from eventide.events.files.torn_line_kernels import without_torn_lines
 from eventide.events.rows import FileBlock, ParsedRows, unparsed_lines
 
 BLOCK = 8 << 20  # bytes of a file that are read at a time

@@ -20,9 +20,9 @@ from eventide.events.files.members import Paths
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
-from eventide.live.publisher import setup
+from eventide.live.publisher import dry_run, setup
 from eventide.live.publisher.delivery import Deliveries
-from eventide.live.publisher.replay import rebuilt, repeated
+from eventide.live.publisher.rebuilding import rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sources.base import EventSource, Position
@@ -167,7 +167,7 @@ class Publisher:
             self.close()
             raise
 
-    check = staticmethod(setup.check)
+    check = staticmethod(dry_run.check)
 
     def publish(self, step: int, counts: Any, position: Position = None) -> bytes:
         """Publish one step and give its stored release; of a step that was published before, the one stored then.

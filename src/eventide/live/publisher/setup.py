@@ -8,21 +8,19 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any
 
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
-from eventide.live.publisher.delivery import Delivery
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource
-from eventide.live.stores.base import Epoch, Store, StoreMissing, StoreSetting, StoreState
-from eventide.live.stores.epochs import epoch_for, refuse_noise
+from eventide.live.stores.base import Store, StoreMissing, StoreSetting, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
@@ -42,54 +40,6 @@ _SAID_ELSEWHERE = {
     "window_sensitivity",
     "replicas",
 }  # in a setting, beside the parameters
-
-
-class Outlook(NamedTuple):
-    """What a publisher would do if it began now."""
-
-    next_step: int
-    epoch: Epoch  # the one to go on with, or to begin
-    before: StoreSetting | None  # of the last epoch, where another one would begin
-    guarantee: Guarantee
-
-
-def check(
-    source: Feed | EventSource | Paths,
-    mechanism: Mechanism,
-    store: Store | str | Path | None = None,
-    sinks: Iterable[Sink | str | Path] = (),
-    *,
-    questions: Questions | None = None,
-    population: str = "everybody",
-    people: str | None = None,
-    new_epoch: bool = False,
-    after_restore: bool = False,
-    not_before: int = 0,
-    clients: str | Path | None = None,
-    **options: Unpack[FeedOptions],
-) -> Outlook:
-    """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
-
-    The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
-    charged. The parameters are those of `Publisher`; a feed that is given stays open.
-    """
-    feed = feed_of(source, mechanism, options, clients)
-    with nullcontext() if feed is source else closing(feed), reading(store, clients) as stored:
-        check_fit(mechanism, feed.promise())
-        setting = setting_of(mechanism, feed, people or population, questions)
-        if questions is not None:
-            questions.start(mechanism)
-        opened = sinks_of(sinks, mechanism, feed, stored, clients)
-        for sink in opened:  # before the store, which a writer at work would bring behind them
-            sink.check()
-        next_step, epochs = stored.next_step(), stored.epochs()
-        if stored.durable:
-            refuse_noise(setting, for_tests=stored.for_tests)
-        epoch = epoch_for(stored, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
-        for sink in opened:
-            Delivery(stored, sink, next_step, may_be_ahead=after_restore)
-        before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
-        return Outlook(next_step, epoch, before, guarantee_of(mechanism, feed, questions, kept=stored.durable))
 
 
 class _StoreToBe(MemoryStore):

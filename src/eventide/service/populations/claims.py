@@ -1,17 +1,13 @@
-"""What stores may have charged, as claims, and from which step on a stream may measure beside them.
+"""What stores may have charged, as claims: no window held more, and nothing lies outside its steps.
 
 There is a claim for each epoch of a store, told from epochs and entries alone. Claims are compared by time, since the
-steps of another store may begin at other moments or have another length. What the present streams may charge fits into
-epsilon, as the configuration was checked. What epochs that have ended did charge may stand beside it in a window: as
-long as both together are more than epsilon, nothing new is measured. While the epsilon was a smaller one, a window that
-holds a charge of that time stays within it. In doubt a claim reaches further, and the first step is later.
+steps of another store may begin at other moments or have another length. In doubt a claim reaches further.
 """
 
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -121,85 +117,3 @@ def _claim(epoch: Epoch, last: int | None) -> Claim:
     return Claim(
         setting.epsilon, setting.window, steps["start"], steps["length"], steps["zone"], epoch.measured_from, last
     )
-
-
-class Member(NamedTuple):
-    """A stream that is served, and what its store holds."""
-
-    name: str
-    epsilon: int  # nano; its share
-    windows: StreamWindows
-    next_step: int
-    claims: Sequence[Claim]
-
-    @property
-    def keeps_its_share(self) -> bool:
-        """Whether it goes on with the share and the window that its store had."""
-        return bool(self.claims) and self.claims[-1].last is None
-
-
-class Limit(NamedTuple):
-    """What the epsilon of all streams together was, up to a moment (microseconds UTC)."""
-
-    epsilon: int
-    until: int
-
-
-class SharedBudget(NamedTuple):
-    """Everything that is or was published about the same people."""
-
-    epsilon: int  # nano, of all streams together
-    limits: Sequence[Limit]  # what it was before
-    members: Sequence[Member]
-    gone: Mapping[str, Sequence[Claim]]  # of stores that no stream has any more, by their names
-
-    def first_free(self, one: Member) -> int:
-        """The first step at which a member may measure.
-
-        One that keeps its share has to stand beside the others that keep theirs; it waits only where epsilon has become
-        smaller. One with another share, or a new one, has to stand beside all.
-        """
-        if not one.keeps_its_share:
-            return self._first_free(one.windows, self.members)
-        kept = [member for member in self.members if member.keeps_its_share]
-        return max(self._first_free(one.windows, kept), one.claims[-1].first)
-
-    def _first_free(self, windows: StreamWindows, charging: Sequence[Member]) -> int:
-        """The step behind the last window in which `charging` and whatever has ended hold too much.
-
-        A window that begins later than some reach holds what has a longer one, and more of what begins at last: so the
-        windows that begin at a reach are the fullest.
-        """
-        of_members = {member.name: member.claims for member in self.members}
-        of_others = {f"store {name}": claims for name, claims in self.gone.items()}
-        ended = [
-            (windows.reach(claim), self._most(windows, claim), owner)
-            for owner, claims in (of_members | of_others).items()
-            for claim in claims
-            if claim.last is not None
-        ]
-        limits = [(windows.step_of(limit.until), limit.epsilon) for limit in self.limits]
-        reaches = {reach for reach, *_ in ended} | {reach for reach, _ in limits}
-
-        def holds_too_much(begin: int) -> bool:
-            held: dict[str, int] = defaultdict(int)
-            for reach, most, owner in ended:
-                held[owner] = max(held[owner], most if reach >= begin else 0)
-            for member in charging:
-                if _first(windows, member) < begin + windows.window:
-                    held[member.name] = max(held[member.name], member.epsilon)
-            allowed = min([self.epsilon, *(epsilon for reach, epsilon in limits if reach >= begin)])
-            return sum(held.values()) > allowed
-
-        return max([0, *(begin + windows.window for begin in reaches if holds_too_much(begin))])
-
-    def _most(self, windows: StreamWindows, claim: Claim) -> int:
-        """What a window may hold of a claim; where theirs are other windows, nothing fits beside it."""
-        return claim.epsilon if windows.match(claim) else self.epsilon + 1
-
-
-def _first(windows: StreamWindows, member: Member) -> int:
-    """The first step that a member may charge, in the steps of these windows."""
-    if not member.keeps_its_share:
-        return 0
-    return windows.step_of(member.windows.timeline.begin(member.claims[-1].first))

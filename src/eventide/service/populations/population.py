@@ -22,8 +22,9 @@ from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
-from eventide.service.populations.claims import Claim, Limit, Member, SharedBudget, StreamWindows, claims_of
+from eventide.service.populations.claims import Claim, StreamWindows, claims_of
 from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
+from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
 
 class Served(NamedTuple):

@@ -21,7 +21,7 @@ NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
 
 
-class Interval(Stateful):
+class Waits(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
     In the first window of a stream that begins clearly above the noise they are short; shorter still in that of any

@@ -1,0 +1,69 @@
+"""All that a publisher would look at, and nothing that it would do: what is refused, and where it would go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import NamedTuple, Unpack
+
+from eventide.events.files.members import Paths
+from eventide.live.feeds.base import Feed
+from eventide.live.publisher import setup
+from eventide.live.publisher.delivery import Delivery
+from eventide.live.publisher.window_queries import Questions
+from eventide.live.sinks.base import Sink
+from eventide.live.sources.base import EventSource
+from eventide.live.stores.base import Epoch, Store, StoreSetting
+from eventide.live.stores.epochs import epoch_for, refuse_noise
+from eventide.live.stream_spec import FeedOptions
+from eventide.mechanisms.base import Mechanism
+from eventide.privacy.guarantees import Guarantee
+
+
+class Outlook(NamedTuple):
+    """What a publisher would do if it began now."""
+
+    next_step: int
+    epoch: Epoch  # the one to go on with, or to begin
+    before: StoreSetting | None  # of the last epoch, where another one would begin
+    guarantee: Guarantee
+
+
+def check(
+    source: Feed | EventSource | Paths,
+    mechanism: Mechanism,
+    store: Store | str | Path | None = None,
+    sinks: Iterable[Sink | str | Path] = (),
+    *,
+    questions: Questions | None = None,
+    population: str = "everybody",
+    people: str | None = None,
+    new_epoch: bool = False,
+    after_restore: bool = False,
+    not_before: int = 0,
+    clients: str | Path | None = None,
+    **options: Unpack[FeedOptions],
+) -> Outlook:
+    """Refuse what a publisher of these would refuse, and say where it would go on: a dry run.
+
+    The mechanism, the queries, the sinks and the epochs of the store are looked at; nothing is written, made or
+    charged. The parameters are those of `Publisher`; a feed that is given stays open.
+    """
+    feed = setup.feed_of(source, mechanism, options, clients)
+    with nullcontext() if feed is source else closing(feed), setup.reading(store, clients) as stored:
+        setup.check_fit(mechanism, feed.promise())
+        setting = setup.setting_of(mechanism, feed, people or population, questions)
+        if questions is not None:
+            questions.start(mechanism)
+        opened = setup.sinks_of(sinks, mechanism, feed, stored, clients)
+        for sink in opened:  # before the store, which a writer at work would bring behind them
+            sink.check()
+        next_step, epochs = stored.next_step(), stored.epochs()
+        if stored.durable:
+            refuse_noise(setting, for_tests=stored.for_tests)
+        epoch = epoch_for(stored, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
+        for sink in opened:
+            Delivery(stored, sink, next_step, may_be_ahead=after_restore)
+        before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
+        return Outlook(next_step, epoch, before, setup.guarantee_of(mechanism, feed, questions, kept=stored.durable))
