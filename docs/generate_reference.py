@@ -17,7 +17,7 @@ import click
 import eventide.errors
 import eventide.service
 from eventide.cli import EXIT_CODES, main
-from eventide.live.setting_readers import Setting
+from eventide.live.setting_readers import DescribedSetting
 from eventide.service.config.settings import DEFAULTS, SEVERAL, TABLES
 from eventide.service.config.template import template, value_of
 
@@ -82,7 +82,7 @@ def configuration() -> str:
     return "\n".join([*lines, "\n## The whole file\n", '```toml title="eventide.toml"', text, "```"]) + "\n"
 
 
-def _left_out(table: str, key: str, setting: Setting) -> str:
+def _left_out(table: str, key: str, setting: DescribedSetting) -> str:
     if key not in DEFAULTS[table]:
         return "required"
     default = DEFAULTS[table][key]

@@ -69,17 +69,17 @@ _SCHEMES = {  # the kind of client, and the port where an address names none
 _HOST = re.compile(r"(\[[^]]*\]|[^:]*):?(\d*)")
 
 
-class Settings(dict[str, Any]):
+class SecretSettings(dict[str, Any]):
     """The settings of one client, ready to be used; they show their names, never a value."""
 
     def __repr__(self) -> str:
         return f"<settings: {', '.join(sorted(self)) or 'none'}>"
 
 
-def settings_of(address: str, clients: str | Path | None = None) -> Settings:
+def settings_of(address: str, clients: str | Path | None = None) -> SecretSettings:
     """The settings for an address, from a file or else from the one that EVENTIDE_CLIENTS names; none without both."""
     path = clients or os.environ.get(VARIABLE)
-    return read_clients(path).settings(address) if path else Settings()
+    return read_clients(path).settings(address) if path else SecretSettings()
 
 
 def read_clients(path: str | Path) -> Clients:
@@ -103,14 +103,14 @@ class Clients:
             self._check(kind, settings, entry)
             self._tables[place] = (kind, settings)
 
-    def settings(self, address: str) -> Settings:
+    def settings(self, address: str) -> SecretSettings:
         """The settings for an address, with everything they refer to."""
         place = _place(address)
         kind, settings = self._tables.get(place) or self._tables.get(_kind(address)) or ("", {})
-        found = Settings()
+        found = SecretSettings()
         for key, written in settings.items():
             if key == "headers":
-                found[key] = Settings({name: self._header(name, value) for name, value in written.items()})
+                found[key] = SecretSettings({name: self._header(name, value) for name, value in written.items()})
             elif re.fullmatch(KINDS[kind].paths, key) and written not in _AS_WRITTEN:
                 found[key] = str(self._folder / str(self._value(key, written)))
             else:

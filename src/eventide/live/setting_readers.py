@@ -19,7 +19,7 @@ from eventide.events.durations import milliseconds
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
-class Setting(NamedTuple):
+class DescribedSetting(NamedTuple):
     """How a setting is read, what it means, and how it is written.
 
     example: as TOML has it. metavar, option: as the command line has them. left_out: what then holds, where no default
@@ -37,14 +37,14 @@ class Setting(NamedTuple):
 
 def setting(default: Any, *described: Any, **more: Any) -> Any:
     """A field of a dataclass that is a setting."""
-    given = Setting(*described, **more)
+    given = DescribedSetting(*described, **more)
     metadata = {"setting": given._replace(metavar=given.metavar or METAVARS.get(given.read, "NAME"))}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
 
 
-def settings_of(cls: type[Any]) -> dict[str, Setting]:
+def settings_of(cls: type[Any]) -> dict[str, DescribedSetting]:
     """The settings that a dataclass has, by name."""
     return {each.name: each.metadata["setting"] for each in fields(cls)}
 

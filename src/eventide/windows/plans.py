@@ -127,7 +127,7 @@ class Plan:
         begin
             The tick at which the window begins.
         """
-        from eventide.windows.showing import draw
+        from eventide.windows.pictures import draw
 
         return draw(self, query, begin)
 
@@ -135,13 +135,13 @@ class Plan:
         return f"Plan(queries={len(self.queries)}, epsilon={self.epsilon:g}, planner={self.planner!r})"
 
     def _repr_html_(self) -> str:
-        from eventide.windows.showing import plan_card
+        from eventide.windows.pictures import plan_card
 
         return plan_card(self)
 
     def explain(self) -> str:
         """The plan in words: levels, budgets, the standard error of every query, and other planners' errors."""
-        from eventide.windows.showing import explain
+        from eventide.windows.pictures import explain
 
         return explain(self)
 

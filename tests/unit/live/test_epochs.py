@@ -59,11 +59,11 @@ def test_a_new_epoch_waits_until_no_window_holds_both(tmp_path):
     new = SETTING._replace(window=5, bins=("west",))
     standing = store.begin(new, new_epoch=True)
     assert (standing.next_step, standing.origin, standing.measured_from) == (5, 9, 9)
-    assert (standing.snapshot, standing.tapes, standing.last_release) == (None, [], b'{"step": 4}')
+    assert (standing.snapshot, standing.recorded, standing.last_release) == (None, [], b'{"step": 4}')
     with pytest.raises(StateError, match="before 9"):
         store.commit(a_commit(5))
     for step in range(5, 9):
-        store.commit(a_commit(step, charge=0)._replace(tape=b""))
+        store.commit(a_commit(step, charge=0)._replace(recorded=b""))
     store.commit(a_commit(9, charge=NANO))
     store.commit(a_commit(10))
     assert verify(store.entries(), store.epochs(), 11).problems == [
@@ -72,7 +72,7 @@ def test_a_new_epoch_waits_until_no_window_holds_both(tmp_path):
     store.close()
     store = open_store(tmp_path / "city.db")
     standing = store.begin(new, new_epoch=True)  # a flag left in place begins no other epoch
-    assert (standing.next_step, standing.origin, standing.tapes) == (11, 9, [b"tape 9", b"tape 10"])
+    assert (standing.next_step, standing.origin, standing.recorded) == (11, 9, [b"tape 9", b"tape 10"])
     assert len(store.epochs()) == 2
     store.close()
 
@@ -128,7 +128,7 @@ def test_a_restored_backup_is_noticed_by_the_file_beside_it(tmp_path):
     store.begin(SETTING, after_restore=True)
     standing = store.after_restore(3)
     assert (standing.next_step, standing.measured_from, standing.origin) == (5, 7, 7)
-    assert (standing.snapshot, standing.tapes, standing.last_release) == (None, [], b'{"step": 2}')
+    assert (standing.snapshot, standing.recorded, standing.last_release) == (None, [], b'{"step": 2}')
     for step in (5, 6):
         store.commit(a_commit(step, charge=0))
     store.commit(a_commit(7))

@@ -36,7 +36,7 @@ def check_goes_on(path):
     with closing(open_store(path)) as store:
         check_content(store)
         standing = store.begin(SETTING)
-        assert (standing.next_step, standing.snapshot, standing.tapes) == (STEPS, b"state", [])
+        assert (standing.next_step, standing.snapshot, standing.recorded) == (STEPS, b"state", [])
         assert standing.position == position_of(STEPS - 1)
         store.commit(a_commit(STEPS))
         store.verify()

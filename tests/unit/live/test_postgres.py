@@ -69,7 +69,7 @@ def test_what_was_committed_is_there_again(opened):
     again = opened()
     standing = again.begin(SETTING)
     assert (standing.next_step, standing.key, standing.snapshot) == (5, key, b"state")
-    assert standing.tapes == [b"tape 3", b"tape 4"]
+    assert standing.recorded == [b"tape 3", b"tape 4"]
     assert standing.position == {"offset": 4}
     assert [step for step, _ in again.releases()] == [0, 1, 2, 3, 4]
     assert [entry.amount for entry in again.entries()] == [100] * 5

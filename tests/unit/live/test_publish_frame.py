@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import eventide as ev
@@ -379,3 +380,14 @@ def test_a_cell_is_read_as_if_it_stood_alone_whatever_stands_beside_it(usual, od
     alone = [texts(_column([cell]))[0].as_py() for cell in (usual, odd)]
     assert texts(_column([usual, odd])).to_pylist() == alone
     assert texts(_column([odd, usual])).to_pylist() == alone[::-1]
+
+
+def test_files_and_folders_are_taken_as_frames_are(tmp_path):
+    for number, part in enumerate((rides()[:90], rides()[90:])):
+        pq.write_table(table(part), tmp_path / f"{number}.parquet")
+    for files in (tmp_path, str(tmp_path / "*.parquet"), sorted(tmp_path.iterdir())):
+        values = ev.publish(files, **ALL).to_arrow()["value"]
+        assert np.array_equal(np.reshape(values, (HOURS, -1)), counted(rides()))
+    counts = tmp_path / "counts.csv"
+    counts.write_text("north,south\n3,5\n")
+    assert ev.publish(counts, epsilon=1, window=1, **EXACT).to_arrow()["value"].to_pylist() == [3, 5]

@@ -19,7 +19,7 @@ def test_what_was_committed_is_there_again(tmp_path):
     store = open_store(path)
     standing = store.begin(SETTING)
     assert (standing.next_step, standing.origin, standing.measured_from) == (5, 0, 0)
-    assert (standing.snapshot, standing.tapes) == (b"state 1", [b"tape 2", b"tape 3", b"tape 4"])
+    assert (standing.snapshot, standing.recorded) == (b"state 1", [b"tape 2", b"tape 3", b"tape 4"])
     assert (standing.last_release, standing.position) == (b'{"step": 4}', {"offset": 4})
     assert store.release(3) == b'{"step": 3}'
     assert store.release(5) is None

@@ -21,7 +21,7 @@ Paths = str | Path | Sequence[str | Path]
 """A path, a folder, a pattern, or several of them."""
 
 
-class Member(NamedTuple):
+class SourceFile(NamedTuple):
     """A file by its name below the folder that all files of a source have in common; `columns` are those of folders."""
 
     path: Path
@@ -48,7 +48,7 @@ def one_path(source: Paths) -> str | Path:
     return source if isinstance(source, str | Path) else source[0]
 
 
-def find_members(source: Paths) -> list[Member]:
+def find_members(source: Paths) -> list[SourceFile]:
     """The files of a source, by name; each is opened once, so that one that cannot be read is refused now."""
     places = [source] if isinstance(source, str | Path) else source
     paths = sorted({path for place in places for path in _files_at(place)})
@@ -56,7 +56,7 @@ def find_members(source: Paths) -> list[Member]:
         raise InputError("there is no file to read; name at least one")
     common = os.path.commonpath([os.path.abspath(path.parent) for path in paths])  # noqa: PTH100 - links stay as named
     members = [
-        Member(path, Path(os.path.abspath(path)).relative_to(common).as_posix(), columns_of_folders(path))  # noqa: PTH100
+        SourceFile(path, Path(os.path.abspath(path)).relative_to(common).as_posix(), columns_of_folders(path))  # noqa: PTH100
         for path in paths
     ]
     _refuse_repeated(members)
@@ -109,7 +109,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _refuse_repeated(members: Sequence[Member]) -> None:
+def _refuse_repeated(members: Sequence[SourceFile]) -> None:
     """Refuse a file that has two names, such as a link to the latest one: each of its events would count twice."""
     known: dict[tuple[int, int], str] = {}
     for member in members:

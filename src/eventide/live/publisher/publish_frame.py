@@ -40,8 +40,9 @@ def publish(
     ----------
     frame
         A frame of pandas, polars, Arrow or another library that narwhals knows, a DuckDB relation, a stream of Arrow
-        batches, or a dict of columns. Counts are wide (a column for each bin, a row for each step) or long (columns t,
-        bin and count, sorted by t; what is 0 may be left out).
+        batches, or a dict of columns; or the path of a file, a folder or a pattern, or several of them. Counts are wide
+        (a column for each bin, a row for each step) or long (columns t, bin and count, sorted by t; what is 0 may be
+        left out).
     store
         Where ledger and releases are kept: the same call goes on from there, also with a frame of later events. Without
         one, the guarantee is for this run only.
@@ -67,15 +68,19 @@ def publish(
     >>> releases.to_arrow().column_names
     ['step', 'start', 'bin', 'value', 'scale', 'fresh']
     """
-    spec, opened = StreamSpec(**stream), open_frame(frame)
+    spec = StreamSpec(**stream)
     if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
     if spec.queries and not (spec.queries_epsilon and store):
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
-    if spec.step:
-        feed = _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given="zone" in stream)
+    if _are_files(frame):
+        feed: Feed = spec.feed(frame, zone_is_given="zone" in stream)
+        spec = replace(spec, bins=feed.file.bins) if isinstance(feed, CountFeed) else spec
+    elif spec.step:
+        events = FrameEvents(open_frame(frame), ordered=ordered)
+        feed = _event_feed(spec, events, store, zone_is_given="zone" in stream)
     else:
-        spec, feed = _count_feed(spec, opened)
+        spec, feed = _count_feed(spec, open_frame(frame))
     mechanism = spec.build_mechanism()
     kept = KeptReleases(mechanism.bins)
     with Publisher(
@@ -99,6 +104,11 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
     )
+
+
+def _are_files(frame: Any) -> bool:
+    paths = [frame] if isinstance(frame, str | Path) else frame
+    return isinstance(paths, list | tuple) and bool(paths) and all(isinstance(path, str | Path) for path in paths)
 
 
 def _event_feed(

@@ -299,7 +299,7 @@ class Publisher:
         self._measured_from = state.measured_from
         self._position, self._key = state.position, state.key
         self._last, self._last_bins = state.last_release, self._bins_before(state)
-        self._since_snapshot = len(state.tapes)
+        self._since_snapshot = len(state.recorded)
         self._worst_window = self._fullest()
         self._entries: list[Entry] = []
         if self.store.durable:

@@ -1,6 +1,6 @@
 """What a publisher does without measuring: steps of before are taken again, the last release is repeated.
 
-After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the tape plays the
+After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
 recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
 last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale.
 """
@@ -26,8 +26,8 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
     nothing = np.zeros(mechanism.size, dtype=np.int64)
-    for tape in state.tapes:
-        with replay(mechanism.meter, tape):
+    for answers in state.recorded:
+        with replay(mechanism.meter, answers):
             mechanism.release(nothing)
     steps = max(0, state.next_step - state.origin)
     if state.next_step >= state.measured_from and mechanism.step != steps:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from eventide.errors import InputError
-from eventide.events.files.members import Member
+from eventide.events.files.members import SourceFile
 from eventide.events.files.open_file import EventFile
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
@@ -52,7 +52,7 @@ class CompleteFiles:
 
     complete, replays, records_arrival = True, True, True
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[SourceFile]) -> None:
         self._members, self._several = members, len(members) > 1
         self._pool = ThreadPoolExecutor(THREADS)
         self._ahead: Iterator[tuple[Events, Place]] = iter(())

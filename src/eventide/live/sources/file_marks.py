@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eventide.events.files.members import Member
+from eventide.events.files.members import SourceFile
 
 PIECE = 4096  # bytes
 PIECES = 64
@@ -28,7 +28,7 @@ def mark_of_file(path: Path, key: bytes | None) -> str:
     return mark_of(b"".join([b"%d:" % size, *pieces]), key)
 
 
-def mark_of_files(members: Sequence[Member], key: bytes | None) -> str:
+def mark_of_files(members: Sequence[SourceFile], key: bytes | None) -> str:
     """The mark of several files with their names; of one it is its own, whatever its name."""
     marks = [mark_of_file(member.path, key) for member in members]
     if len(members) == 1:
@@ -36,7 +36,7 @@ def mark_of_files(members: Sequence[Member], key: bytes | None) -> str:
     return mark_of(_joined(f"{mark} {member.name}" for mark, member in zip(marks, members, strict=True)), key)
 
 
-def mark_of_names(members: Sequence[Member], key: bytes | None) -> str:
+def mark_of_names(members: Sequence[SourceFile], key: bytes | None) -> str:
     """The mark of the names alone, which tells a file that changed from one that came or went."""
     return mark_of(_joined(member.name for member in members), key)
 

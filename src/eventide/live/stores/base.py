@@ -81,7 +81,7 @@ class StoreState(NamedTuple):
     origin: int  # step of the store that is the mechanism's own step 0
     measured_from: int  # before it every step repeats the last release
     snapshot: bytes | None  # of the mechanism, None at its beginning
-    tapes: list[bytes]  # the answers of the steps since the snapshot, in order
+    recorded: list[bytes]  # the answers of the steps since the snapshot, in order
     last_release: bytes | None
     position: Position
     key: bytes  # secret, drawn once per store
@@ -97,8 +97,8 @@ class Commit(NamedTuple):
     step: int
     entries: list[Entry]  # what the ledger was charged; steps counted as the store counts them
     release: bytes  # the JSON line, as every sink shows it
-    tape: bytes  # the answers behind it
-    snapshot: bytes | None  # taken after this step, where the tapes since the last one are not enough or many
+    recorded: bytes  # the answers behind it
+    snapshot: bytes | None  # taken after this step, where the answers since the last one are not enough or many
     position: Position
     plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
     kept: tuple[int, bytes] | None = None  # what the feed wants to have kept until another step is committed; raw

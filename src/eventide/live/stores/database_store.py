@@ -113,7 +113,7 @@ class DatabaseStore(Store):
         _refuse_misplaced(commit, writer.epoch)
         before = self._rows.head()
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.tape)
+        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
         self._settled(
             lambda head: self._write_step(head, row, commit),
             "inside-transaction",
@@ -294,7 +294,7 @@ class DatabaseStore(Store):
             origin=epoch.measured_from,
             measured_from=epoch.measured_from,
             snapshot=state,
-            tapes=[row.tape for row in since if row.step > taken],
+            recorded=[row.recorded for row in since if row.step > taken],
             last_release=since[-1].release if since else None,
             position=json.loads(self._rows.position()),
             key=self._key,

@@ -17,7 +17,7 @@ KEPT_RELEASES = 64
 
 
 class MemoryStore(Store):
-    """Forgets: no tapes, no entries, no positions; `durable` is False."""
+    """Forgets: no recorded answers, no entries, no positions; `durable` is False."""
 
     durable = False
 

@@ -38,16 +38,16 @@ class StoredStep(NamedTuple):
     chain: bytes
     seal: bytes
     release: bytes
-    tape: bytes
+    recorded: bytes
 
 
 def sealed(
-    before: bytes, step: int, epoch: int, entries: str, release: bytes, tape: bytes, position: str | None = None
+    before: bytes, step: int, epoch: int, entries: str, release: bytes, recorded: bytes, position: str | None = None
 ) -> StoredStep:
     """The row of a step behind the one whose chain is `before`; in the first version a row had a position as well."""
     chain = digest(before, step, epoch, entries)
-    content = (release, tape) if position is None else (position, release, tape)
-    return StoredStep(step, epoch, entries, chain, digest(chain, *content), release, tape)
+    content = (release, recorded) if position is None else (position, release, recorded)
+    return StoredStep(step, epoch, entries, chain, digest(chain, *content), release, recorded)
 
 
 class CheckedRows:
@@ -125,7 +125,7 @@ class CheckedRows:
         while rows := self.all(query, step, 2**62 if last is None else last, ROWS_AT_A_TIME):
             for *stored, position in rows:
                 row = StoredStep._make(stored)
-                if row != sealed(before, *row[:3], row.release, row.tape, position):
+                if row != sealed(before, *row[:3], row.release, row.recorded, position):
                     raise self.damaged(f"step {row.step}")
                 before, step = row.chain, row.step + 1
                 yield row

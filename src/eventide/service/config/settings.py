@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from eventide.live import setting_readers as readers
-from eventide.live.setting_readers import Setting, defaults_of, setting, settings_of
+from eventide.live.setting_readers import DescribedSetting, defaults_of, setting, settings_of
 from eventide.live.stream_spec import StreamOptions, StreamSpec
 from eventide.privacy.amounts import nano
 
@@ -132,13 +132,15 @@ class Config:
 STREAM = {name: each for name, each in settings_of(StreamConfig).items() if each.served}
 REQUIRED = ("name", "epsilon", "window", "step", "start", "bins", "store")  # of a stream
 SEVERAL = ("populations", "streams")
-TABLES: dict[str, dict[str, Setting]] = {
+TABLES: dict[str, dict[str, DescribedSetting]] = {
     "server": settings_of(Server),
     "access": settings_of(Access),
     "limits": settings_of(Limits),
     "populations": {
-        "name": Setting(readers.name, "Streams name it as their population.", '"residents"'),
-        "epsilon": Setting(readers.budget, "The budget of all their streams together, in every window.", "1.0"),
+        "name": DescribedSetting(readers.name, "Streams name it as their population.", '"residents"'),
+        "epsilon": DescribedSetting(
+            readers.budget, "The budget of all their streams together, in every window.", "1.0"
+        ),
     },
     "streams": {"name": STREAM["name"], "population": STREAM["population"], **STREAM},
 }
