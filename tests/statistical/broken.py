@@ -42,6 +42,9 @@ class ForgetsOneStep(Sample):
     def is_sampling_point(self, step):
         return np.full((self.replicas, 1), step.index % (self.window - 1) == 0)
 
+    def budget_allocation(self):
+        return np.array([[self.nano_epsilon]])
+
 
 class SpendsWhatIsPromised(Uniform):
     """Uniform that gives every step what one person may lose in a whole window."""

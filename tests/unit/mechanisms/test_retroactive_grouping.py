@@ -201,7 +201,7 @@ VARIANTS = [{}, {"window": 1}, {"max_group": 64, "span": 3}, {"monitor_share": 0
 @pytest.mark.slow
 @pytest.mark.parametrize("parameters", VARIANTS)
 def test_contract(parameters):
-    assert len(ev.check_mechanism(RetroactiveGrouping, **parameters)) == 11
+    assert len(ev.check_mechanism(RetroactiveGrouping, **parameters)) == 12
 
 
 @pytest.mark.parametrize(("epsilon", "window"), [(0.001, 1), (100, 1), (1, 10**7), ("0.000001", 10**7), (100, 10**7)])

@@ -143,7 +143,7 @@ def test_what_a_reader_does_to_a_histogram_stays_with_the_reader(cls):
 @pytest.mark.parametrize("cls", BASELINES)
 @pytest.mark.parametrize("parameters", [{}, {"span": 1}, {"filter": ev.filters.Truncate()}])
 def test_contract(cls, parameters):
-    assert len(ev.check_mechanism(cls, **parameters)) == 11
+    assert len(ev.check_mechanism(cls, **parameters)) == 12
 
 
 @pytest.mark.parametrize("cls", BASELINES)
