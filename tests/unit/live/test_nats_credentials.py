@@ -154,6 +154,8 @@ def test_credentials_of_an_operators_user(tmp_path):
         path = clients(tmp_path, 'credentials = { file = "eventide.creds" }')
         with closing(JetStream(f"{server.address}/EVENTS", clients=path, patience=PATIENCE)) as source:
             source.open(None, None)
+        with pytest.raises(InputError, match="does not let us in"):
+            JetStream(f"{server.address}/EVENTS", patience=1)
     finally:
         server.kill()
 
