@@ -391,3 +391,12 @@ def test_files_and_folders_are_taken_as_frames_are(tmp_path):
     counts = tmp_path / "counts.csv"
     counts.write_text("north,south\n3,5\n")
     assert ev.publish(counts, epsilon=1, window=1, **EXACT).to_arrow()["value"].to_pylist() == [3, 5]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [("-", "complete"), ("nats://127.0.0.1:9/S", "complete"), (["a.csv", "b.csv"], "one file"), ([], "is no frame")],
+)
+def test_what_is_not_complete_or_not_one_file_of_counts_is_refused(source, says):
+    with pytest.raises(ev.InputError, match=says):
+        ev.publish(source, epsilon=1, window=1)

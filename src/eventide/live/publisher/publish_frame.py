@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from eventide.errors import InputError
+from eventide.live.addresses import is_address
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
@@ -73,14 +74,7 @@ def publish(
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
     if spec.queries and not (spec.queries_epsilon and store):
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
-    if _are_files(frame):
-        feed: Feed = spec.feed(frame, zone_is_given="zone" in stream)
-        spec = replace(spec, bins=feed.file.bins) if isinstance(feed, CountFeed) else spec
-    elif spec.step:
-        events = FrameEvents(open_frame(frame), ordered=ordered)
-        feed = _event_feed(spec, events, store, zone_is_given="zone" in stream)
-    else:
-        spec, feed = _count_feed(spec, open_frame(frame))
+    spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
     kept = KeptReleases(mechanism.bins)
     with Publisher(
@@ -106,6 +100,25 @@ def publish(
     )
 
 
+def _opened(
+    frame: Any, spec: StreamSpec, store: Store | str | Path | None, *, ordered: bool, zone_is_given: bool
+) -> tuple[StreamSpec, Feed]:
+    """The feed of a frame or of files, and the description with its bins."""
+    if not _are_files(frame):
+        opened = open_frame(frame)
+        if not spec.step:
+            return _count_feed(spec, opened)
+        return spec, _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given=zone_is_given)
+    places = [frame] if isinstance(frame, str | Path) else frame
+    if any(place == "-" or is_address(place) for place in places):
+        raise InputError("ev.publish takes what is complete; publish a live source with ev.Publisher")
+    if spec.step:
+        return spec, spec.feed(frame, zone_is_given=zone_is_given)
+    if len(places) > 1:
+        raise InputError("counts stand in one file; give its path, or step if these are files of events")
+    return _count_feed(spec, places[0])
+
+
 def _are_files(frame: Any) -> bool:
     paths = [frame] if isinstance(frame, str | Path) else frame
     return isinstance(paths, list | tuple) and bool(paths) and all(isinstance(path, str | Path) for path in paths)
@@ -126,10 +139,10 @@ def _event_feed(
     return feed
 
 
-def _count_feed(spec: StreamSpec, frame: Frame) -> tuple[StreamSpec, Feed]:
+def _count_feed(spec: StreamSpec, source: Frame | str | Path) -> tuple[StreamSpec, Feed]:
     """A feed of counts, all of them checked before the first is released, if they can be read twice."""
-    counts = open_counts(frame, spec.bins or None)
-    if frame.again:
+    counts = open_counts(source, spec.bins or None)
+    if not isinstance(source, Frame) or source.again:
         for _ in counts.steps():
             pass
     return replace(spec, bins=counts.bins), CountFeed(counts)
