@@ -391,3 +391,15 @@ def test_the_command_prints_one_document(study):
 def test_the_command_refuses_a_number_of_processes_that_is_none(study):
     with pytest.raises(InputError, match="--processes is at least 1"):
         bench("study.toml", "--out", "results.parquet", "--processes", "0")
+
+
+def test_the_command_prints_a_study_to_start_ones_own_from(tmp_path):
+    printed = bench("quick", "--print")
+    assert printed.exit_code == 0
+    (tmp_path / "mine.toml").write_text(printed.output)
+    assert load_study(tmp_path / "mine.toml").mechanisms == load_study("quick").mechanisms
+
+
+def test_the_command_asks_where_results_go():
+    with pytest.raises(InputError, match="say where the results go, with --out"):
+        bench("quick")
