@@ -313,7 +313,7 @@ def test_an_output_that_cannot_be_written_is_refused(publish, charges, tmp_path,
     [
         (("--epsilon", "0", "--window", "10"), "epsilon"),
         (("--epsilon", "nan", "--window", "10"), "epsilon"),
-        (("--epsilon", "1", "--window", "24h"), "whole number of steps"),
+        (("--epsilon", "1", "--window", "24h"), "needs the length of a step"),
         (("--epsilon", "1", "--window", "0"), "window"),
         ((*PRIVACY, "--mechanism", "magic"), "magic"),
         ((*PRIVACY, "--filter", "magic"), "magic"),
