@@ -20,7 +20,8 @@ from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 
 WINDOW = 4
-COUNTS = ("counts.csv", "--epsilon", "1", "--window", str(WINDOW), "--store", "store.db", "--out", "private.jsonl")
+COUNTS = ("counts.csv", "--epsilon", "1", "--window", str(WINDOW), "--mechanism", "ba")
+COUNTS = (*COUNTS, "--store", "store.db", "--out", "private.jsonl")
 
 
 @pytest.fixture
