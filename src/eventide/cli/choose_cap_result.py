@@ -16,12 +16,13 @@ from rich.console import Console
 from eventide.bench.choose.cap_choice import CapChoice, CapTrial
 from eventide.bench.choose.choice import UNPAID
 from eventide.cli.choose_asked import Asked
-from eventide.cli.choose_result import CONFIDENTIAL, MADE_UP, text_table
+from eventide.cli.choose_result import MADE_UP, text_table
 from eventide.cli.html_files import plain_page
 from eventide.cli.settings import parse_settings, written_settings
 from eventide.display.drawings import COLOURS, percent, shown
 
 SETTINGS = ("epsilon", "window", "max_per_step", "repetitions", "seed", "level", "useful", "verdict", "reading")
+CONFIDENTIAL = "This page shows figures made from true events: it is as confidential as the history."
 HEIGHT = 460
 WITHOUT = "no cap"
 
@@ -74,7 +75,7 @@ class CapAnswer(NamedTuple):
     def page(self, repeat: str) -> str:
         """The picture, with everything that is printed."""
         choice = self.choice
-        warning = MADE_UP if choice.people.made_up else f"{CONFIDENTIAL.replace('counts', 'events')} {UNPAID}"
+        warning = MADE_UP if choice.people.made_up else f"{CONFIDENTIAL} {UNPAID}"
         following = [f"{words} {code}" for words, code in self._following(repeat)]
         sentences = [choice.verdict, *choice.reading, self._about(), warning, *following]
         return plain_page("Which cap?", sentences, self._chart(), self.headings, self.rows(), HEIGHT)
@@ -148,4 +149,4 @@ class CapAnswer(NamedTuple):
 
 def _line(name: str, x: list[str], y: list[float], colour: str, dash: str) -> dict[str, Any]:
     line = {"color": colour, "dash": dash, "width": 3 if dash == "solid" else 2}
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line}
+    return {"type": "scatter", "mode": "lines+markers", "name": name, "x": x, "y": y, "line": line}
