@@ -11,6 +11,7 @@ from eventide.errors import InputError
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 LONGEST = 365_243 * UNITS["d"]  # a thousand years; times are counted in 64 bits
+_WORDS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}  # from long to short
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
@@ -29,6 +30,31 @@ def milliseconds(text: str, least: int = 1) -> int:
     if length > LONGEST:
         raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
     return length
+
+
+def written(length: int) -> str:
+    """A length as `milliseconds` reads it, in days or the largest unit of which it is a whole number.
+
+    >>> written(604_800_000)
+    '7d'
+    """
+    number, unit = _in_whole_units(length)
+    return f"{number}{unit}"
+
+
+def in_words(length: int) -> str:
+    """The same for a sentence.
+
+    >>> in_words(604_800_000), in_words(3_600_000)
+    ('7 days', '1 hour')
+    """
+    number, unit = _in_whole_units(length)
+    return f"{number} {_WORDS[unit]}{'' if number == 1 else 's'}"
+
+
+def _in_whole_units(length: int) -> tuple[int, str]:
+    unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0)
+    return length // UNITS[unit], unit
 
 
 def steps_of_window(window: int | str, step: str | None) -> int:

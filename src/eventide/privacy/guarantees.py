@@ -34,6 +34,8 @@ class Guarantee:
     window_sensitivity
         Where there is one, the most that the counts change over all steps and bins together when the events of a window
         do.
+    lasting
+        How long a window lasts, where that is to be said, such as "7 days".
     """
 
     notion: str
@@ -45,9 +47,11 @@ class Guarantee:
     not_proven: str | None = None
     not_private: str | None = None
     window_sensitivity: int | None = None
+    lasting: str | None = None
 
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
+        reach += f" ({self.lasting})" if self.lasting else ""
         sentence = (
             f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
             f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
