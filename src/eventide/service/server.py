@@ -18,9 +18,10 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from eventide.errors import InputError
+from eventide.errors import EventideError, InputError
 from eventide.service.config.settings import Config
 from eventide.service.http.app import build_app
+from eventide.service.live_stream import LiveStream
 from eventide.service.service import Service
 
 HEADER_SECONDS = 10.0
@@ -45,6 +46,14 @@ def serve(service: Service, told: Callable[[str], None]) -> None:
         server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, quiet)
+    if ended_by := must_end(service):
+        unexpected = EventideError(f"stream {ended_by.settings.name} has stopped by an unexpected fault")
+        raise ended_by.failure or unexpected
+
+
+def must_end(service: Service) -> LiveStream | None:
+    """The stream that has stopped for good, if the service is to end then."""
+    return next(iter(service.failed), None) if service.config.server.failed_stream == "exit" else None
 
 
 class PatientProtocol(H11Protocol):
@@ -99,6 +108,10 @@ class _Server(uvicorn.Server):
         for stream in self.service.streams.values():
             stream.dismiss()
         await super().shutdown(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end."""
+        return await super().on_tick(counter) or must_end(self.service) is not None
 
 
 def build_server(service: Service, *, header_seconds: float = HEADER_SECONDS) -> uvicorn.Server:

@@ -18,6 +18,8 @@ from eventide.live.setting_readers import DescribedSetting, defaults_of, setting
 from eventide.live.stream_spec import StreamOptions, StreamSpec
 from eventide.privacy.amounts import nano
 
+FAILED_STREAM = ("liveness", "exit")
+
 
 @dataclass(frozen=True)
 class Server:
@@ -36,6 +38,13 @@ class Server:
         readers.text,
         "Passwords and TLS of PostgreSQL stores; left out: the file that EVENTIDE_CLIENTS names.",
         '"clients.toml"',
+    )
+
+    failed_stream: str = setting(
+        "liveness",
+        readers.one_of(FAILED_STREAM),
+        "A stream that has stopped for good makes /healthz fail (liveness), or ends the process (exit).",
+        '"liveness"',
     )
 
 

@@ -73,16 +73,25 @@ def _operations(service: Service) -> APIRouter:
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
-    @app.get("/healthz", tags=["health"])
+    @app.get("/healthz", tags=["health"], responses=refusals(503))
     async def alive() -> models.HealthAnswer:
-        """Say that the service is there."""
+        """Say that the service is there, and that no stream has stopped for good."""
+        if service.failed:
+            raise Problem(503, "stream-stopped", "a stream has stopped for good; the log says why")
         return models.HealthAnswer(status="ok")
 
     @app.get("/readyz", tags=["health"], responses=refusals(503))
     async def ready() -> models.HealthAnswer:
-        """Say whether every stream publishes."""
+        """Say whether any stream publishes."""
         if not service.ready:
-            raise Problem(503, "not-ready", "a stream does not publish")
+            raise Problem(503, "not-ready", "no stream publishes now")
+        return models.HealthAnswer(status="ok")
+
+    @app.get("/readyz/{name}", tags=["health"], responses=refusals(404, 422, 503))
+    async def stream_ready(name: Name) -> models.HealthAnswer:
+        """Say whether this stream publishes."""
+        if not service.stream(name).ready:
+            raise Problem(503, "not-ready", "the stream does not publish now")
         return models.HealthAnswer(status="ok")
 
     may_read = Depends(service.doorkeeper.needs("read"))

@@ -27,7 +27,7 @@ from eventide.service.http import models
 from eventide.service.http.problems import Problem, refusals
 from eventide.service.http.reading_routes import Name
 from eventide.service.http.tokens import Token
-from eventide.service.pushed_feed import Busy
+from eventide.service.pushed_feed import Busy, Halted
 from eventide.service.service import Service
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -83,6 +83,9 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         except Busy:
             title = "too many batches wait to be made durable; send this one again in a second"
             raise Problem(429, "busy", title, Retry_After="1") from None
+        except Halted:
+            title = "the stream's store cannot be used now; send this batch again later with the same key"
+            raise Problem(503, "store-unavailable", title, Retry_After="5") from None
         except StateError:
             title = "the stream takes no events now; send this batch again later with the same key"
             raise Problem(503, "closed", title, Retry_After="5") from None
