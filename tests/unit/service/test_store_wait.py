@@ -1,4 +1,4 @@
-"""A store that cannot be used for a while: its stream waits and heals by itself, the others go on, nothing is redrawn."""
+"""A store that cannot be used for a while: its stream waits and heals by itself, others go on, nothing is redrawn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.noise import Seeded
 from eventide.service import store_wait
-from eventide.service.config.settings import Server
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from eventide.errors import StoreError
 from eventide.live import faults
-from eventide.live.stores.database import unusable, Unavailable
+from eventide.live.stores.database import Unavailable, unusable
 from eventide.live.stores.digests import digest
 from eventide.live.stores.migrations import to_second_in_sqlite
 from eventide.live.stores.tables import VERSION, table_statements
