@@ -176,7 +176,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     store = filled(tmp_path / "city.db")
     pages = store._database._connection.execute("PRAGMA page_count").fetchone()[0]
     store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
-    large = a_commit(5)._replace(release=b"x" * 100_000)
+    large = a_commit(5)._replace(release=os.urandom(100_000))
     with pytest.raises(StoreError, match="no room left"):
         store.commit(large)
     assert store.next_step() == 5
@@ -195,7 +195,7 @@ store.begin(SETTING)
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 50_000,) * 2)
 try:
     for step in range(5, 500):
-        store.commit(a_commit(step)._replace(release=b"x" * 20_000))
+        store.commit(a_commit(step)._replace(release=os.urandom(20_000)))
 except StoreError as problem:
     print(step, problem)
 os._exit(0)

@@ -39,7 +39,7 @@ from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
 
-SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
 
 
 class _Drawn(NamedTuple):
@@ -342,16 +342,16 @@ class Publisher:
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
         snapshot = self._snapshot(recorded.whole)
-        commit = Commit(step, entries + answered.entries, line, recorded.data(), snapshot, position, answered.plan)
+        charges, looked = entries + answered.entries, bool(release.fresh)
+        commit = Commit(step, charges, line, recorded.data(), snapshot, position, answered.plan, fresh=looked)
         return _Drawn(commit, "released", told)
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
         release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        return _Drawn(
-            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
-        )
+        commit = Commit(step, [], self._last, b"", None, position, fresh=False)
+        return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
 
     def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""
