@@ -212,8 +212,7 @@ class EventFeed:
         if self._memory is None or isinstance(tally, EventTally):
             return tally.counts(step), None
         counts, used = tally.capped_counts(step, self._memory)
-        last = self._memory.last_needed(step)
-        return counts, (last, used) if last > step else None
+        return counts, self._memory.to_keep(step, used)
 
     @property
     def _over(self) -> bool:
