@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from eventide.errors import EventideError, InputError
+from eventide.errors import EventideError, InputError, unknown
 from eventide.events.durations import steps_of_window
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
-from eventide.toml_lines import unknown
 
 if TYPE_CHECKING:
     from eventide.windows.workload import Query

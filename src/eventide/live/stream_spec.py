@@ -116,7 +116,7 @@ class StreamSpec:
     )
     zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
     late: str | None = setting(
-        None, readers.duration, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
+        None, readers.lateness, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
     )
     bins: tuple[str, ...] = setting(
         (),

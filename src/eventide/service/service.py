@@ -100,14 +100,19 @@ class Service:
     def stop(self) -> None:
         """Finish the steps in hand and let go of the stores."""
         for stream in self.streams.values():
-            stream.closing = True
+            stream.end_soon()
         for stream in self.streams.values():
             stream.stop()
 
     @property
     def ready(self) -> bool:
-        """Whether every stream publishes."""
-        return not any(stream.failed or stream.closing for stream in self.streams.values())
+        """Whether any stream publishes: one that does not must not keep requests from the others."""
+        return any(stream.ready for stream in self.streams.values())
+
+    @property
+    def failed(self) -> list[LiveStream]:
+        """The streams that have stopped for good."""
+        return [stream for stream in self.streams.values() if stream.failed]
 
     def stream(self, name: str) -> LiveStream:
         """The stream of that name."""

@@ -314,7 +314,7 @@ def test_a_stream_that_fails_says_so_and_takes_nothing_more(city, caplog):
     city.clock.set(city.service.streams["city"].feed.timeline.end(0))
     wait_until(lambda: city.service.streams["city"].failed)
     assert city.client().get("/readyz").status_code == 503
-    assert city.client().get("/healthz").status_code == 200
+    assert city.client().get("/healthz").status_code == 503
     answer = city.post([event()])
     assert (answer.status_code, answer.json()["code"]) == (503, "closed")
     assert city.client("read").get("/v1/streams/city").json()["health"] == "failed"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from eventide.errors import InputError
 from eventide.live.sources.base import Position
+from eventide.live.stores.patience import Patience
 from eventide.privacy.ledger import Entry
 
 
@@ -154,11 +155,13 @@ class Store(abc.ABC):
     `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
     `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
     `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
+    `patience` says what a writer does while the store cannot be used.
     """
 
     durable = True
     for_tests = False
     name = ""
+    patience = Patience()
 
     @abc.abstractmethod
     def begin(

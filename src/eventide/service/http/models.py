@@ -49,7 +49,7 @@ class StreamAnswer(BaseModel):
     next_step: int
     next_start: str | None
     lag_seconds: float
-    health: Literal["running", "behind", "failed"]
+    health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
 

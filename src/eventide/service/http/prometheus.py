@@ -35,7 +35,7 @@ class _Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """All figures."""
         gauge, counter = GaugeMetricFamily, CounterMetricFamily
-        yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(not stream.failed))
+        yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(stream.ready))
         overdue = "how long the next release is overdue, in whole steps"
         yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
         part = "part of the current window's budget that is spent; with a cap of what one person can lose"

@@ -12,6 +12,10 @@ import { Series } from "./series.js";
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
 const ASK_EVERY = 3_000;
 const SPEAK_EVERY = 30_000;
+const TROUBLES = {
+  failed: "Publishing has stopped; the operator's log says why. What was released stays.",
+  waiting: "The store cannot be used now. Publishing goes on by itself when it can.",
+};
 
 const series = new Series();
 const heat = new Heat(choose);
@@ -167,7 +171,7 @@ async function refresh() {
     ["bins", number(info.bins)],
     ["people", info.population],
   ]);
-  trouble(info.health === "failed" ? "Publishing has stopped; the operator's log says why. What was released stays." : "");
+  trouble(TROUBLES[info.health] || "");
   if (figures) {
     fillList(find("operations"), [
       ["accepted", number(figures.accepted)],
