@@ -130,6 +130,7 @@ class SparkFeed(EventFeed):
             self._first_rows.decide()
             added = self._open_steps.add_counts(steps, self._counting, self._memory)
             self.left_out += added.left_out
+            self.left_out_by_cap += added.left_out_by_cap
             yield from (self._remembering(step, added.used[step.index]) for step in steps)
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)
             self._open_steps.forget(self._counting.next_step)

@@ -38,10 +38,11 @@ BYTES_AT_ONCE = 32 << 20
 LINE = "value"  # the column of a frame that holds lines of text
 TALLIES = pa.schema([("step", pa.int64()), ("shard", pa.int32()), ("tally", pa.binary())])
 COUNTS = pa.schema(
-    {"step": pa.int64(), "bins": pa.binary(), "counts": pa.binary(), "left_out": pa.int64(), "used": pa.binary()}
+    {"step": pa.int64(), "bins": pa.binary(), "counts": pa.binary()}
+    | {"left_out": pa.int64(), "left_out_by_cap": pa.int64(), "used": pa.binary()}
 )
 TALLY_COLUMNS = "step long, shard int, tally binary"
-COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long, used binary"
+COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long, left_out_by_cap long, used binary"
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
             of_users = tally.counts(step)
             counts += of_users
             left_out += tally.left_out(of_users)
-        yield _counts(step, counts, left_out)
+        yield _counts(step, counts, left_out=left_out)
 
 
 def remembered(memory: CapMemory, next_step: int, shards: int) -> Any:
@@ -175,7 +176,8 @@ def capped(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
                 else:
                     tally.join(row["tally"])
             counts, used = tally.capped_counts(step, memory)
-            yield _counts(step, counts, tally.left_out(counts), used)
+            by_cap = tally.countable() - int(counts.sum())
+            yield _counts(step, counts, left_out=tally.left_out(counts), left_out_by_cap=by_cap, used=used)
 
 
 def unpacked(row: dict[str, Any]) -> tuple[int, Array, Array]:
@@ -183,10 +185,10 @@ def unpacked(row: dict[str, Any]) -> tuple[int, Array, Array]:
     return row["step"], np.frombuffer(row["bins"], np.int32), np.frombuffer(row["counts"], np.int64)
 
 
-def _counts(step: int, counts: Ints, left_out: int, used: bytes = b"") -> Any:
-    """A row of counts: the bins that have any."""
+def _counts(step: int, counts: Ints, **more: int | bytes) -> Any:
+    """A row of counts: the bins that have any, and what comes with them."""
     bins = np.flatnonzero(counts).astype(np.int32)
-    row = {"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes(), "left_out": left_out, "used": used}
+    row = {"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes(), "left_out_by_cap": 0, **more}
     return pa.RecordBatch.from_pylist([row], COUNTS)
 
 

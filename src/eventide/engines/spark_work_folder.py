@@ -96,9 +96,10 @@ class Summary(NamedTuple):
 
 
 class Added(NamedTuple):
-    """How many events the bounds left out, and what steps used of a cap: bytes of parts of it."""
+    """How many events the bounds left out, the cap alone, and what steps used of a cap: bytes of parts of it."""
 
     left_out: int
+    left_out_by_cap: int
     used: dict[int, list[bytes]]
 
 
@@ -124,9 +125,9 @@ class OpenSteps:
         """Add to the counts of closed steps what was tallied of them, in one job; `memory` is that of a cap."""
         closed = {step.index: step.counts for step in steps}
         parts = [str(part) for step, part in self._parts() if step in closed]
-        added = Added(0, defaultdict(list))
+        used: dict[int, list[bytes]] = defaultdict(list)
         if not parts:
-            return added
+            return Added(0, 0, used)
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
         tallies = tallies.select("step", "shard", "tally")
         if memory is None:
@@ -143,8 +144,8 @@ class OpenSteps:
             step, bins, counts = unpacked(row)
             if step in closed:
                 closed[step][bins] += counts
-                added.used[step].append(row["used"])
-        return added._replace(left_out=sum(row["left_out"] for row in rows))
+                used[step].append(row["used"])
+        return Added(sum(row["left_out"] for row in rows), sum(row["left_out_by_cap"] for row in rows), used)
 
     def forget(self, before: float) -> None:
         """Delete what belongs to steps before one, and batches of which nothing is left."""
