@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Array, Ints
-from eventide.events.cap_memory import CapMemory, is_memory, part_of_users
+from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
 from eventide.events.tally import EventTally, Tally, UserTally
@@ -121,10 +121,7 @@ class Tallying:
         if users is None:
             yield self._partition % shards, events
             return
-        shard_of = part_of_users(users, shards)
-        order = np.argsort(shard_of, kind="stable")
-        edges = np.searchsorted(shard_of[order], np.arange(1, shards))
-        for shard, rows in enumerate(np.split(order, edges)):
+        for shard, rows in enumerate(rows_of_parts(users, shards)):
             yield shard, Events(events.time[rows], users[rows], events.bin[rows], events.arrival[rows], refused)
             refused = Counter()
 

@@ -68,8 +68,7 @@ class CapMemory:
         """
         open_still = self._ends >= step
         users, used = self._users[open_still], self._used[open_still]
-        part_of = part_of_users(users, parts)
-        return [_packed(step - 1, users[part_of == part], used[part_of == part]) for part in range(parts)]
+        return [_packed(step - 1, users[rows], used[rows]) for rows in rows_of_parts(users, parts)]
 
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
         """What a step used, with the last step at which it matters, until which it has to be kept; None if it does not.
@@ -100,9 +99,11 @@ def is_memory(data: bytes) -> bool:
     return data.startswith(_MARK)
 
 
-def part_of_users(users: Array, parts: int) -> Array:
-    """To which of so many parts each user belongs, by the user's hash."""
-    return (users % np.uint64(parts)).astype(np.uint16)
+def rows_of_parts(users: Array, parts: int) -> list[Array]:
+    """The rows of each of so many parts, in their order; a user belongs to one, by the user's hash."""
+    part_of = (users % np.uint64(parts)).astype(np.uint16)
+    order = np.argsort(part_of, kind="stable")
+    return np.split(order, np.searchsorted(part_of[order], np.arange(1, parts)))
 
 
 def _packed(step: int, users: Array, counted: Ints) -> bytes:
