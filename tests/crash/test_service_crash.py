@@ -183,12 +183,13 @@ LONG = (
 )
 
 
-LONG_WITH_A_CAP = (
+WITH_A_CAP = (
     "inside-keep:9",
     "after-keep:10",
     "before-draw:3",
     "after-draw:2",
     "before-commit:3",
+    "inside-transaction:3",
     "after-commit:3",
 )
 
@@ -204,9 +205,8 @@ def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_pa
     check(tmp_path, expected)
 
 
-@pytest.mark.parametrize(
-    "fault", ["inside-transaction:3"] + [pytest.param(one, marks=pytest.mark.slow) for one in LONG_WITH_A_CAP]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", WITH_A_CAP)
 def test_under_a_cap_the_same_events_count_as_of_a_file(cradle, tmp_path, fault):
     """Of each of seventy people one in every block of three steps; the twin reads what was sent, with the same key."""
     cap = "1/3"
