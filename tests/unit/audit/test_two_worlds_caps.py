@@ -73,6 +73,16 @@ def test_a_cap_is_kept_through_lives(setup):
     assert bool(changed) == (setup.life != "begins an epoch")  # which waits for the rest of the stream
 
 
+@pytest.mark.slow
+def test_a_service_that_tells_readers_what_was_left_out_is_found(monkeypatch):
+    monkeypatch.setattr("eventide.service.pushed_feed.PushedFeed.lag", lambda feed: float(feed.left_out))
+    setup = Setup(source="http", mechanism="uniform", person="does too much", cap="2/8")
+    with pytest.raises(WorldsDiffer, match="GET /v1/streams"):
+        check(setup)
+    monkeypatch.undo()
+    assert check(setup).changed
+
+
 def test_a_person_who_is_let_in_later_shows_behind_the_window():
     found = check(replace(LIVED[0], life="to its end"))
     assert set(found.changed) - set(WORLDS_WINDOW)
