@@ -62,6 +62,7 @@ LIVED = [
     Setup(source="growing", mechanism="pegasus", person="does too much", life="dies before the commit", cap="2/8"),
     Setup(source="csv", mechanism="sample", person="is let in later", life="begins an epoch", most=1, cap="1/4"),
     Setup(source="jsonl", mechanism="uniform", person="comes and goes", life="is restored", most=1, cap="1/6"),
+    Setup(source="http", mechanism="uniform", person="is let in later", life="dies once", most=1, cap="1/6"),
     Setup(store=None, source="parquet", mechanism="spas", person="is let in later", most=1, cap="1/6", queries=True),
 ]
 
@@ -70,6 +71,16 @@ LIVED = [
 def test_a_cap_is_kept_through_lives(setup):
     changed = check(setup).changed
     assert bool(changed) == (setup.life != "begins an epoch")  # which waits for the rest of the stream
+
+
+@pytest.mark.slow
+def test_a_service_that_tells_readers_what_was_left_out_is_found(monkeypatch):
+    monkeypatch.setattr("eventide.service.pushed_feed.PushedFeed.lag", lambda feed: float(feed.left_out))
+    setup = Setup(source="http", mechanism="uniform", person="does too much", cap="2/8")
+    with pytest.raises(WorldsDiffer, match="GET /v1/streams"):
+        check(setup)
+    monkeypatch.undo()
+    assert check(setup).changed
 
 
 def test_a_person_who_is_let_in_later_shows_behind_the_window():

@@ -166,12 +166,14 @@ class GuaranteeAnswer(BaseModel):
 class OperationsAnswer(BaseModel):
     """Raw figures about events, for operators only.
 
-    `left_out` are those of released steps that were accepted and do not count, by the limits on what one person adds.
+    `left_out` are those of released steps that were accepted and do not count, by the limits on what one person adds;
+    `left_out_by_cap` those of them that the cap alone left out, where there is one.
     """
 
     accepted: int
     late: int
     left_out: int
+    left_out_by_cap: int | None
     refused: dict[str, int]
     waiting: int
 

@@ -177,6 +177,7 @@ async function refresh() {
       ["accepted", number(figures.accepted)],
       ["late", number(figures.late)],
       ["left out by limits per person", number(figures.left_out)],
+      ...(figures.left_out_by_cap === null ? [] : [["of these by the cap", number(figures.left_out_by_cap)]]),
       ...Object.entries(figures.refused).map(([reason, count]) => ["refused: " + reason, number(count)]),
       ["batches waiting", number(figures.waiting)],
     ]);
