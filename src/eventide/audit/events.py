@@ -7,8 +7,9 @@ list of events is then one stream of counts, and two neighbouring lists are a pa
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Unpack
@@ -19,6 +20,7 @@ from eventide.audit.auditor import AuditOptions, Verdict
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
+from eventide.events.caps import Cap
 from eventide.events.reader import EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
@@ -105,12 +107,7 @@ def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[Event
     of one list, or in turn in the one list and the other; and nothing or the same outside of the window.
     """
     before, steps = 2 * window, 3 * window + SHORT_TAIL
-    others = [
-        Event(step + 0.5, f"{step}/{bin_}/{number}", bin_)
-        for step in range(steps)
-        for bin_ in range(bins)
-        for number in range(4 * max_per_step)
-    ]
+    others = _others(steps, bins, max_per_step)
     habits = {"as much as counts": [0] * max_per_step, "far more in one bin": [0] * (5 * max_per_step)}
     if bins > 1:
         habits["far more in every bin"] = [*range(bins)] * (5 * max_per_step)
@@ -124,6 +121,32 @@ def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[Event
                 yield EventPair(f"{habit}, in turn, {presence}", one, other, steps)
 
 
+def capped_event_pairs(window: int, bins: int, cap: Cap, max_per_step: int = 1) -> Iterator[EventPair]:
+    """Pairs of event lists worth trying against any cap, with the window at every place in the blocks of the person.
+
+    In one list the person does nothing at some steps of the window, so that later events count instead: at its
+    beginning, and once more at any step of it and a block later, either in the same list or in the other one. Or the
+    person acts twice as often as counts, for ever, and the first events are in one list only: where one event decides
+    about the next, that does not stop behind the window.
+    """
+    enough = -(-cap.events // max_per_step)  # steps at which a whole block can be used up
+    steps = 3 * cap.block + window + SHORT_TAIL
+    others = _others(steps, bins, max_per_step)
+    rows = [[Event(step + 0.25, "somebody", step % bins)] * max_per_step for step in range(steps)]
+    for begin in range(cap.block, 2 * cap.block):
+        inside = range(begin, begin + window)
+        first, place = {*inside[:enough]}, f"window from step {begin} on"
+        often = [step for step in range(begin, steps) if (step - begin) % cap.block < 2 * enough]
+        yield _left_out(f"twice as often as counts, {place}", others, rows, often, steps, first)
+        for again in inside:
+            second = {step for step in inside[again - begin :] if (step - again) % cap.block < enough}
+            name = f"left out at first and from step {again} on"
+            yield _left_out(f"{name}, {place}", others, rows, range(begin, steps), steps, first | second)
+            if not first & second:
+                name += " in the other list"
+                yield _left_out(f"{name}, {place}", others, rows, range(begin, steps), steps, first, second)
+
+
 def audit_events(
     cls: Callable[..., Any],
     epsilon: float,
@@ -132,6 +155,7 @@ def audit_events(
     pairs: Iterable[EventPair] | None = None,
     *,
     max_per_step: int = 1,
+    cap: Cap | None = None,
     feed: Callable[..., Feed] = EventFeed,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
@@ -146,19 +170,28 @@ def audit_events(
     epsilon, window, bins
         The claim, and how many bins there are.
     pairs
-        Pairs of event lists, `event_pairs` by default.
+        Pairs of event lists, by default `event_pairs`, and `capped_event_pairs` where there is a cap.
     max_per_step
         How many events of a person may count in a step. It is the sensitivity of the mechanism.
+    cap
+        How many events of a person may count in a block of steps, if that is bounded. The mechanism's
+        `window_sensitivity` is what the cap is worth, unless `parameters` have another.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options
         As in `audit_mechanism`. The key of the bounding follows from the seed.
     """
-    keys = np.random.default_rng(np.random.SeedSequence(options.get("seed", 0), spawn_key=(1,)))
+    key = np.random.default_rng(np.random.SeedSequence(options.get("seed", 0), spawn_key=(1,))).bytes(16)
+    if pairs is None:
+        of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
+        pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
+    if cap is not None:
+        feed = functools.partial(feed, cap=cap)
+        parameters = {"window_sensitivity": cap.window_sensitivity(window, max_per_step)} | (parameters or {})
     counted = []
-    for pair in event_pairs(window, bins, max_per_step) if pairs is None else pairs:
+    for pair in pairs:
         pair.check(window, bins)
-        counted.append(pair.counted(bins, max_per_step, keys.bytes(16), feed))
+        counted.append(pair.counted(bins, max_per_step, key, feed))
     told = [pair for pair in counted if (pair.stream != pair.neighbour).any()]
     if not told:
         raise InputError("no pair of event lists differs once it is counted, so there is nothing to attack")
@@ -173,6 +206,30 @@ def audit_events(
         pairs=told,
         **options,
     )
+
+
+def _left_out(
+    name: str,
+    others: list[Event],
+    rows: list[list[Event]],
+    acts: Iterable[int],
+    steps: int,
+    here: set[int],
+    there: Collection[int] = (),
+) -> EventPair:
+    """Somebody acts at some steps, at some of which only in the first list, and at some only in the second."""
+    one, other = (_all(rows[step] for step in acts if step not in missing) for missing in (there, here))
+    return EventPair(name, others + one, others + other, steps)
+
+
+def _others(steps: int, bins: int, max_per_step: int) -> list[Event]:
+    """People who are there in both lists, each of them once."""
+    return [
+        Event(step + 0.5, f"{step}/{bin_}/{number}", bin_)
+        for step in range(steps)
+        for bin_ in range(bins)
+        for number in range(4 * max_per_step)
+    ]
 
 
 def _all(rows: Iterable[list[Event]]) -> list[Event]:
