@@ -8,6 +8,7 @@ list of events is then one stream of counts, and two neighbouring lists are a pa
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from eventide.live.sources.base import EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
+ALL_STEPS_UP_TO = 3  # of a window: any of them are changed
 
 
 class Event(NamedTuple):
@@ -124,10 +126,10 @@ def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[Event
 def capped_event_pairs(window: int, bins: int, cap: Cap, max_per_step: int = 1) -> Iterator[EventPair]:
     """Pairs of event lists worth trying against any cap, with the window at every place in the blocks of the person.
 
-    In one list the person does nothing at some steps of the window, so that later events count instead: at its
-    beginning, and once more at any step of it and a block later, either in the same list or in the other one. Or the
-    person acts twice as often as counts, for ever, and the first events are in one list only: where one event decides
-    about the next, that does not stop behind the window.
+    In one list the person does nothing at some steps of the window, in the other nothing at some others, so that later
+    events count instead: any steps, if the window is short; otherwise at its beginning, and once more at any step and a
+    block later. Or the person acts twice as often as counts, for ever, and the first events are in one list only: where
+    one event decides about the next, that does not stop behind the window.
     """
     enough = -(-cap.events // max_per_step)  # steps at which a whole block can be used up
     steps = 3 * cap.block + window + SHORT_TAIL
@@ -135,16 +137,30 @@ def capped_event_pairs(window: int, bins: int, cap: Cap, max_per_step: int = 1) 
     rows = [[Event(step + 0.25, "somebody", step % bins)] * max_per_step for step in range(steps)]
     for begin in range(cap.block, 2 * cap.block):
         inside = range(begin, begin + window)
-        first, place = {*inside[:enough]}, f"window from step {begin} on"
         often = [step for step in range(begin, steps) if (step - begin) % cap.block < 2 * enough]
-        yield _left_out(f"twice as often as counts, {place}", others, rows, often, steps, first)
-        for again in inside:
-            second = {step for step in inside[again - begin :] if (step - again) % cap.block < enough}
-            name = f"left out at first and from step {again} on"
-            yield _left_out(f"{name}, {place}", others, rows, range(begin, steps), steps, first | second)
-            if not first & second:
-                name += " in the other list"
-                yield _left_out(f"{name}, {place}", others, rows, range(begin, steps), steps, first, second)
+        ways: list[tuple[str, Iterable[int], Collection[int], Collection[int]]]
+        ways = [("twice as often as counts", often, inside[:enough], ())]
+        for name, here, there in _one_sided(inside, cap.block, enough):
+            ways.append((name, range(begin, steps), here, there))
+        for name, acts, here, there in ways:
+            one, other = (_all(rows[step] for step in acts if step not in missing) for missing in (there, here))
+            yield EventPair(f"{name}, window from step {begin} on", others + one, others + other, steps)
+
+
+def _one_sided(inside: range, block: int, enough: int) -> Iterator[tuple[str, Collection[int], Collection[int]]]:
+    """Steps of a window at which somebody acts in the first list only, and in the second only, in several ways."""
+    if len(inside) <= ALL_STEPS_UP_TO:
+        for pattern in itertools.product("=+-", repeat=len(inside)):
+            here, there = ([step for step, sign in zip(inside, pattern, strict=True) if sign == one] for one in "-+")
+            if here or there:
+                yield "".join(pattern), here, there
+        return
+    first = inside[:enough]
+    for again in inside:
+        second = [step for step in inside if step >= again and (step - again) % block < enough]
+        yield f"left out at first and from step {again} on", {*first, *second}, ()
+        if again not in first:
+            yield f"left out at first, and in the other list from step {again} on", first, second
 
 
 def audit_events(
@@ -206,20 +222,6 @@ def audit_events(
         pairs=told,
         **options,
     )
-
-
-def _left_out(
-    name: str,
-    others: list[Event],
-    rows: list[list[Event]],
-    acts: Iterable[int],
-    steps: int,
-    here: set[int],
-    there: Collection[int] = (),
-) -> EventPair:
-    """Somebody acts at some steps, at some of which only in the first list, and at some only in the second."""
-    one, other = (_all(rows[step] for step in acts if step not in missing) for missing in (there, here))
-    return EventPair(name, others + one, others + other, steps)
 
 
 def _others(steps: int, bins: int, max_per_step: int) -> list[Event]:
