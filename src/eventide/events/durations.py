@@ -15,14 +15,14 @@ _WORDS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millis
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
-def milliseconds(text: str) -> int:
-    """A duration in whole milliseconds.
+def milliseconds(text: str, least: int = 1) -> int:
+    """A duration in whole milliseconds, at least so many.
 
     >>> milliseconds("5min")
     300000
     """
     found = _DURATION.fullmatch(text)
-    if not found or not int(found[1]):
+    if not found or int(found[1]) < least:
         raise InputError(
             f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
         )
@@ -68,7 +68,8 @@ def steps_of_window(window: int | str, step: str | None) -> int:
     duration = milliseconds(window)
     if step is None:
         raise InputError(
-            f"a window of {window} must be a whole number of steps, or a duration where the length of a step is given"
+            f"a window of {window} needs the length of a step, such as --step 1h (for ready-made counts write the "
+            "window as a number of steps)"
         )
     if duration < milliseconds(step):
         raise InputError(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGE_EPSILON = 10  # above it even one release may tell nearly for certain what somebody did
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -57,6 +59,8 @@ class Guarantee:
         if self.window_sensitivity is not None:
             sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"
         sentence = "; ".join([sentence, *self.assumptions]) + "."
+        if self.epsilon > LARGE_EPSILON:
+            sentence += f" Epsilon {self.epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."
         if self.not_proven:
             sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"
         if self.not_private:

@@ -100,14 +100,19 @@ class Service:
     def stop(self) -> None:
         """Finish the steps in hand and let go of the stores."""
         for stream in self.streams.values():
-            stream.closing = True
+            stream.end_soon()
         for stream in self.streams.values():
             stream.stop()
 
     @property
     def ready(self) -> bool:
-        """Whether every stream publishes."""
-        return not any(stream.failed or stream.closing for stream in self.streams.values())
+        """Whether any stream publishes: one that does not must not keep requests from the others."""
+        return any(stream.ready for stream in self.streams.values())
+
+    @property
+    def failed(self) -> list[LiveStream]:
+        """The streams that have stopped for good."""
+        return [stream for stream in self.streams.values() if stream.failed]
 
     def stream(self, name: str) -> LiveStream:
         """The stream of that name."""
@@ -126,6 +131,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            cap=settings.cap,
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -150,6 +156,7 @@ class Service:
             return models.LedgerAnswer(
                 epsilon=float(epsilon),
                 window=stream.settings.window,
+                window_sensitivity=stream.publisher.mechanism.window_sensitivity,
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
@@ -183,7 +190,11 @@ class Service:
         """Raw figures, for operators only."""
         totals = stream.feed.totals
         return models.OperationsAnswer(
-            accepted=totals.accepted, late=totals.late, refused=dict(totals.refused), waiting=stream.feed.waiting
+            accepted=totals.accepted,
+            late=totals.late,
+            left_out=stream.feed.left_out,
+            refused=dict(totals.refused),
+            waiting=stream.feed.waiting,
         )
 
 

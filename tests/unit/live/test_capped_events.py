@@ -178,7 +178,7 @@ def test_the_command_takes_a_cap(source, tmp_path):
     [
         (
             ("--cap", "4/8h"),
-            "the cap 4/8h brings nothing: in a window of 8 steps one person still changes the counts by",
+            "--cap: 4/8h brings nothing: in a window of 8 steps one person still changes the counts by up to 12",
         ),
         (
             ("--cap", "1/8h", "--max-per-step", 2),

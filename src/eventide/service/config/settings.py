@@ -18,6 +18,8 @@ from eventide.live.setting_readers import DescribedSetting, defaults_of, setting
 from eventide.live.stream_spec import StreamOptions, StreamSpec
 from eventide.privacy.amounts import nano
 
+FAILED_STREAM = ("liveness", "exit")
+
 
 @dataclass(frozen=True)
 class Server:
@@ -29,6 +31,12 @@ class Server:
     port: int = setting(
         8710, readers.whole_number(1, 65_535), "The port of everything: ingest, releases, dashboard, figures.", "8710"
     )
+    health_port: int | None = setting(
+        None,
+        readers.whole_number(1, 65_535),
+        "A port for health checks alone, without TLS, which no flood of the other reaches.",
+        "8711",
+    )
     certificate: str | None = setting(None, readers.text, "TLS: both files, in PEM form.", '"server.pem"')
     key: str | None = setting(None, readers.text, "The key of the certificate.", '"server.key"')
     clients: str | None = setting(
@@ -36,6 +44,13 @@ class Server:
         readers.text,
         "Passwords and TLS of PostgreSQL stores; left out: the file that EVENTIDE_CLIENTS names.",
         '"clients.toml"',
+    )
+
+    failed_stream: str = setting(
+        "liveness",
+        readers.one_of(FAILED_STREAM),
+        "A stream that has stopped for good makes /healthz fail (liveness), or ends the process (exit).",
+        '"liveness"',
     )
 
 
@@ -59,6 +74,9 @@ class Limits:
     """What one client may ask of the service."""
 
     body_megabytes: int = setting(8, readers.whole_number(1, 1_000), "The most megabytes of one request.", "8")
+    events_per_request: int = setting(
+        100_000, readers.whole_number(1, 10_000_000), "The most events of one request.", "100000"
+    )
     body_seconds: int = setting(
         20, readers.whole_number(1, 3_600), "The most seconds that a request may take to arrive.", "20"
     )
@@ -70,6 +88,13 @@ class Limits:
     )
     connections: int = setting(
         200, readers.whole_number(1, 100_000), "The most connections at once, of all clients together.", "200"
+    )
+    connections_per_address: int = setting(
+        0,
+        readers.whole_number(1, 100_000),
+        "The most of one address; behind a proxy as many as of all.",
+        "100",
+        left_out="half of them",
     )
     waiting_batches: int = setting(
         64,
