@@ -130,6 +130,11 @@ def duration(value: Any) -> str:
     return str(value)
 
 
+def lateness(value: Any) -> str | None:
+    """A length of time that may be none at all: 0s says what leaving it out says."""
+    return str(value) if milliseconds(str(value), least=0) else None
+
+
 def steps_or_duration(value: Any) -> int | str:
     """A number of steps, or a length of time."""
     if isinstance(value, str) and not value.isdecimal():

@@ -132,6 +132,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            cap=settings.cap,
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -156,6 +157,7 @@ class Service:
             return models.LedgerAnswer(
                 epsilon=float(epsilon),
                 window=stream.settings.window,
+                window_sensitivity=stream.publisher.mechanism.window_sensitivity,
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
@@ -189,7 +191,11 @@ class Service:
         """Raw figures, for operators only."""
         totals = stream.feed.totals
         return models.OperationsAnswer(
-            accepted=totals.accepted, late=totals.late, refused=dict(totals.refused), waiting=stream.feed.waiting
+            accepted=totals.accepted,
+            late=totals.late,
+            left_out=stream.feed.left_out,
+            refused=dict(totals.refused),
+            waiting=stream.feed.waiting,
         )
 
 

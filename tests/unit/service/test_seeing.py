@@ -9,17 +9,17 @@ import stat
 import pytest
 from running_service import configuration, event, running, stream, wait_until
 
-from eventide.live.publisher import delivery
 from eventide.service.config.config_file import examine
 from eventide.service.config.settings import Access
 
 
 @pytest.fixture
-def sinks(tmp_path, monkeypatch):
+def sinks(tmp_path):
     """A stream that is delivered to a file and to an address at which nobody is."""
-    monkeypatch.setattr(delivery, "LAST_PATIENCE", 0.0)
     places = (str(tmp_path / "city.jsonl"), "http://127.0.0.1:9/hook")
     with running(configuration(tmp_path, [stream(tmp_path, out=places)])) as up:
+        for delivery in up.service.streams["city"].publisher._deliveries._each:
+            delivery._last_patience = 0.0
         yield up
 
 

@@ -35,8 +35,16 @@ class SinkStanding(NamedTuple):
 class Delivery:
     """What one sink has of one store."""
 
-    def __init__(self, store: Store, sink: Sink, next_step: int, *, may_be_ahead: bool = False) -> None:
-        self._store, self._sink = store, sink
+    def __init__(
+        self,
+        store: Store,
+        sink: Sink,
+        next_step: int,
+        *,
+        may_be_ahead: bool = False,
+        last_patience: float = LAST_PATIENCE,
+    ) -> None:
+        self._store, self._sink, self._last_patience = store, sink, last_patience
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
@@ -78,7 +86,7 @@ class Delivery:
             if self._failure is None:
                 break
             now = time.monotonic()
-            give_up = now + LAST_PATIENCE if give_up is None or self.last > before else give_up
+            give_up = now + self._last_patience if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
                 raise StoreError(
                     f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
@@ -146,8 +154,8 @@ class Delivery:
 class Deliveries:
     """What all sinks of a publisher have of its store; they are opened and closed together."""
 
-    def __init__(self, store: Store, sinks: Iterable[Sink] = ()) -> None:
-        self._store, self._sinks = store, list(sinks)
+    def __init__(self, store: Store, sinks: Iterable[Sink] = (), last_patience: float = LAST_PATIENCE) -> None:
+        self._store, self._sinks, self._last_patience = store, list(sinks), last_patience
         self._opened: list[Sink] = []
         self._each: list[Delivery] = []
 
@@ -157,7 +165,9 @@ class Deliveries:
         for sink in self._sinks:
             sink.open()
             self._opened.append(sink)
-            self._each.append(Delivery(self._store, sink, next_step, may_be_ahead=may_be_ahead))
+            self._each.append(
+                Delivery(self._store, sink, next_step, may_be_ahead=may_be_ahead, last_patience=self._last_patience)
+            )
 
     def behind_all(self, next_step: int) -> int:
         """The first step from `next_step` on that no sink has."""

@@ -92,7 +92,7 @@ class DatabaseStore(Store):
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
-        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.reach)
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting)
         longest = setting._replace(window=longest_window).reach
         free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
         epoch = Epoch(len(epochs), first, free, setting, restored=True)

@@ -244,5 +244,7 @@ def _sentence(code: int, problem: sqlite3.Error) -> str:
                 f"was brought to another version meanwhile, or is damaged ({problem}); start again, or restore a "
                 "backup and go on with --after-restore"
             )
+        case sqlite3.SQLITE_NOTADB:
+            return "is no store of eventide; choose another file, or restore a backup if it was one"
         case _:
             return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"

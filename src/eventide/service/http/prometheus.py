@@ -39,14 +39,14 @@ class _Figures(Collector):
         yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(stream.ready))
         overdue = "how long the next release is overdue, in whole steps"
         yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
-        part = "part of the current window's budget that is spent"
+        part = "part of the current window's budget that is spent; with a cap of what one person can lose"
         yield self._of_streams(gauge, "window_spent_ratio", part, _spent)
         yield self._of_streams(counter, "releases", "releases in the store", lambda stream: stream.notices.last + 1)
         if self.with_raw:
             accepted, late = "events taken", "events after their step's deadline"
-            left_out = "accepted events of released steps that the limits per person left out"
             yield self._of_streams(counter, "raw_accepted_events", accepted, lambda each: each.feed.totals.accepted)
             yield self._of_streams(counter, "raw_late_events", late, lambda each: each.feed.totals.late)
+            left_out = "accepted events of released steps that the limits per person left out"
             yield self._of_streams(counter, "raw_left_out_events", left_out, lambda each: each.feed.left_out)
             refused = counter("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
             for stream in self.streams:

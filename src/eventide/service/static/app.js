@@ -167,6 +167,7 @@ async function refresh() {
     ["mechanism", info.mechanism],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
+    ...(info.cap ? [["of one person count", info.cap]] : []),
     ["bins", number(info.bins)],
     ["people", info.population],
   ]);
@@ -175,6 +176,7 @@ async function refresh() {
     fillList(find("operations"), [
       ["accepted", number(figures.accepted)],
       ["late", number(figures.late)],
+      ["left out by limits per person", number(figures.left_out)],
       ...Object.entries(figures.refused).map(([reason, count]) => ["refused: " + reason, number(count)]),
       ["batches waiting", number(figures.waiting)],
     ]);
