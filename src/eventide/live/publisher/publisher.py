@@ -21,7 +21,7 @@ from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import dry_run, setup
-from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries
+from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries, SinkStanding
 from eventide.live.publisher.rebuilding import rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
@@ -208,6 +208,10 @@ class Publisher:
     def deliver(self) -> None:
         """Bring to the sinks what they lack, as far as they take it now."""
         self._deliveries.advance()
+
+    def sinks(self) -> list[SinkStanding]:
+        """How far each sink is."""
+        return self._deliveries.standing()
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
