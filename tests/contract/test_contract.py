@@ -119,7 +119,7 @@ def test_the_kernel_stops_cheats(cheat, stopped_by):
         ev.run(mechanism, [[1, 2]] * 3)
 
 
-@pytest.mark.parametrize("name", ["release", "checked", "_step", "_report"])
+@pytest.mark.parametrize("name", ["release", "checked", "take", "end_step", "_report"])
 def test_the_door_cannot_be_replaced(name):
     with pytest.raises(StateError):
         type("Door", (Honest,), {name: lambda self, counts: counts})
