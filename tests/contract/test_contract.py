@@ -140,7 +140,7 @@ class Raw(Honest):
     """Takes the counts from the frame that called it, and adds them to what it releases."""
 
     def filtering(self, measured):
-        return super().filtering(measured) + inspect.currentframe().f_back.f_locals["counts"]
+        return super().filtering(measured) + inspect.currentframe().f_back.f_back.f_locals["counts"]
 
 
 class HalfNoise(Honest):

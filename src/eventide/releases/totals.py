@@ -65,7 +65,7 @@ def _from_toml(document: dict[str, Any]) -> Groups:
 
 def _from_csv(path: Path, bins: Sequence[str]) -> Groups:
     header, *rows = csv_rows(path)
-    if not {"group", "bin"} <= set(header):
+    if "group" not in header and "bin" not in header[1:]:
         levels = Levels.of(path, bins)
         return {
             TOTAL if level == TOTAL else f"{level}/{group}": members

@@ -29,7 +29,7 @@ def all_bins(store: Store) -> tuple[str, ...]:
 
 def levels_of(setting: StoreSetting) -> Levels | None:
     """The levels of an epoch, if it has any."""
-    described = setting.mechanism["parameters"].get("levels")
+    described = setting.mechanism.get("parameters", {}).get("levels")
     return None if described is None else Levels.of(described, setting.bins)
 
 
