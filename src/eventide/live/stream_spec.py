@@ -71,6 +71,7 @@ class StreamOptions(EventOptions, total=False):
     window_sensitivity: int
     mechanism: str
     parameters: Mapping[str, Any]
+    levels: Any
     filter: str
     population: str
     queries: str | Path | Sequence[Query]
@@ -124,6 +125,14 @@ class StreamSpec:
         "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
+    )
+    levels: Any = setting(
+        None,
+        readers.as_written,
+        "Publish groups of bins too, which add up: a CSV of bins and the groups each is in, from small to large.",
+        '"districts.csv"',
+        "FILE",
+        served=False,
     )
     other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
@@ -333,6 +342,8 @@ class StreamSpec:
             "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
+        if self.levels is not None:
+            own["levels"] = self.levels
         return build_mechanism(self.mechanism, own | self.parameters)
 
     def _window_sensitivity(self) -> int | None:

@@ -352,7 +352,7 @@ class Publisher:
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
-        release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
+        release = repeated(self._last, self._last_bins, self.mechanism, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
         commit = Commit(step, [], self._last, b"", None, position, fresh=False)
         return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
