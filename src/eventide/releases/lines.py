@@ -1,7 +1,8 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
-where known, and the answers to window queries that were due when the step ended. Whole numbers are written without
+where known, the same of each level of groups where there are any, in the order of the groups, and the answers to window
+queries that were due when the step ended. Whole numbers are written without
 ".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Array, Floats
+from eventide.releases.level_values import LevelValues
 
 SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
@@ -33,6 +35,7 @@ class ReleaseLine:
     high: Floats | None = None
     start: str | None = None
     answers: tuple[dict[str, Any], ...] = ()
+    levels: dict[str, LevelValues] | None = None
 
 
 def write_line(
@@ -46,11 +49,14 @@ def write_line(
     said = {"step": json.dumps(release.step if step is None else step)}
     if start is not None:
         said["start"] = json.dumps(start)
-    said["fresh"] = json.dumps(bool(release.fresh))
-    said |= {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    said |= _numbers_of(release)
+    if release.levels:
+        said["levels"] = _object(
+            {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in release.levels.items()}
+        )
     if answers:
         said["answers"] = json.dumps(list(answers), allow_nan=False)
-    return ("{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}").encode()
+    return _object(said).encode()
 
 
 def read_line(line: bytes) -> ReleaseLine:
@@ -62,7 +68,22 @@ def read_line(line: bytes) -> ReleaseLine:
     said = json.loads(line)
     arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
     answers = tuple(said.get("answers", ()))
-    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, **arrays)
+    levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
+    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, levels=levels, **arrays)
+
+
+def _level(said: dict[str, Any]) -> LevelValues:
+    return LevelValues(fresh=said["fresh"], **{name: _numbers(said[name]) for name in _ARRAYS if name in said})
+
+
+def _object(said: dict[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}"
+
+
+def _numbers_of(release: Any) -> dict[str, str]:
+    """Whether it is fresh, and its numbers, as JSON has them."""
+    said = {"fresh": json.dumps(bool(release.fresh))}
+    return said | {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
 
 
 def _list(numbers: Array) -> str:

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from landed import copied, eventide, kept
-from live_stores import SETTING, a_commit, in_a_child, listing, open_the_way_to
+from live_stores import SETTING, a_commit, in_a_child, listing
 from old_stores import make_old_file, mark_of, position_of, release_of
 
 from eventide.errors import StoreError
@@ -90,16 +90,16 @@ def test_a_reader_takes_an_old_store_as_it_is(old, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_reader_of_an_old_store_needs_no_right_to_write(old, tmp_path):
-    open_the_way_to(tmp_path)
-    old.chmod(0o644)
+def test_a_reader_of_an_old_store_needs_no_right_to_write(everybodys_folder):
+    path = make_old_file(everybodys_folder / "city.db", STEPS)
+    path.chmod(0o644)
     code = """
 os.setgid(65534); os.setuid(65534)
 store = open_store(path, read_only=True)
 store.verify()
 print(store.next_step())
 """
-    assert in_a_child(code, old) == f"{STEPS}\n"
+    assert in_a_child(code, path) == f"{STEPS}\n"
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,12 @@ def told(release):
     return [release.step, release.fresh, release.spent, release.values.tolist(), release.scale.tolist()]
 
 
-@pytest.mark.parametrize("interruptions", [6, pytest.param(25, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("steps", "interruptions"), [(60, 3), pytest.param(STEPS, 25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
-def test_a_rebuilt_mechanism_is_the_one_that_was_never_interrupted(name, parameters, interruptions):
-    counts, twin = stream(), made(name, parameters)
+def test_a_rebuilt_mechanism_is_the_one_that_was_never_interrupted(name, parameters, steps, interruptions):
+    counts, twin = stream()[:steps], made(name, parameters)
     snapshot, records = None, []
-    interrupted = set(np.random.default_rng(8).choice(STEPS, interruptions, replace=False).tolist())
+    interrupted = set(np.random.default_rng(8).choice(steps, interruptions, replace=False).tolist())
     followers = []
     for step, row in enumerate(counts):
         with RecordedAnswers.recording(twin.meter) as answers:

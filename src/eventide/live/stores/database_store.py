@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from eventide.errors import StateError, StoreError
 from eventide.live import faults
 from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
-from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
 from eventide.live.stores.rows import CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
+
+Result = TypeVar("Result")
 
 
 class _Writer(NamedTuple):
@@ -91,7 +93,7 @@ class DatabaseStore(Store):
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
-        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.reach)
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting)
         longest = setting._replace(window=longest_window).reach
         free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
         epoch = Epoch(len(epochs), first, free, setting, restored=True)
@@ -124,8 +126,8 @@ class DatabaseStore(Store):
             return row is not None and self._rows.head()[1:] == (row.step, row.chain)
 
         self._settled(write, "inside-transaction", done=is_written)
-        writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step))
-        self._database.forget(self._erased)
+        self._patiently(lambda: writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step)))
+        self._patiently(lambda: self._database.forget(self._erased))
         self._latest = commit.step, commit.release
 
     def release(self, step: int) -> bytes | None:
@@ -168,19 +170,19 @@ class DatabaseStore(Store):
         """
         self._writing()
         held = list(tallies)
-        if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
+        if batch is not None and self._patiently(lambda: self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch)):
             return False
-        before = self._rows.last_kept()
+        before = self._patiently(self._rows.last_kept)
         self._settled(
             lambda _: self._write_kept(held, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
         )
         faults.passing("after-keep")
-        self._database.forget(())
+        self._patiently(lambda: self._database.forget(()))
         return True
 
     def kept(self) -> list[tuple[int, bytes]]:
         """The open events kept, by step."""
-        return self._rows.kept()
+        return self._patiently(self._rows.kept)
 
     def verify(self) -> None:
         """Read everything and refuse if a bit of it has changed."""
@@ -218,21 +220,41 @@ class DatabaseStore(Store):
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+        """Do some work in a transaction; if that fails half way, read whether it is `done`, or do it again.
 
         What was done to a store that was removed meanwhile is not durable, and is refused.
         """
-        with self._database.turn:
-            while True:
-                try:
+        tried = False
+
+        def once() -> None:
+            nonlocal tried
+            with self._database.turn:
+                if not (tried and done()):
+                    tried = True
                     with self._transaction(point) as head:
                         work(head)
-                    break
-                except ConnectionLost:
+                self._database.check_in_place()
+
+        self._patiently(once)
+
+    def _patiently(self, work: Callable[[], Result]) -> Result:
+        """Do some work, again where the connection was lost, and as long as patience lasts where it cannot be done."""
+        lost = False
+        while True:
+            try:
+                if lost:
                     self._database.come_back()
-                    if done():
-                        break
-            self._database.check_in_place()
+                    lost = False
+                result = work()
+            except ConnectionLost:
+                lost = True
+                self.patience.lost()
+            except Unavailable as fault:
+                self.patience.wait(fault)
+                self._database.make_room()
+            else:
+                self.patience.healed()
+                return result
 
     def _begin(
         self,

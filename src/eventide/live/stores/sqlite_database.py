@@ -11,7 +11,7 @@ import os
 import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +104,19 @@ class SqliteDatabase(Database):
         if self._erased and time.monotonic() - self._log_cut_at >= CUT_LOG_EVERY:
             self._erased, self._log_cut_at = not self._cut_log(), time.monotonic()
 
+    def make_room(self) -> None:
+        """Empty the log: where it fills the disk, no commit would ever come to that."""
+        with suppress(StoreError):
+            self._cut_log()
+
     def _cut_log(self) -> bool:
         """Empty the log, and say whether that was possible: it is not while a reader is in it."""
         with self.turn, refusals(self._path):
             self._connection.execute("PRAGMA busy_timeout = 0")
-            (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
+            try:
+                (busy, *_) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {round(PATIENCE * 1000)}")
         return not busy
 
     def close(self) -> None:
