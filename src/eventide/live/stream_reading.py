@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from eventide.errors import EventideError, InputError
+from eventide.errors import EventideError, InputError, unknown
 from eventide.events.durations import steps_of_window
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
-from eventide.toml_lines import unknown
 
 if TYPE_CHECKING:
     from eventide.windows.workload import Query
@@ -58,8 +57,13 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        levels = self.values["levels"]
+        if isinstance(levels, str | Path) and step and not bins:  # which are never taken from events
+            bins = self._look("levels", lambda: self._bins_of_levels(levels)) or ()
         if bins:
             self._set("bins", lambda: self._bins(bins, self.values["other"]))
+        if levels is not None and self._is_right("levels", "bins"):
+            self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
 
@@ -70,6 +74,19 @@ class StreamReading:
             path = self._folder / str(written)
             return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
         return with_other(checked_names([readers.text(each) for each in written], "the list", "bin"), other)
+
+    def _levels(self, written: Any, bins: tuple[str, ...]) -> Any:
+        """The levels of the bins; of counts that still have to say their bins, what a file says of them."""
+        from eventide.events.levels import Levels, read_levels
+
+        given = read_levels(self._folder / written) if isinstance(written, str | Path) else written
+        return Levels.of(given, bins) if bins else given
+
+    def _bins_of_levels(self, written: str | Path) -> tuple[str, ...]:
+        """The bins that a file of levels names, where nothing else does."""
+        from eventide.events.levels import bins_in
+
+        return bins_in(self._folder / written)
 
     def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
         from eventide.windows.query_files import read_queries
@@ -118,9 +135,15 @@ class StreamReading:
     def _check_cap(self) -> None:
         from eventide.events.caps import parse_cap
 
-        cap, most = parse_cap(self.values["cap"], self.values["step"]), self.values["max_per_step"]
+        written, window, most = (self.values[name] for name in ("cap", "window", "max_per_step"))
+        cap = parse_cap(written, self.values["step"])
         if cap.events < most:
             raise InputError(f"it counts less in a block than the {most} of `max_per_step` in a step; make it larger")
+        if window and (bound := cap.window_sensitivity(window, most)) >= window * most:
+            raise InputError(
+                f"{written} brings nothing: in a window of {window} steps one person still changes the counts by up to "
+                f"{bound}, and without a cap by {window * most}; choose fewer events or a longer time, or leave it out"
+            )
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

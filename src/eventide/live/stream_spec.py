@@ -75,6 +75,7 @@ class StreamOptions(EventOptions, total=False):
     window_sensitivity: int
     mechanism: str
     parameters: Mapping[str, Any]
+    levels: Any
     filter: str
     population: str
     queries: str | Path | Sequence[Query]
@@ -120,7 +121,7 @@ class StreamSpec:
     )
     zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
     late: str | None = setting(
-        None, readers.duration, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
+        None, readers.lateness, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
     )
     bins: tuple[str, ...] = setting(
         (),
@@ -128,6 +129,14 @@ class StreamSpec:
         "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
+    )
+    levels: Any = setting(
+        None,
+        readers.as_written,
+        "Publish groups of bins too, which add up: a CSV of bins and the groups each is in, from small to large.",
+        '"districts.csv"',
+        "FILE",
+        served=False,
     )
     other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
@@ -157,7 +166,6 @@ class StreamSpec:
         "Count at most so many events of a user in each block of time, such as 2/7d: less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
-        served=False,
     )
     window_sensitivity: int = setting(
         0,
@@ -269,10 +277,11 @@ class StreamSpec:
         return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
 
     def _limits(self) -> dict[str, Any]:
-        bounds = {"max_per_step": self.max_per_step, "cap": self._cap()}
+        bounds = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
         return bounds | {"late": self.late, "until": self.until}
 
-    def _cap(self) -> Cap | None:
+    def cap_in_steps(self) -> Cap | None:
+        """The cap with its block as a number of steps, if there is one."""
         from eventide.events.caps import parse_cap
 
         return parse_cap(self.cap, self.step) if self.cap else None
@@ -343,20 +352,15 @@ class StreamSpec:
             "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
+        if self.levels is not None:
+            own["levels"] = self.levels
         return build_mechanism(self.mechanism, own | self.parameters)
 
     def _window_sensitivity(self) -> int | None:
-        """What is told of ready-made counts, or what a cap on events is worth; a cap that brings nothing is refused."""
-        if (cap := self._cap()) is None:
+        """What is told of ready-made counts, or what a cap on events is worth."""
+        if (cap := self.cap_in_steps()) is None:
             return self.window_sensitivity or None
-        bound, without = cap.window_sensitivity(self.window, self.max_per_step), self.window * self.max_per_step
-        if bound >= without:
-            raise InputError(
-                f"the cap {self.cap} brings nothing: in a window of {self.window} steps one person still changes the "
-                f"counts by up to {bound}, and without it by {without}; choose fewer events or a longer time, or leave "
-                "it out"
-            )
-        return bound
+        return cap.window_sensitivity(self.window, self.max_per_step)
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.events.caps import Cap
+from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.window_queries import Questions
@@ -89,6 +90,7 @@ def sinks_of(
 ) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
     how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
+    how |= {"groups": mechanism.levels and mechanism.levels.groups}
     return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
 
 
@@ -144,15 +146,19 @@ def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Que
 def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool) -> Guarantee:
     """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
     promise = feed.promise()
-    assumptions = promise.assumptions
-    if promise.most is None:
-        assumptions = (*mechanism.assumptions(), *assumptions)
+    about_counts = mechanism.assumptions() if promise.most is None else mechanism.of_levels()
+    assumptions = (*about_counts, *promise.assumptions)
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if questions is not None:
         assumptions = (questions.assumption(mechanism.shared_steps), *assumptions)
-    epsilon = total_budget(mechanism, questions) / NANO
-    return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
+    return dataclasses.replace(
+        mechanism.guarantee,
+        epsilon=total_budget(mechanism, questions) / NANO,
+        unit=promise.unit,
+        assumptions=assumptions,
+        lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
+    )
 
 
 def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:
