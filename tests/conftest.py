@@ -18,8 +18,9 @@ import hypothesis
 import pytest
 
 BY_THE_CLOCK = [hypothesis.HealthCheck.too_slow]  # a machine that is slow or stands still is no fault of a test
-hypothesis.settings.register_profile("eventide", derandomize=True, deadline=None, suppress_health_check=BY_THE_CLOCK)
-hypothesis.settings.register_profile("random", deadline=None, suppress_health_check=BY_THE_CLOCK, print_blob=True)
+ANY_PROFILE = {"deadline": None, "suppress_health_check": BY_THE_CLOCK}
+hypothesis.settings.register_profile("eventide", derandomize=True, max_examples=50, **ANY_PROFILE)
+hypothesis.settings.register_profile("random", max_examples=200, print_blob=True, **ANY_PROFILE)
 hypothesis.settings.load_profile("eventide")
 
 SHELVES = ("slow", "browser", "database", "engine", "nightly")
@@ -69,6 +70,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: "crash" in item.path.parts)  # last: their processes find compiled what others needed
     if config.option.markexpr:
         return
     marked = {item for item in items if any(item.get_closest_marker(shelf) for shelf in SHELVES)}

@@ -1,9 +1,11 @@
-"""What can go wrong, as four kinds a caller may tell apart.
+"""What can go wrong, as four kinds a caller may tell apart; and the sentence about a name that nothing has.
 
 A message says what is wrong and what to do, and never shows a true count.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class EventideError(Exception):
@@ -47,3 +49,17 @@ class StateError(EventideError):
 
 class StoreError(EventideError):
     """A store, or a file that releases go to, is busy, damaged, full or of another version; no charge is lost."""
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> str:
+    """There is no such thing; perhaps a similar one was meant.
+
+    >>> unknown("mechanism", "tiden", ["tide", "ba"])
+    "there is no mechanism 'tiden'; did you mean 'tide'?"
+    """
+    import difflib  # only who mistypes waits for it
+
+    known = list(known)
+    close = difflib.get_close_matches(given, known, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
+    return f"there is no {what} {given!r}; {advice}"

@@ -6,22 +6,30 @@ another one alike.
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 REQUIRED = inspect.Parameter.empty
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def parameter_defaults(cls: type) -> dict[str, Any]:
+def parameter_defaults(cls: type) -> Mapping[str, Any]:
     """Every name that can be given to `cls(...)` with its default, or REQUIRED; `**common` is the base class's."""
+    return _read_defaults(cls)
+
+
+@functools.lru_cache(maxsize=64)  # signatures take a millisecond to read, and a class may be forgotten again
+def _read_defaults(cls: type) -> Mapping[str, Any]:
     found: dict[str, Any] = {}
     for owner in cls.__mro__:
         if "__init__" in vars(owner):
             for name, given in inspect.signature(vars(owner)["__init__"]).parameters.items():
                 if given.kind in _NAMED and name != "self":
                     found.setdefault(name, given.default)
-    return found
+    return MappingProxyType(found)
 
 
 class Parametrised:

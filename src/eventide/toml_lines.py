@@ -5,21 +5,12 @@ The standard library's parser gives values without positions; the line of a key 
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from eventide.errors import InputError
-
-
-def unknown(what: str, given: str, known: Iterable[str]) -> str:
-    """There is no such thing; perhaps a similar one was meant."""
-    known = list(known)
-    close = difflib.get_close_matches(given, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
-    return f"there is no {what} {given!r}; {advice}"
+from eventide.errors import InputError, unknown
 
 
 class TomlTable(NamedTuple):

@@ -18,6 +18,7 @@ from pathlib import Path
 from file_clock import FileClock
 
 import eventide as ev
+from eventide.events.caps import parse_cap
 from eventide.events.files import lines as event_lines
 from eventide.live import faults
 from eventide.live.publisher import publisher, window_queries
@@ -41,13 +42,15 @@ def live(life):
     options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     if life["source"] == "-":
         os.dup2(life["pipe"], 0)
-    zero = life["noise"] == "zero"
+    zero, cap = life["noise"] == "zero", life["feed"].get("cap")
+    bound = parse_cap(cap, life["feed"]["step"]).window_sensitivity(life["window"], life["most"]) if cap else None
     mechanism = ev.mechanism(
         life["mechanism"],
         epsilon=1 if life["queries_of"] is None else 0.6,
         window=life["window"],
         bins=BINS,
         sensitivity=life["most"],
+        window_sensitivity=bound,
         noise=ev.noise.Zero() if zero else "secure",
     )
     store = open_store(life["store"], for_tests=zero)
@@ -90,6 +93,9 @@ def warm_up():
         mechanism = ev.Uniform(epsilon=1, window=1, bins=BINS)
         questions = ev.Questions(QUERIES, 1)
         with ev.Publisher(path, mechanism, step="1h", user="user", questions=questions) as publishing:
+            publishing.run()
+        capped = ev.Uniform(epsilon=1, window=9, bins=BINS, window_sensitivity=4)
+        with ev.Publisher(path, capped, step="1h", user="user", cap="1/9") as publishing:
             publishing.run()
 
 

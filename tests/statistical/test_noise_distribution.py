@@ -85,12 +85,12 @@ def test_digits_are_pairwise_uncorrelated():
     """Digits of one geometric number, and of the two that make one draw; those rarer than one in 50 say little."""
     column = coins._digit_coins(120, 1)
     usable = [k for k, expansion in enumerate(column.expansions(72)) if expansion > 2**72 // 50]
-    first, second = coins._geometric(column, 400_000, ssl.RAND_bytes).reshape(2, -1)
+    first, second = coins._geometric(column, 200_000, ssl.RAND_bytes).reshape(2, -1)
     digits = np.array([number >> k & 1 for number in (first, second) for k in usable])
     assert correlation_p(digits) > ACCEPT
     for one, other in itertools.combinations(range(len(digits)), 2):
         tied = digits.copy()
-        tied[one, :30_000] = tied[other, :30_000]  # 15 % of the draws share this pair of digits
+        tied[one, :15_000] = tied[other, :15_000]  # 15 % of the draws share this pair of digits
         assert correlation_p(tied) < ACCEPT
 
 

@@ -15,7 +15,7 @@ from eventide.privacy.noise import Zero
 from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
-from eventide.service.server import HEADER_SECONDS, build_server, listen
+from eventide.service.server import HEADER_SECONDS, build_server, listen, listen_for_health
 from eventide.service.service import Service
 
 START = "2026-01-01T00:00:00Z"
@@ -61,12 +61,14 @@ class Running:
     clock: ManualClock
     tokens: dict[str, str]
     clients: dict[str | None, httpx.Client] = field(default_factory=dict)
+    health_address: str | None = None
 
     def client(self, role=None):
         token = self.tokens[role] if role else None
         if token not in self.clients:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
-            settings = {"headers": headers, "timeout": PATIENCE, "trust_env": False}
+            encrypted = self.address.startswith("https")  # else no certificates need be read
+            settings = {"headers": headers, "timeout": PATIENCE, "trust_env": False, "verify": encrypted}
             self.clients[token] = httpx.Client(base_url=self.address, **settings)
         return self.clients[token]
 
@@ -97,12 +99,15 @@ def running(config, *, for_tests=True, truth=None, clock=None, header_seconds=HE
     service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)
     if isinstance(clock, ManualClock):
         clock.set(next(iter(service.streams.values())).feed.timeline.start)
-    server, listening = build_server(service, header_seconds=header_seconds), listen(config)
+    listening, health = listen(config), listen_for_health(config)
+    server = build_server(service, header_seconds=header_seconds, health=health)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     wait_until(lambda: server.started)
     scheme = "https" if config.server.certificate else "http"
     up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens)
+    if health is not None:
+        up.health_address = f"http://127.0.0.1:{health.getsockname()[1]}"
     try:
         yield up
     finally:

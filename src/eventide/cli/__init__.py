@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from eventide import __version__
-from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError
+from eventide.errors import BudgetExceeded, EventideError, InputError, StateError, StoreError, unknown
 
 EXIT_CODES = {InputError: 2, BudgetExceeded: 3, StateError: 5, StoreError: 5}
 GUARANTEE_VIOLATED, INTERRUPTED = 4, 130
@@ -60,6 +60,14 @@ class Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(f"eventide.cli.{cmd_name}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown verb with the one that was meant."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(unknown("verb", args[0], VERBS))
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs and an example of each, from the table alone."""

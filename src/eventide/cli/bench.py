@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("bench")
 @click.argument("study")
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), metavar="PATH", help="The .parquet file to write."
-)
+@click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The .parquet file to write.  [required]")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -42,14 +40,18 @@ if TYPE_CHECKING:
 )
 @settings_option
 @click.option("--processes", type=int, metavar="N", help="How many run side by side.  [default: one a core]")
+@click.option(
+    "--print", "only_print", is_flag=True, help="Print the study's TOML instead, to start one of your own from."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     study: str,
-    out: Path,
+    out: Path | None,
     data: Path | None,
     added: tuple[str, ...],
     settings: tuple[str, ...],
     processes: int | None,
+    only_print: bool,
     as_json: bool,
 ) -> None:
     """Run STUDY, a TOML file or the name of a built-in one, and write its results.
@@ -64,10 +66,17 @@ def command(
     \b
     Example: eventide bench quick --out results.parquet
     Example: eventide bench quick --with hybrid --set k=10 --out results.parquet
+    Example: eventide bench quick --print > mine.toml
     """
     from eventide.bench import check_requirements, load_study, read_results, run_study
     from eventide.bench.run.results import standings
+    from eventide.bench.study.study_file import study_text
 
+    if only_print:
+        click.echo(study_text(study), nl=False)
+        return
+    if out is None:
+        raise InputError("say where the results go, with --out results.parquet")
     if processes is not None and processes < 1:
         raise InputError("--processes is at least 1")
     import_from_here()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import html
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
 
 import click
 import numpy as np
@@ -18,13 +19,58 @@ from rich.table import Table
 
 from eventide.bench import Choice
 from eventide.bench.choose.choice import UNPAID, Trial
+from eventide.cli.choose_asked import Asked
 from eventide.cli.settings import written_settings
 from eventide.display.drawings import percent, shown
 from eventide.display.pages import embedded, filled, paragraphs
 
+SETTINGS = ("epsilon", "window", "hide", "sensitivity", "repetitions", "seed", "level", "movement")
+SENTENCES = ("useful", "verdict", "reading", "window_advice")
+TRIALS = ("candidates", "over_window", "over_epsilon", "remedies")
 HEADINGS = ("mechanism", "error", "nine of ten runs", "of the level", "looks per w")
 CONFIDENTIAL = "This page shows true counts and figures made from them: it is as confidential as the history."
 MADE_UP = "The stream is made up from a description: nobody's data was looked at."
+
+
+class MechanismAnswer(NamedTuple):
+    """Which mechanism for a stream like this one; `repeat` is the command that gives more exact figures."""
+
+    choice: Choice
+
+    @classmethod
+    def to(cls, asked: Asked, tell: Callable[[int, int], None]) -> Self:
+        """Try the mechanisms."""
+        from eventide.bench import choose
+
+        study = asked.study()
+        return cls(choose(asked.counts(), hide=asked.hidden, sensitivity=asked.sensitivity, tell=tell, **study))
+
+    def page(self, repeat: str) -> str:
+        """Everything on a page."""
+        return build_page(self.choice, repeat)
+
+    def show(self, repeat: str) -> None:
+        """Print everything but the picture."""
+        print_choice(self.choice, repeat)
+
+    def document(self, repeat: str) -> dict[str, Any]:
+        """Everything but the counts."""
+        choice = self.choice
+        return {
+            "source": choice.history.source,
+            "made_up": choice.history.made_up,
+            "warning": None if choice.history.made_up else UNPAID,
+            "notes": choice.history.notes,
+            "steps": len(choice.history.counts),
+            "bins": len(choice.history.bins),
+            **{name: getattr(choice, name) for name in SETTINGS},
+            "season": choice.season or None,
+            **{name: getattr(choice, name) for name in SENTENCES},
+            "recommended": asdict(choice.recommended),
+            **{name: [asdict(each) for each in getattr(choice, name)] for name in TRIALS},
+            "publish": publishing(choice) if choice.useful else None,
+            "repeat": repeat,
+        }
 
 
 def print_choice(choice: Choice, repeat: str) -> None:
@@ -36,9 +82,9 @@ def print_choice(choice: Choice, repeat: str) -> None:
     for note in choice.history.notes:
         click.echo(f"Note: {note}.")
     console = Console()
-    console.print(_text_table("Error of one bin at one step", HEADINGS, rows(choice), choice.recommended.label))
-    console.print(_text_table("Error at other windows", *cost_rows("window", choice.over_window)))
-    console.print(_text_table("Error at other budgets", *cost_rows("epsilon", choice.over_epsilon)))
+    console.print(text_table("Error of one bin at one step", HEADINGS, rows(choice), choice.recommended.label))
+    console.print(text_table("Error at other windows", *cost_rows("window", choice.over_window)))
+    console.print(text_table("Error at other budgets", *cost_rows("epsilon", choice.over_epsilon)))
     for sentence in choice.window_advice:
         click.echo(sentence)
     click.echo()
@@ -86,7 +132,8 @@ def publishing(choice: Choice) -> str:
     return shlex.join([*words, "--out", "private.csv"])
 
 
-def _text_table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]], recommended: str = "") -> Table:
+def text_table(title: str, headings: Sequence[str], lines: Sequence[Sequence[str]], recommended: str = "") -> Table:
+    """A table for a terminal; the row that begins with what is recommended stands out."""
     table = Table(title=title, title_justify="left")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == headings[0] else "right")

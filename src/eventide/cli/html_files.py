@@ -20,12 +20,12 @@ def keep_apart(out: Path, *sources: str | Path | None) -> None:
         raise InputError(f"--out {out} is the file that is read, and would be lost; choose another place")
 
 
-def write_page(path: Path, page: str) -> None:
-    """Write a page, or say why that cannot be."""
+def write_page(path: Path, page: str, option: str = "--out") -> None:
+    """Write a page that an option asked for, or say why that cannot be."""
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; choose another place with --out") from error
+        raise InputError(f"cannot write {path}: {error.strerror}; choose another place with {option}") from error
 
 
 def plain_page(

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
 @click.option(
     "--figures", type=click.Path(path_type=Path), metavar="DIR", help="Write each figure as SVG and PNG as well."
 )
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the mean errors as a table as well: .csv, or .tex for a paper.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     results: Path,
@@ -58,6 +64,7 @@ def command(
     reference: Path | None,
     data: Path | None,
     figures: Path | None,
+    table: Path | None,
     as_json: bool,
 ) -> None:
     """Write a page about RESULTS, a file that `eventide bench` wrote; with OTHER, compare the two.
@@ -68,18 +75,23 @@ def command(
 
     \b
     Example: eventide report results.parquet --out report.html
+    Example: eventide report results.parquet --out report.html --table errors.tex
     """
     from eventide.bench import build_report, read_results
     from eventide.bench.report.figures import write_images
+    from eventide.bench.report.paper_table import table_writer
+    from eventide.bench.report.scores import read_scores
     from eventide.cli.html_files import keep_apart, write_page
     from eventide.display.images import require_matplotlib
 
     keep_apart(out, results, other, reference)
     if figures is not None:
         require_matplotlib()
+    tabulate = None if table is None else table_writer(table)
     with naming("reading") as tell:
+        read = read_results(results)
         report = build_report(
-            read_results(results),
+            read,
             None if other is None else read_results(other),
             metric=metric,
             without=without,
@@ -89,6 +101,8 @@ def command(
             tell=tell,
         )
         write_page(out, report.page)
+        if table is not None and tabulate is not None:
+            write_page(table, tabulate(read_scores(read, metric)), "--table")
         images = []
         if figures is not None:
             tell("writing images")
@@ -96,6 +110,7 @@ def command(
     document = {
         "out": str(out),
         "figures": [str(path) for path in images],
+        "table": table and str(table),
         "verdict": report.verdict,
         "ranking": [_document(rank) for rank in report.ranking],
     }

@@ -11,17 +11,18 @@ from eventide.errors import InputError
 
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 LONGEST = 365_243 * UNITS["d"]  # a thousand years; times are counted in 64 bits
+_WORDS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}  # from long to short
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
-def milliseconds(text: str) -> int:
-    """A duration in whole milliseconds.
+def milliseconds(text: str, least: int = 1) -> int:
+    """A duration in whole milliseconds, at least so many.
 
     >>> milliseconds("5min")
     300000
     """
     found = _DURATION.fullmatch(text)
-    if not found or not int(found[1]):
+    if not found or int(found[1]) < least:
         raise InputError(
             f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
         )
@@ -29,6 +30,31 @@ def milliseconds(text: str) -> int:
     if length > LONGEST:
         raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
     return length
+
+
+def written(length: int) -> str:
+    """A length as `milliseconds` reads it, in days or the largest unit of which it is a whole number.
+
+    >>> written(604_800_000)
+    '7d'
+    """
+    number, unit = _in_whole_units(length)
+    return f"{number}{unit}"
+
+
+def in_words(length: int) -> str:
+    """The same for a sentence.
+
+    >>> in_words(604_800_000), in_words(3_600_000)
+    ('7 days', '1 hour')
+    """
+    number, unit = _in_whole_units(length)
+    return f"{number} {_WORDS[unit]}{'' if number == 1 else 's'}"
+
+
+def _in_whole_units(length: int) -> tuple[int, str]:
+    unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0)
+    return length // UNITS[unit], unit
 
 
 def steps_of_window(window: int | str, step: str | None) -> int:
@@ -42,7 +68,8 @@ def steps_of_window(window: int | str, step: str | None) -> int:
     duration = milliseconds(window)
     if step is None:
         raise InputError(
-            f"a window of {window} must be a whole number of steps, or a duration where the length of a step is given"
+            f"a window of {window} needs the length of a step, such as --step 1h (for ready-made counts write the "
+            "window as a number of steps)"
         )
     if duration < milliseconds(step):
         raise InputError(

@@ -50,11 +50,13 @@ class UserTally:
 
     def capped_counts(self, step: int, memory: CapMemory) -> tuple[Ints, bytes]:
         """The counts bounded by a cap besides, and what the step used of it; steps come in their order."""
-        users, _, occurrences = self._table()
-        first = self._firsts()
-        rooms = np.minimum(memory.rooms(step, users[first]), self._most)
-        counted = np.minimum(np.add.reduceat(occurrences, first), rooms) if len(first) else rooms
-        return self._bounded(step, rooms), memory.take(step, users[first], counted)
+        users = self._table()[0][self._firsts()]
+        rooms = np.minimum(memory.rooms(step, users), self._most)
+        return self._bounded(step, rooms), memory.take(step, users, np.minimum(self._of_each(), rooms))
+
+    def countable(self) -> int:
+        """How many events would count without a cap. Raw: for operators only."""
+        return int(np.minimum(self._of_each(), self._most).sum())
 
     def left_out(self, counts: Ints) -> int:
         """How many events the bound left out of these counts of them; of what was joined, those that were not capped.
@@ -71,6 +73,11 @@ class UserTally:
         key = key_words(self._key)
         counts: Ints = bounding_kernels.bounded_counts(*self._table(), key, step, rooms, self._size)
         return counts
+
+    def _of_each(self) -> Ints:
+        """How many events each user has."""
+        first = self._firsts()
+        return np.add.reduceat(self._table()[2], first) if len(first) else first
 
     def _firsts(self) -> Ints:
         """The first row of each user."""

@@ -36,7 +36,6 @@ class Zone:
         except (KeyError, ValueError, OSError):
             raise InputError(f"{name!r} is no time zone; give a name such as Europe/Berlin or UTC") from None
         self.name = name
-        self._changes_of = functools.lru_cache(maxsize=None)(self._changes)
 
     def to_utc(self, local: Ints) -> Ints:
         """Read what clocks on the wall show."""
@@ -50,7 +49,7 @@ class Zone:
 
     def to_local(self, time: int) -> int:
         """What clocks on the wall show at one moment."""
-        return time + self._offset(time)
+        return time + _offset(self._zone, time)
 
     def iso(self, time: int) -> str:
         """A moment as ISO 8601 text with the zone's offset."""
@@ -59,30 +58,33 @@ class Zone:
     def _regimes(self, first: int, last: int) -> tuple[Ints, Ints]:
         """The moments at which the offset to UTC changes, after one that is before them all, and the offsets since."""
         years = range(_year(first), _year(last) + 1)
-        changes = [(EARLIEST - DAY, self._offset(_year_begins(years[0])))]
+        changes = [(EARLIEST - DAY, _offset(self._zone, _year_begins(years[0])))]
         for year in years:
-            changes += self._changes_of(year)
+            changes += _changes(self._zone, year)
         begins, offsets = zip(*changes, strict=True)
         return np.array(begins, dtype=np.int64), np.array(offsets, dtype=np.int64)
 
-    def _changes(self, year: int) -> list[tuple[int, int]]:
-        """The changes of a year: looked for from day to day, then pinned to the second."""
-        changes = []
-        days = range(_year_begins(year), _year_begins(year + 1) + DAY, DAY)
-        offsets = [self._offset(day) for day in days]
-        for day, before, after in zip(days[:-1], offsets[:-1], offsets[1:], strict=True):
-            if before != after:
-                low, high = day, day + DAY
-                while high - low > SECOND:
-                    middle = low + (high - low) // (2 * SECOND) * SECOND
-                    low, high = (middle, high) if self._offset(middle) == before else (low, middle)
-                changes.append((high, after))
-        return changes
 
-    def _offset(self, time: int) -> int:
-        offset = _datetime(time).astimezone(self._zone).utcoffset()
-        assert offset is not None
-        return offset // timedelta(microseconds=1)
+@functools.cache
+def _changes(zone: ZoneInfo, year: int) -> list[tuple[int, int]]:
+    """The changes of a year: looked for from day to day, then pinned to the second."""
+    changes = []
+    days = range(_year_begins(year), _year_begins(year + 1) + DAY, DAY)
+    offsets = [_offset(zone, day) for day in days]
+    for day, before, after in zip(days[:-1], offsets[:-1], offsets[1:], strict=True):
+        if before != after:
+            low, high = day, day + DAY
+            while high - low > SECOND:
+                middle = low + (high - low) // (2 * SECOND) * SECOND
+                low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
+            changes.append((high, after))
+    return changes
+
+
+def _offset(zone: ZoneInfo, time: int) -> int:
+    offset = _datetime(time).astimezone(zone).utcoffset()
+    assert offset is not None
+    return offset // timedelta(microseconds=1)
 
 
 def _datetime(time: int) -> datetime:

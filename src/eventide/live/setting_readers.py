@@ -72,6 +72,11 @@ def place(value: Any) -> str | Path:
     return value if isinstance(value, Path) else text(value)
 
 
+def places(value: Any) -> tuple[str, ...]:
+    """A path or an address, or a list of them."""
+    return tuple(text(each) for each in (value if isinstance(value, list | tuple) else [value]))
+
+
 def name(value: Any) -> str:
     """A name that can stand in an address."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
@@ -123,6 +128,11 @@ def duration(value: Any) -> str:
     """A length of time such as 10min."""
     milliseconds(str(value))
     return str(value)
+
+
+def lateness(value: Any) -> str | None:
+    """A length of time that may be none at all: 0s says what leaving it out says."""
+    return str(value) if milliseconds(str(value), least=0) else None
 
 
 def steps_or_duration(value: Any) -> int | str:

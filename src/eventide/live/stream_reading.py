@@ -11,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from eventide.errors import EventideError, InputError
+from eventide.errors import EventideError, InputError, unknown
 from eventide.events.durations import steps_of_window
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
-from eventide.toml_lines import unknown
 
 if TYPE_CHECKING:
     from eventide.windows.workload import Query
@@ -136,9 +135,15 @@ class StreamReading:
     def _check_cap(self) -> None:
         from eventide.events.caps import parse_cap
 
-        cap, most = parse_cap(self.values["cap"], self.values["step"]), self.values["max_per_step"]
+        written, window, most = (self.values[name] for name in ("cap", "window", "max_per_step"))
+        cap = parse_cap(written, self.values["step"])
         if cap.events < most:
             raise InputError(f"it counts less in a block than the {most} of `max_per_step` in a step; make it larger")
+        if window and (bound := cap.window_sensitivity(window, most)) >= window * most:
+            raise InputError(
+                f"{written} brings nothing: in a window of {window} steps one person still changes the counts by up to "
+                f"{bound}, and without a cap by {window * most}; choose fewer events or a longer time, or leave it out"
+            )
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -117,7 +117,7 @@ class StreamSpec:
     )
     zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
     late: str | None = setting(
-        None, readers.duration, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
+        None, readers.lateness, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
     )
     bins: tuple[str, ...] = setting(
         (),
@@ -161,7 +161,6 @@ class StreamSpec:
         "Count at most so many events of a user in each block of time, such as 2/7d: less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
-        served=False,
     )
     window_sensitivity: int = setting(
         0,
@@ -273,10 +272,11 @@ class StreamSpec:
         return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
 
     def _limits(self) -> dict[str, Any]:
-        bounds = {"max_per_step": self.max_per_step, "cap": self._cap()}
+        bounds = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
         return bounds | {"late": self.late, "until": self.until}
 
-    def _cap(self) -> Cap | None:
+    def cap_in_steps(self) -> Cap | None:
+        """The cap with its block as a number of steps, if there is one."""
         from eventide.events.caps import parse_cap
 
         return parse_cap(self.cap, self.step) if self.cap else None
@@ -346,17 +346,10 @@ class StreamSpec:
         return build_mechanism(self.mechanism, own | self.parameters)
 
     def _window_sensitivity(self) -> int | None:
-        """What is told of ready-made counts, or what a cap on events is worth; a cap that brings nothing is refused."""
-        if (cap := self._cap()) is None:
+        """What is told of ready-made counts, or what a cap on events is worth."""
+        if (cap := self.cap_in_steps()) is None:
             return self.window_sensitivity or None
-        bound, without = cap.window_sensitivity(self.window, self.max_per_step), self.window * self.max_per_step
-        if bound >= without:
-            raise InputError(
-                f"the cap {self.cap} brings nothing: in a window of {self.window} steps one person still changes the "
-                f"counts by up to {bound}, and without it by {without}; choose fewer events or a longer time, or leave "
-                "it out"
-            )
-        return bound
+        return cap.window_sensitivity(self.window, self.max_per_step)
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""

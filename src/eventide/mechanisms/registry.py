@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Unpack
 
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.parameters import REQUIRED, parameter_defaults
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def mechanism_names() -> list[str]:
 def mechanism_class(name: str) -> type[Mechanism]:
     """The class registered under `name`."""
     if name not in MECHANISMS:
-        raise InputError(f"there is no mechanism {name!r}; choose one of {', '.join(MECHANISMS)}")
+        raise InputError(unknown("mechanism", name, MECHANISMS))
     module, cls = MECHANISMS[name]
     found: type[Mechanism] = getattr(importlib.import_module(module), cls)
     return found

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LARGE_EPSILON = 10  # above it even one release may tell nearly for certain what somebody did
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -32,6 +34,8 @@ class Guarantee:
     window_sensitivity
         Where there is one, the most that the counts change over all steps and bins together when the events of a window
         do.
+    lasting
+        How long a window lasts, where that is to be said, such as "7 days".
     """
 
     notion: str
@@ -43,9 +47,11 @@ class Guarantee:
     not_proven: str | None = None
     not_private: str | None = None
     window_sensitivity: int | None = None
+    lasting: str | None = None
 
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
+        reach += f" ({self.lasting})" if self.lasting else ""
         sentence = (
             f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
             f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
@@ -53,6 +59,8 @@ class Guarantee:
         if self.window_sensitivity is not None:
             sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"
         sentence = "; ".join([sentence, *self.assumptions]) + "."
+        if self.epsilon > LARGE_EPSILON:
+            sentence += f" Epsilon {self.epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."
         if self.not_proven:
             sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"
         if self.not_private:

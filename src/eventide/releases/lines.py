@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from eventide.arrays import Array, Floats
 from eventide.releases.level_values import LevelValues
 
+SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
 
 
@@ -86,9 +88,26 @@ def _numbers_of(release: Any) -> dict[str, str]:
 
 def _list(numbers: Array) -> str:
     """Numbers as a JSON list; those that are all alike, as scales mostly are, at the price of one."""
-    if numbers.size and numbers.min() == numbers.max():
-        return "[" + ", ".join([json.dumps(plain(numbers[:1])[0])] * numbers.size) + "]"
+    if not numbers.size:
+        return "[]"
+    least, most = numbers.min(), numbers.max()
+    if least == most:
+        return _repeated(json.dumps(plain(numbers[:1])[0]), numbers.size)
+    if least >= 0 and most < SMALL and np.array_equal(numbers, whole := numbers.astype(np.int64)):
+        texts = _texts()[whole].tobytes().translate(None, b"\0")
+        return f"[{texts[:-2].decode()}]"
     return json.dumps(plain(numbers), allow_nan=False)
+
+
+@lru_cache(16)
+def _repeated(text: str, times: int) -> str:
+    return f"[{', '.join([text] * times)}]"
+
+
+@cache
+def _texts() -> Array:
+    """The texts of small whole numbers, each with what stands between two of them; zeros fill up the shorter ones."""
+    return np.array([b"%d, " % number for number in range(SMALL)])
 
 
 def plain(numbers: Array) -> list[float | int | None]:
@@ -97,12 +116,10 @@ def plain(numbers: Array) -> list[float | int | None]:
     whole = finite & (numbers == np.rint(numbers))
     if whole.all():
         return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
-    listed: list[float | int | None] = numbers.tolist()
-    for place in np.flatnonzero(whole):
-        listed[place] = int(numbers[place])
-    for place in np.flatnonzero(~finite):
-        listed[place] = None
-    return listed
+    listed = numbers.astype(object)
+    listed[whole] = numbers[whole].astype(np.int64)
+    listed[~finite] = None
+    return listed.tolist()  # type: ignore[no-any-return]
 
 
 def _numbers(written: list[float | None]) -> Floats:

@@ -1,5 +1,6 @@
 """What the latest windows of a stream hold, added up from its stored entries by the code that verifies stores.
 
+Under a cap every step has a budget of its own, and what is told is what one person can lose by the charge of a step.
 Entries that no window to be shown can hold are let go, so that memory is bounded.
 """
 
@@ -41,11 +42,13 @@ class LatestWindows:
 
     def next_return(self) -> tuple[int, int] | None:
         """The first step at which something spent is outside the window again, and how much; open spans are not."""
-        window, returning = self._epoch.setting.window, Counter[int]()
+        setting, returning = self._epoch.setting, Counter[int]()
+        window = setting.window if setting.window_sensitivity is None else 1
         for entry in self._entries:
             if entry.kind != "open" and entry.amount and entry.step > self.last - window:
                 returning[entry.step + window] += entry.amount
-        return min(returning.items(), default=None)
+        step, amount = min(returning.items(), default=(0, 0))
+        return (step, setting.loss(amount)) if amount else None
 
     def _forget_before(self, begin: int) -> None:
         """Forget the steps before one; to later windows a span that is open then may as well open there."""

@@ -17,11 +17,13 @@ from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import Epoch, StoreSetting
+from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_feed import PushedFeed
 from eventide.service.step_notices import StepNotices
+from eventide.service.store_wait import StoreWait
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
@@ -60,9 +62,10 @@ class LiveStream:
     ) -> None:
         self.settings = settings
         self.notices = StepNotices()
-        self.closing = False
         self.followed = True  # until those who follow are sent away
         self.failed = False
+        self.failure: EventideError | None = None  # why, where it is an error that may be told
+        self._stopping = threading.Event()
         self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
@@ -71,11 +74,14 @@ class LiveStream:
             self.feed,
             settings.build_mechanism(),
             store,
+            settings.out,
+            clients=clients,
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
             **told,
         )
+        self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
@@ -99,21 +105,41 @@ class LiveStream:
         self.followed = False
         self.notices.announce(self.notices.last)
 
+    @property
+    def closing(self) -> bool:
+        """Whether the stream was told to stop."""
+        return self._stopping.is_set()
+
+    def end_soon(self) -> None:
+        """Stop after the step in hand."""
+        self._stopping.set()
+
     def stop(self) -> None:
-        """Finish the step in hand, however long it takes (the first of Tide may have to be compiled), and let go."""
-        self.closing = True
+        """Finish the step in hand, however long it takes (the first of Tide may have to be compiled), and let go.
+
+        One that waits for its store is not waited for: what was drawn and not committed is discarded, as after a crash.
+        """
+        self.end_soon()
         self.dismiss()
         self.feed.end()
         if self._thread.is_alive():
             self._thread.join()
+            self._finish_sinks()
         self.publisher.close()
         self._stored.close()
 
     @property
-    def health(self) -> Literal["running", "behind", "failed"]:
+    def ready(self) -> bool:
+        """Whether it takes events and publishes."""
+        return not (self.failed or self.closing or self._wait.waiting)
+
+    @property
+    def health(self) -> Literal["running", "behind", "waiting", "failed"]:
         """Whether steps come out on time."""
         if self.failed:
             return "failed"
+        if self._wait.waiting:
+            return "waiting"
         return "behind" if self.feed.overdue() > SLACK else "running"
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
@@ -137,14 +163,24 @@ class LiveStream:
         try:
             self.publisher.run(stop=lambda: self.closing)
         except EventideError as problem:
-            LOG.error("stream %s has stopped: %s", self.settings.name, problem)
-            self.failed = True
+            if self.closing and isinstance(problem, Unavailable):
+                LOG.warning("stream %s ends without its store: %s; nothing is lost", self.settings.name, problem.what)
+            else:
+                LOG.error("stream %s has stopped: %s", self.settings.name, problem)
+                self.failed, self.failure = True, problem
         except Exception as problem:  # what it says could hold a true count
             LOG.error("stream %s has stopped: unexpected %s", self.settings.name, type(problem).__name__)
             self.failed = True
         finally:
             self.feed.begun.set()
             self.feed.end()
+
+    def _finish_sinks(self) -> None:
+        """Deliver the rest; what a sink does not take now it gets after the next start."""
+        try:
+            self.publisher.finish()
+        except EventideError as problem:
+            LOG.warning("stream %s: %s", self.settings.name, problem)
 
     def _find_epoch(self) -> None:
         """Learn from the store in which epoch it is, and since when releases and answers are as they are now."""

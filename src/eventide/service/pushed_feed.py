@@ -85,6 +85,13 @@ class Busy(Exception):
     """As many batches are waiting as may."""
 
 
+class Halted(StateError):
+    """The store cannot be used now: whether a batch was kept is not known yet."""
+
+    def __init__(self) -> None:
+        super().__init__("the store cannot be used now")
+
+
 class Submitted(NamedTuple):
     """A batch on its way."""
 
@@ -116,7 +123,8 @@ class PushedFeed(EventFeed):
         self.begun = threading.Event()  # from then on the reader knows the store's key, and batches are taken
         self._waiting: queue.Queue[Submitted] = queue.Queue(most_waiting)
         self._door = threading.Lock()  # nothing comes in once it has ended
-        self._ended = False
+        self._ended = self._halted = False
+        self._in_hand: Future[Receipt] | None = None
         self._kept = True  # whether the last batch was new
 
     @property
@@ -130,6 +138,8 @@ class PushedFeed(EventFeed):
         with self._door:
             if self._ended:
                 raise StateError("the stream is closed")
+            if self._halted:
+                raise Halted
             try:
                 self._waiting.put_nowait(Submitted(events, arrival, key, receipt))
             except queue.Full:
@@ -152,11 +162,27 @@ class PushedFeed(EventFeed):
         """Take no more batches, and refuse those that wait."""
         with self._door:
             self._ended = True
+        self._refuse_waiting(StateError("the stream was closed"))
+
+    def halt(self) -> None:
+        """Refuse batches until `go_on`, also the one in hand; if that one is kept later, its key is known then."""
+        with self._door:
+            self._halted = True
+        if self._in_hand is not None and not self._in_hand.done():
+            self._in_hand.set_exception(Halted())
+        self._refuse_waiting(Halted())
+
+    def go_on(self) -> None:
+        """Take batches again."""
+        with self._door:
+            self._halted = False
+
+    def _refuse_waiting(self, refusal: StateError) -> None:
         with suppress(queue.Empty):
             while True:
                 receipt = self._waiting.get_nowait().receipt
                 if receipt.set_running_or_notify_cancel():
-                    receipt.set_exception(StateError("the stream was closed"))
+                    receipt.set_exception(refusal)
 
     def overdue(self) -> float:
         """The seconds that the next step should have been out already."""
@@ -191,11 +217,17 @@ class PushedFeed(EventFeed):
         self.arrivals.work_off(submitted.arrival)
 
     def _answer(self, submitted: Submitted) -> None:
+        self._in_hand = submitted.receipt
         try:
-            submitted.receipt.set_result(self._taken(submitted))
+            receipt = self._taken(submitted)
+            if not self._in_hand.done():
+                self._in_hand.set_result(receipt)
         except BaseException as problem:
-            submitted.receipt.set_exception(StateError(f"the batch could not be kept: {type(problem).__name__}"))
+            if not self._in_hand.done():
+                self._in_hand.set_exception(StateError(f"the batch could not be kept: {type(problem).__name__}"))
             raise
+        finally:
+            self._in_hand = None
 
     def _taken(self, submitted: Submitted) -> Receipt:
         self.counters, self._kept = Counters(), True

@@ -16,22 +16,36 @@ from typing import Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from eventide.errors import InputError
+from eventide.errors import EventideError, InputError
 from eventide.service.config.settings import Config
-from eventide.service.http.app import build_app
+from eventide.service.connections import Connections
+from eventide.service.http.app import build_app, build_health_app
+from eventide.service.http.guard import too_many_connections
+from eventide.service.http.problems import MEDIA_TYPE
+from eventide.service.live_stream import LiveStream
 from eventide.service.service import Service
 
 HEADER_SECONDS = 10.0
+HEALTH_SECONDS, HEALTH_CHECKS = 2.0, 500  # of a port for health checks: to come with a request, and at once
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOG = logging.getLogger("eventide.live.service")
+Health = tuple[uvicorn.Config, socket.socket]
+
+_DOCUMENT = too_many_connections().document.model_dump_json().encode()
+_TURNED_AWAY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+    % (MEDIA_TYPE.encode(), len(_DOCUMENT), _DOCUMENT)
+)
 
 
 def serve(service: Service, told: Callable[[str], None]) -> None:
     """Listen, tell the address, and answer until SIGTERM or SIGINT; the steps in hand are finished."""
     try:
-        server, listening = build_server(service), listen(service.config)
+        listening, health = listen(service.config), listen_for_health(service.config)
+        server = build_server(service, health=health)
     except BaseException:
         service.stop()
         raise
@@ -45,31 +59,50 @@ def serve(service: Service, told: Callable[[str], None]) -> None:
         server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, quiet)
+    if ended_by := must_end(service):
+        unexpected = EventideError(f"stream {ended_by.settings.name} has stopped by an unexpected fault")
+        raise ended_by.failure or unexpected
+
+
+def must_end(service: Service) -> LiveStream | None:
+    """The stream that has stopped for good, if the service is to end then."""
+    return next(iter(service.failed), None) if service.config.server.failed_stream == "exit" else None
 
 
 class PatientProtocol(H11Protocol):
     """HTTP/1.1 with an end to patience: a request must arrive with all its headers within some seconds.
 
-    The server's own limit is on silence between two requests; this one is on headers that never end.
+    The server's own limit is on silence between two requests; this one is on headers that never end. Where there are
+    too many connections it is turned away at once.
     """
 
     _look: asyncio.TimerHandle | None = None
     _answered = False
     _dawdled = False  # the last time somebody looked
+    _entered: str | None = None  # the address, while it is counted
 
-    def __init__(self, *arguments: Any, header_seconds: float = HEADER_SECONDS, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, others: Connections, header_seconds: float, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        self._others = others
         self._header_seconds = header_seconds
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Look at the connection from now on."""
+        """Look at the connection from now on, or close it."""
         super().connection_made(transport)
-        self._look = self.loop.call_later(self._header_seconds, self._look_again)
+        address = self.client[0] if self.client else "unknown"
+        if self._others.enter(address):
+            self._entered = address
+            self._look = self.loop.call_later(self._header_seconds, self._look_again)
+        else:
+            transport.write(_TURNED_AWAY)
+            transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more."""
         if self._look is not None:
             self._look.cancel()
+        if self._entered is not None:
+            self._others.leave(self._entered)
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
@@ -90,9 +123,18 @@ class PatientProtocol(H11Protocol):
 class _Server(uvicorn.Server):
     """A server that sends those who follow a stream away before it waits for the others."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, health: Health | None) -> None:
         super().__init__(config)
         self.service = service
+        self._health = health
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, also for those who only look whether all is well."""
+        await super().startup(sockets)
+        if self._health is not None:
+            config, listening = self._health
+            made = partial(config.http_protocol_class, config, self.server_state, {})  # type: ignore[call-arg]
+            self.servers.append(await asyncio.get_running_loop().create_server(made, sock=listening))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what would not end by itself, then wait for what is being answered."""
@@ -100,23 +142,23 @@ class _Server(uvicorn.Server):
             stream.dismiss()
         await super().shutdown(sockets)
 
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end."""
+        return await super().on_tick(counter) or must_end(self.service) is not None
 
-def build_server(service: Service, *, header_seconds: float = HEADER_SECONDS) -> uvicorn.Server:
-    """The server; requests are not logged, since even how many there are says something about people."""
-    config, limits = service.config.server, service.config.limits
-    settings = uvicorn.Config(
-        build_app(service),
-        http=partial(PatientProtocol, header_seconds=header_seconds),  # type: ignore[arg-type]  # is only called
-        ws="none",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        limit_concurrency=limits.connections + 1,  # from that many on, uvicorn refuses
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=5,
-        h11_max_incomplete_event_size=16_384,
+
+def build_server(
+    service: Service, *, header_seconds: float = HEADER_SECONDS, health: socket.socket | None = None
+) -> uvicorn.Server:
+    """The server; requests are not logged, since even how many there are says something about people.
+
+    `health` is a socket of its own for health checks, which no flood of the other reaches.
+    """
+    config = service.config.server
+    connections = Connections.within(service.config.limits)
+    settings = _settings(
+        build_app(service, crowded=lambda: connections.crowded),
+        partial(PatientProtocol, others=connections, header_seconds=header_seconds),
         ssl_certfile=config.certificate,
         ssl_keyfile=config.key,
     )
@@ -125,21 +167,53 @@ def build_server(service: Service, *, header_seconds: float = HEADER_SECONDS) ->
     except OSError:  # also what is wrong with certificates
         files = f"{config.certificate} and {config.key}"
         raise InputError(f"cannot use {files} as certificate and key; give two files in PEM form that match") from None
-    return _Server(settings, service)
+    return _Server(settings, service, None if health is None else _health(service, health))
+
+
+def _health(service: Service, listening: socket.socket) -> Health:
+    few = Connections(HEALTH_CHECKS, HEALTH_CHECKS)
+    protocol = partial(PatientProtocol, others=few, header_seconds=HEALTH_SECONDS)
+    settings = _settings(build_health_app(service), protocol, lifespan="off")
+    settings.load()
+    return settings, listening
+
+
+def _settings(app: ASGIApp, protocol: Callable[..., Any], **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=protocol,  # type: ignore[arg-type]  # is only called
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=5,
+        h11_max_incomplete_event_size=16_384,
+        **more,
+    )
 
 
 def listen(config: Config) -> socket.socket:
     """The socket to listen on, refused in a sentence where it cannot be had."""
-    server = config.server
-    family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
+    return _listening(config.server.host, config.server.port, "host or port")
+
+
+def listen_for_health(config: Config) -> socket.socket | None:
+    """The socket for health checks alone, where they have a port."""
+    port = config.server.health_port
+    return None if port is None else _listening(config.server.host, port, "health_port")
+
+
+def _listening(host: str, port: int, way_out: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((server.host, server.port))
+        listening.bind((host, port))
         listening.listen()  # whoever is told the address finds somebody there
     except OSError as problem:
         listening.close()
-        raise InputError(
-            f"cannot listen on {server.host} port {server.port}: {problem.strerror}; choose another host or port"
-        ) from None
+        raise InputError(f"cannot listen on {host} port {port}: {problem.strerror}; choose another {way_out}") from None
     return listening

@@ -20,6 +20,7 @@ from eventide.privacy.guarantees import Guarantee
 from eventide.service.config.settings import Config
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
+from eventide.service.http.access_log import AccessLog
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
@@ -49,7 +50,7 @@ class Service:
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
-        self.doorkeeper = Doorkeeper(tokens, rate, config.access.open_reading)
+        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading)
         self.streams: dict[str, LiveStream] = {}
         try:
             self._open(clock, for_tests, circumstances)
@@ -100,14 +101,19 @@ class Service:
     def stop(self) -> None:
         """Finish the steps in hand and let go of the stores."""
         for stream in self.streams.values():
-            stream.closing = True
+            stream.end_soon()
         for stream in self.streams.values():
             stream.stop()
 
     @property
     def ready(self) -> bool:
-        """Whether every stream publishes."""
-        return not any(stream.failed or stream.closing for stream in self.streams.values())
+        """Whether any stream publishes: one that does not must not keep requests from the others."""
+        return any(stream.ready for stream in self.streams.values())
+
+    @property
+    def failed(self) -> list[LiveStream]:
+        """The streams that have stopped for good."""
+        return [stream for stream in self.streams.values() if stream.failed]
 
     def stream(self, name: str) -> LiveStream:
         """The stream of that name."""
@@ -126,6 +132,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            cap=settings.cap,
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -150,6 +157,7 @@ class Service:
             return models.LedgerAnswer(
                 epsilon=float(epsilon),
                 window=stream.settings.window,
+                window_sensitivity=stream.publisher.mechanism.window_sensitivity,
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
@@ -183,7 +191,12 @@ class Service:
         """Raw figures, for operators only."""
         totals = stream.feed.totals
         return models.OperationsAnswer(
-            accepted=totals.accepted, late=totals.late, refused=dict(totals.refused), waiting=stream.feed.waiting
+            accepted=totals.accepted,
+            late=totals.late,
+            left_out=stream.feed.left_out,
+            left_out_by_cap=None if stream.feed.cap is None else stream.feed.left_out_by_cap,
+            refused=dict(totals.refused),
+            waiting=stream.feed.waiting,
         )
 
 

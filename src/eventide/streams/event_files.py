@@ -1,7 +1,7 @@
-"""A file of events as counts per step and bin, for studies on data one may look at.
+"""A file of events as counts per step and bin, or one by one with their people, for studies on data one may look at.
 
-Events are read as the publisher reads them, with times in UTC where they name no offset. But every event counts 1,
-whose it is plays no part, and a row that cannot be read is refused with its number: this is no way to publish.
+Events are read as the publisher reads them, with times in UTC where they name no offset. But in counts every event
+counts 1, whoever did it, and a row that cannot be read is refused with its number: this is no way to publish.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -44,11 +44,7 @@ def count_events(
     The bins are those that occur and those of `bins`, sorted. `time` and `bin` name the columns.
     """
     length = milliseconds(step) * MILLISECOND
-    path = Path(path)
-    try:
-        times, names = _columns(path, time, bin)
-    except (pa.ArrowException, OSError, EOFError, zlib.error):
-        raise InputError(f"{path.name} cannot be read to its end; it is damaged or cut short") from None
+    times, names = _columns(path, time, bin)
     begin = int(times.min()) // length * length if start is None else parse_time(str(start), UTC)
     end = int(times.max()) + 1 if until is None else parse_time(str(until), UTC)
     if end <= begin:
@@ -64,34 +60,75 @@ def count_events(
     return Matrix(counts, tuple(map(str, known)))
 
 
-def _columns(path: Path, time: str, bin: str) -> tuple[Ints, Any]:
-    """The times of all events in microseconds, and their bins as a dictionary array."""
+class EventRows(NamedTuple):
+    """Events one by one: the step, the person and the bin of each as numbers from 0, and what they are numbers of."""
+
+    step: Ints
+    person: Ints
+    bin: Ints
+    steps: int
+    bins: tuple[str, ...]
+
+
+def read_event_rows(
+    path: str | Path, step: str, user: str, time: str = "timestamp", bin: str | None = None
+) -> EventRows:
+    """Read the events that have a person; step 0 holds the first event. Without a column of bins there is one bin."""
+    length = milliseconds(step) * MILLISECOND
+    times, *columns = _columns(path, time, user, *([] if bin is None else [bin]))
+    steps = times // length - int(times.min()) // length
+    if (last := int(steps.max())) >= MOST_CELLS:
+        raise InputError(f"{last:,} steps of {step} are too many; use a longer step")
+    people, *places = (column.indices.to_numpy().astype(np.int64) for column in columns)
+    bins = ["all events"] if bin is None else columns[1].dictionary.to_pylist()
+    place = places[0] if places else np.zeros_like(steps)
+    known = (np.array(columns[0].dictionary.to_pylist()) != "")[people]
+    return EventRows(steps[known], people[known], place[known], last + 1, tuple(bins))
+
+
+def _columns(path: str | Path, time: str, *names: str) -> tuple[Any, ...]:
+    """The times of all events in microseconds, and columns of text as dictionary arrays."""
+    path = Path(path)
+    try:
+        return _read(path, time, names)
+    except (pa.ArrowException, OSError, EOFError, zlib.error):
+        raise InputError(f"{path.name} cannot be read to its end; it is damaged or cut short") from None
+
+
+def _read(path: Path, time: str, names: Sequence[str]) -> tuple[Any, ...]:
     file, before = open_file(path), 0
-    times, names = [], []
+    times: list[Ints] = []
+    columns: list[list[Any]] = [[] for _ in names]
     for block in file.blocks(0):
-        rows = file.rows(block.content, [time, bin])
+        rows = file.rows(block.content, [time, *names])
         assert rows.raw is not None
         size, first = rows.raw.size(), rows.raw.first
-        found = _events(rows, time, bin)
+        found = _events(rows, time, names)
         if isinstance(found, str):
-            row = bisect_left(range(size), True, key=lambda number: isinstance(_events(first(number), time, bin), str))
+            row = bisect_left(
+                range(size), True, key=lambda number: isinstance(_events(first(number), time, names), str)
+            )
             raise InputError(f"{path.name}: row {before + row} {found}")
         times.append(found[0])
-        names.append(found[1])
+        for column, part in zip(columns, found[1], strict=True):
+            column.append(part)
         before += size
     if not sum(map(len, times)):
         raise InputError(f"{path.name} has no rows; give a file with at least one event")
-    return np.concatenate(times), pa.chunked_array(names).combine_chunks().dictionary_encode()
+    return np.concatenate(times), *(pa.chunked_array(each).combine_chunks().dictionary_encode() for each in columns)
 
 
-def _events(rows: ParsedRows, time: str, bin: str) -> tuple[Ints, Any] | str:
-    """The times and bins of rows, or what is wrong with one of them."""
+def _events(rows: ParsedRows, time: str, names: Sequence[str]) -> tuple[Ints, list[Any]] | str:
+    """The times and texts of rows, or what is wrong with one of them."""
     if rows.unreadable:
         return "cannot be read; correct that row"
     times, readable = parse_times(named(rows.rows, time), UTC)
     if not readable.all():
         return f"has no time in column {time!r}; write 2026-01-31 or 2026-01-31 23:59"
-    try:
-        return times, text(texts(named(rows.rows, bin)))
-    except pa.ArrowInvalid:
-        return f"has no text in UTF-8 in column {bin!r}; correct that row"
+    columns = []
+    for name in names:
+        try:
+            columns.append(text(texts(named(rows.rows, name))))
+        except pa.ArrowInvalid:
+            return f"has no text in UTF-8 in column {name!r}; correct that row"
+    return times, columns

@@ -61,7 +61,7 @@ def test_level_and_movement_are_the_errors_of_zeros_and_medians():
 
 
 def test_a_uniform_release_is_off_by_the_window_over_epsilon_times_the_sensitivity():
-    stream = describe(level=50_000, steps=500, bins=20)
+    stream = describe(level=50_000, steps=100, bins=100)
     once, thrice = (
         choose(stream, epsilon=2, window=10, mechanisms=["uniform"], repetitions=5, sensitivity=sensitivity)
         for sensitivity in (1, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import json
 import re
@@ -17,6 +18,7 @@ import eventide as ev
 from eventide.bench import build_report, load_study, read_results, run_study
 from eventide.bench.report.figures import BAND
 from eventide.bench.report.page_parts import paint
+from eventide.bench.report.paper_table import as_latex
 from eventide.bench.report.scores import read_scores
 from eventide.bench.report.streams import read_shown
 from eventide.cli import main
@@ -341,6 +343,36 @@ def test_the_command_prints_one_document(folder, tmp_path):
     assert document["out"] == str(tmp_path / "report.html")
     assert {rank["mechanism"] for rank in document["ranking"]} == {"uniform", "sample", "ba"}
     assert document["figures"] == []
+
+
+def test_the_table_of_a_paper_holds_the_means_of_the_results(results, folder, tmp_path):
+    written = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--table", tmp_path / "errors.csv")
+    assert written.exit_code == 0, written.output
+    with (tmp_path / "errors.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    scores = read_scores(results)
+    assert len(rows) == len(scores.contests) == 12
+    for row, means, errors in zip(rows, scores.means, scores.errors, strict=True):
+        assert [float(row[mechanism]) for mechanism in scores.mechanisms] == means.tolist()
+        assert float(row["ba (standard error)"]) == errors[scores.mechanisms.index("ba")]
+
+
+def test_the_table_in_latex_sets_the_best_of_each_row_in_bold(results):
+    odd = with_rows(results, lambda row: row | {"stream_name": "50%_of {us}"} if "secret" in row["stream"] else row)
+    scores = read_scores(odd)
+    lines = as_latex(scores).splitlines()
+    body = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
+    assert len(body) == len(scores.contests)
+    for line, winner in zip(body, scores.winners, strict=True):
+        cells = line.removesuffix(r" \\").split(" & ")[-len(scores.mechanisms) :]
+        assert [cell.startswith(r"\textbf{") for cell in cells].index(True) == winner
+    assert any(r"50\%\_of \{us\}" in line for line in body)
+
+
+def test_a_table_of_an_unknown_kind_is_refused_before_any_work(folder, tmp_path):
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--table", tmp_path / "errors.xlsx")
+    assert (outcome.exit_code, "use .csv or .tex" in outcome.output) == (2, True)
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_an_interval_that_does_not_exist_is_null_in_the_document(tmp_path):

@@ -350,8 +350,8 @@ def test_a_mechanism_that_fails_on_the_way_is_named(study, monkeypatch):
 
 
 def test_work_is_shared_out_and_every_output_comes_back():
-    assert sorted(in_processes(math.sqrt, enumerate(range(10)), 3)) == [(n, math.sqrt(n)) for n in range(10)]
-    assert list(in_processes(math.sqrt, [], 3)) == []
+    assert sorted(in_processes(math.sqrt, enumerate(range(10)), 2)) == [(n, math.sqrt(n)) for n in range(10)]
+    assert list(in_processes(math.sqrt, [], 2)) == []
 
 
 def test_what_goes_wrong_in_a_worker_is_raised_here():
@@ -391,3 +391,15 @@ def test_the_command_prints_one_document(study):
 def test_the_command_refuses_a_number_of_processes_that_is_none(study):
     with pytest.raises(InputError, match="--processes is at least 1"):
         bench("study.toml", "--out", "results.parquet", "--processes", "0")
+
+
+def test_the_command_prints_a_study_to_start_ones_own_from(tmp_path):
+    printed = bench("quick", "--print")
+    assert printed.exit_code == 0
+    (tmp_path / "mine.toml").write_text(printed.output)
+    assert load_study(tmp_path / "mine.toml").mechanisms == load_study("quick").mechanisms
+
+
+def test_the_command_asks_where_results_go():
+    with pytest.raises(InputError, match="say where the results go, with --out"):
+        bench("quick")

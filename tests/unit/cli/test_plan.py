@@ -234,7 +234,7 @@ def test_steps_with_few_common_factors_are_planned_for_the_length_of_the_file(ru
     [
         (("--mechanism", "ba", "--queries", "queries.toml"), "a share of epsilon with --queries-epsilon"),
         (("--filter", "kalman", "--queries", "queries.toml"), "choose truncate or none"),
-        (("--window", "24h", "--queries", "queries.toml"), "whole number of steps"),
+        (("--window", "24h", "--queries", "queries.toml"), "needs the length of a step"),
         (("--step", "5min", "--window", "3"), "--step says how long a step is for --queries"),
         ((), "--window is missing"),
         (("--queries", "queries.toml", "--layout", "wide"), "leave it out"),

@@ -49,7 +49,13 @@ def test_every_verb_is_there_and_says_what_it_does(capsys, name):
 def test_an_unknown_verb_is_bad_usage(capsys):
     code, _, err = run(capsys, "nonsense")
     assert code == 2
-    assert "No such command 'nonsense'" in err
+    assert "there is no verb 'nonsense'; choose one of demo, publish, serve" in err
+
+
+def test_a_mistyped_verb_gets_the_one_that_was_meant(capsys):
+    code, _, err = run(capsys, "publsh")
+    assert code == 2
+    assert "there is no verb 'publsh'; did you mean 'publish'?" in err
 
 
 @pytest.fixture

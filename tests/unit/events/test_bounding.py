@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain_bounding import bounded_counts, rank_message, siphash
 
@@ -255,7 +255,6 @@ def counts_of(events, looks, most: int, late: str | None = None) -> list[list[in
     return closed
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(an_event, max_size=15),
     st.lists(an_event, max_size=15),
@@ -274,7 +273,6 @@ def test_one_user_changes_a_step_by_at_most_the_bound(events, own, user, looks, 
     assert (with_user >= without).all()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(an_event, max_size=25), looks, looks, st.randoms(), st.integers(1, 3))
 def test_another_order_and_other_batches_give_the_same_counts(events, looks, others, random, most):
     expected = counts_of(events, looks, most)

@@ -17,6 +17,11 @@ def test_a_window_has_the_steps_that_cover_it(window, step, steps):
     assert (steps - 1) * milliseconds(step) < milliseconds(window) <= steps * milliseconds(step)
 
 
+def test_a_window_of_time_needs_the_length_of_a_step():
+    with pytest.raises(InputError, match="a window of 24h needs the length of a step, such as --step 1h"):
+        steps_of_window("24h", None)
+
+
 @pytest.mark.parametrize(("window", "step"), [("12h", "1d"), ("59min", "1h"), ("1ms", "2ms")])
 def test_a_window_shorter_than_a_step_is_refused(window, step):
     with pytest.raises(InputError, match=f"{window} is shorter than a step of {step}.*write 1"):

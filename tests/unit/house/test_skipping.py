@@ -39,7 +39,7 @@ def outcome(tmp_path):
     def run(*arguments, **environment):
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("EVENTIDE", "PYTEST"))}
-        clean |= {"PATH": str(tmp_path), **environment}
+        clean |= {"PATH": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
         result = subprocess.run(command, cwd=tmp_path, env=clean, capture_output=True, text=True)
         return result.stdout.splitlines()[-1]
 

@@ -16,6 +16,7 @@ from eventide.events.caps import Cap
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 
@@ -88,10 +89,10 @@ def test_the_guarantee_is_kept_and_says_so(source, tmp_path):
     with publisher(source, tmp_path / "city.db", noise="secure") as one:
         one.run()
     assert str(one.guarantee) == (
-        "All events of one person inside any 8 consecutive steps are hidden by w-event differential privacy with "
-        "epsilon 1, where they add at most 1 to a step over all bins and change the counts by at most 4 over all steps "
-        "and bins together; of each person no more than the first event in every block of 8 steps can count, and a "
-        "secret hash of that person says where their blocks begin."
+        "All events of one person inside any 8 consecutive steps (8 hours) are hidden by w-event differential privacy "
+        "with epsilon 1, where they add at most 1 to a step over all bins and change the counts by at most 4 over all "
+        "steps and bins together; of each person only the first event counts in every block of 8 hours, and the others "
+        "are left out; a secret hash of that person says where their blocks begin."
     )
     with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
         store.verify()
@@ -99,6 +100,30 @@ def test_the_guarantee_is_kept_and_says_so(source, tmp_path):
         assert epoch.setting.cap == {"events": 1, "block": 8}
         assert epoch.setting.reach == 15
         assert verify(store.entries(), [epoch], STEPS).holds
+
+
+def test_the_guarantee_speaks_of_days_where_there_are_days():
+    feed = EventFeed(None, Timeline("2026-01-01", "1h"), EventReader(BINS), cap=Cap(2, 168))
+    assert "only the first 2 events count in every block of 7 days, and the others" in feed.promise().assumptions[-1]
+
+
+def test_operators_see_how_many_events_the_cap_left_out_and_readers_do_not(tmp_path):
+    """Of three events in an hour one counts; of the one in each of two later hours none, since the block is full."""
+    hours = [(0, 3), (1, 1), (2, 1), (20, 1)]
+    rows = [f"2026-01-01T{hour:02}:{minute:02}:00Z,ann,north" for hour, times in hours for minute in range(times)]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join(["timestamp,user,bin", *rows]))
+    feeds = {}
+    for cap in (None, "1/8"):
+        with publisher(str(path), None, bound=BOUND if cap else None, cap=cap) as one:
+            one.run()
+            feeds[cap], shown = OperatorsOnly.of(one.feed), str(one.guarantee).encode() + b"".join(released(one.store))
+    assert (feeds[None].left_out, feeds[None].left_out_by_cap) == (2, None)
+    by_cap = feeds["1/8"].left_out_by_cap
+    assert by_cap in (1, 2)  # a block may begin between them
+    assert feeds["1/8"].left_out == 2 + by_cap
+    assert f"{2 + by_cap} were left out by the limit per person, {by_cap} of them by the cap;" in str(feeds["1/8"])
+    assert b"left_out" not in shown
 
 
 def test_another_cap_is_another_epoch_that_forgets_and_waits(source, tmp_path):
@@ -139,7 +164,8 @@ def test_the_command_takes_a_cap(source, tmp_path):
     path = tmp_path / "events.csv"
     code, said = called(path, "--cap", "1/8h", "--store", tmp_path / "city.db")
     assert code == 0, said
-    assert "of each person no more than the first event in every block of 8 steps can count" in said
+    assert "any 8 consecutive steps (8 hours)" in said
+    assert "of each person only the first event counts in every block of 8 hours, and the others are left out" in said
     assert "one person lost in any 8 steps at most 1 of epsilon 1." in said
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {scale for line in lines for scale in line["scale"]} == {4}
@@ -152,13 +178,12 @@ def test_the_command_takes_a_cap(source, tmp_path):
     [
         (
             ("--cap", "4/8h"),
-            "the cap 4/8h brings nothing: in a window of 8 steps one person still changes the counts by",
+            "--cap: 4/8h brings nothing: in a window of 8 steps one person still changes the counts by up to 12",
         ),
         (
             ("--cap", "1/8h", "--max-per-step", 2),
             "--cap: it counts less in a block than the 2 of --max-per-step in a step",
         ),
-        (("--cap", "1/8h", "--engine", "spark", "--store", "x.db"), "--cap is not for Spark yet"),
         (("--cap", "1/8h", "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
         (("--window-sensitivity", 8), "it is for ready-made counts; of events --cap says how many count"),
     ],

@@ -222,11 +222,10 @@ def test_events_are_not_bounded_by_trust(tmp_path):
         ev.Publisher(str(tmp_path / "events.csv"), mechanism, step="1h", user="user")
 
 
-def test_streams_of_a_service_do_not_share_people_with_it(tmp_path):
-    steps = {"start": "2026-01-01T00:00:00+00:00", "length": 60_000, "zone": "UTC"}
+def test_streams_of_a_service_do_not_share_people_with_counts(tmp_path):
     with (
-        closing(filled(tmp_path / "city.db", setting=CAPPED._replace(steps=steps))) as store,
-        pytest.raises(InputError, match="with a window sensitivity, which streams of a service cannot share"),
+        closing(filled(tmp_path / "city.db", setting=CAPPED._replace(steps={}))) as store,
+        pytest.raises(InputError, match="steps that have no times; give each stream of a service a store of its own"),
     ):
         claims_of(store)
 

@@ -16,6 +16,7 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.base import ClosedStep, Promise
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import delivery
+from eventide.live.sinks.appending_file import AppendingFile
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
@@ -130,10 +131,12 @@ def open_reading(path):
     return open_store(path, read_only=True)
 
 
-def test_a_sink_that_fails_is_told_of_and_gets_the_rest_in_the_next_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(delivery, "LAST_PATIENCE", 0.0)
+def test_a_sink_that_fails_is_told_of_and_gets_the_rest_in_the_next_run(tmp_path):
     sink = Collecting(failures=[False] * 4 + [True] * 1000)
-    with pytest.raises(StoreError, match="up to step 3 only"), publisher(tmp_path / "store.db", sinks=[sink]) as live:
+    with (
+        pytest.raises(StoreError, match="up to step 3 only"),
+        publisher(tmp_path / "store.db", sinks=[sink], last_patience=0) as live,
+    ):
         assert live.run() == len(COUNTS)  # publishing goes on
     sink.failures.clear()
     with publisher(tmp_path / "store.db", sinks=[sink]):
@@ -141,6 +144,24 @@ def test_a_sink_that_fails_is_told_of_and_gets_the_rest_in_the_next_run(tmp_path
     steps = [step for step, _ in sink.sent]
     assert sorted(set(steps)) == list(range(len(COUNTS)))
     assert steps[4:] == sorted(steps[4:])
+
+
+def test_a_file_without_room_stops_nothing_and_is_told_of(tmp_path, monkeypatch):
+    def full(sink, data):
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr(AppendingFile, "_write", full)
+        with (
+            pytest.raises(StoreError, match="No space left"),
+            publisher(tmp_path / "store.db", sinks=[out], last_patience=0) as live,
+        ):
+            assert live.run() == len(COUNTS)
+    assert out.read_bytes() == b""
+    with publisher(tmp_path / "store.db", sinks=[out]):
+        pass
+    assert [json.loads(line) for line in out.read_text().splitlines()] == released(tmp_path / "store.db")
 
 
 def test_a_slow_sink_gets_half_of_the_time_at_most(tmp_path, monkeypatch):

@@ -52,6 +52,10 @@ def test_text_and_values_mean_the_same(tmp_path):
     )
 
 
+def test_no_lateness_can_be_said_in_so_many_words():
+    assert StreamSpec(**CITY, late="0s") == StreamSpec(**CITY)
+
+
 def test_what_is_left_out_is_as_it_was():
     """The defaults of files and of services, which differ in the column of times and in whose events they are."""
     files, service = defaults_of(StreamSpec), defaults_of(StreamConfig)
@@ -67,7 +71,7 @@ def test_what_is_left_out_is_as_it_was():
         ({"epsilon": 0.0000001}, "epsilon", "must lie between"),
         ({"window": "a day"}, "window", "is no duration"),
         ({"window": "5min"}, "window", "shorter than a step"),
-        ({"window": "24h", "step": None}, "window", "whole number of steps"),
+        ({"window": "24h", "step": None}, "window", "needs the length of a step"),
         ({"window": True}, "window", "whole number"),
         ({"start": "yesterday"}, "start", "is no time"),
         ({"until": "soon"}, "until", "is no time"),

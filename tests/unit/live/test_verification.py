@@ -1,20 +1,29 @@
 """The check of stored entries, against sums made window by window and against real ledgers."""
 
+import itertools
+
 import numpy as np
 import pytest
+from capped_changes import changes
 from hypothesis import given
 from hypothesis import strategies as some
 
 import eventide as ev
+from eventide.events.caps import Cap
 from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.epochs import first_measured
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry, WindowLedger
 
+CAPS = (None, Cap(1, 2), Cap(1, 4), Cap(2, 3))
 
-def setting(epsilon=NANO, window=3):
-    return StoreSetting("all", {"name": "ba"}, epsilon, window, 1, ("a", "b"), {}, "secure")
+
+def setting(epsilon=NANO, window=3, cap=None):
+    plain = StoreSetting("all", {"name": "ba"}, epsilon, window, 1, ("a", "b"), {}, "secure")
+    if cap is None:
+        return plain
+    return plain._replace(window_sensitivity=cap.window_sensitivity(window, 1), cap=cap._asdict())
 
 
 def epoch(number=0, first=0, measured_from=None, restored=False, **parameters):
@@ -108,8 +117,8 @@ def test_entries_of_a_real_run_add_up_to_its_worst_window(name):
 def test_epochs_that_wait_as_long_as_they_must_never_mix(data):
     epochs, entries, step = [], [], 0
     for number in range(data.draw(some.integers(1, 4))):
-        new = setting(window=data.draw(some.integers(1, 6)))
-        measured_from = first_measured(epochs, entries, step, new.window)
+        new = setting(window=data.draw(some.integers(1, 6)), cap=data.draw(some.sampled_from(CAPS)))
+        measured_from = first_measured(epochs, entries, step, new)
         epochs.append(Epoch(number, step, measured_from, new))
         end = step + data.draw(some.integers(1, 12))
         for charged in range(step, end):
@@ -127,6 +136,19 @@ def test_epochs_that_wait_as_long_as_they_must_never_mix(data):
             assert not verify(early, [*epochs[:number], begun], waiting.measured_from).holds
 
 
+@pytest.mark.parametrize("after", CAPS)
+@pytest.mark.parametrize("before", CAPS)
+def test_no_change_of_one_person_meets_charges_of_two_epochs(before, after):
+    """Tried with all that somebody can do in a window of either, which begins at the last charge of the first."""
+    for one, other in itertools.product(range(1, 5), repeat=2):
+        epochs = [epoch(window=one, cap=before)]
+        first = first_measured(epochs, [Entry(0, "point", "", 1)], 1, setting(window=other, cap=after))
+        changed = [changes(after, window) for window in (one, other)]
+        assert not any(each[:, first:].any() for each in changed)
+        if before is None:  # or the block of the first may be the longer one, and it waits for that too
+            assert any(each[:, first - 1 : first].any() for each in changed)
+
+
 # steps     0 1 2 3 4 5 6 7 8 9
 # epoch 0   x x . |              window 3
 # epoch 1         | . . . x .    window 5: behind step 1 lie 5 steps, so the first charge is at 6
@@ -140,7 +162,7 @@ def test_epochs_far_enough_apart():
 
 def test_a_span_left_open_touches_its_epoch_to_the_end():
     opened, charge = Entry(0, "open", "x", 5), Entry(6, "point", "", 5)
-    assert first_measured([epoch()], [opened], 4, 3) == 6  # steps 0 to 3 are touched, and behind 3 lie 3 steps
+    assert first_measured([epoch()], [opened], 4, setting()) == 6  # steps 0 to 3 are touched, and behind 3 lie 3 steps
     assert verify([opened, charge], [epoch(), epoch(1, 4, 6)], 8).holds
     assert not verify([opened, charge._replace(step=5)], [epoch(), epoch(1, 4, 5)], 8).holds
     closed = Entry(1, "close", "x", 5)
@@ -152,7 +174,7 @@ def test_what_was_lost_with_a_backup_counts_as_charged():
     charge = Entry(12, "point", "", 5)
     assert verify([charge], [epoch(), restored], 14).holds
     assert not verify([charge._replace(step=11)], [epoch(), restored._replace(measured_from=11)], 14).holds
-    assert first_measured([epoch(), restored], [], 11, 5) == 14  # step 9 and a window of 5
+    assert first_measured([epoch(), restored], [], 11, setting(window=5)) == 14  # step 9 and a window of 5
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ class Joins(Filter):
 
 
 def released(counts, **parameters):
-    return ev.run(PeGaSus(**{"epsilon": 1.0, "window": 1, "bins": 1} | parameters), np.reshape(counts, (-1, 1))).values[
-        :, 0
-    ]
+    pegasus = PeGaSus(**{"epsilon": 1.0, "window": 1, "bins": 1} | parameters)
+    return ev.run(pegasus, np.reshape(counts, (-1, 1))).values[..., 0]
 
 
 @pytest.mark.slow
@@ -71,12 +70,13 @@ def test_parts_of_epsilon_follow_the_share():
 @pytest.mark.parametrize(("epsilon", "window"), [(1, 1), (100, 10), (0.1, 120)])
 def test_grouping_is_alive(epsilon, window):
     """On a constant stream groups hold several steps, whatever the noise; public code never passes one."""
-    joins = released([500] * 2000, epsilon=epsilon, window=window, filter=Joins(), seed=4)
-    assert len(joins) / (len(joins) - joins.sum()) > 3
+    joins = released([500] * 100, epsilon=epsilon, window=window, filter=Joins(), seed=4, replicas=20)
+    assert joins.size / (joins.size - joins.sum()) > 3
 
 
 def test_grouping_pays_on_a_quiet_stream():
-    quiet, measured = released([500] * 3000, seed=5), released([500] * 3000, filter=ev.filters.Repeat(), seed=5)
+    stream, many = [500] * 150, {"seed": 5, "replicas": 20}
+    quiet, measured = released(stream, **many), released(stream, filter=ev.filters.Repeat(), **many)
     assert np.abs(quiet - 500).mean() < 0.7 * np.abs(measured - 500).mean()
 
 

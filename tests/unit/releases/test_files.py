@@ -159,7 +159,7 @@ def test_without_commit_nothing_stays_and_what_was_there_is_untouched(tmp_path, 
         except (KeyboardInterrupt, InputError):
             assert failure is not None
         del file
-        gc.collect()  # a writer that is forgotten must not complain or write
+        gc.collect(1)  # a writer that is forgotten must not complain or write
     assert [path.name for path in tmp_path.iterdir()] == [f"old{ending}"]
     assert (tmp_path / f"old{ending}").read_text() == "as it was"
 

@@ -26,9 +26,11 @@ def people(minute):
     return [*(event("north", f"user {n}", minute) for n in range(minute)), event("harbour", "guest", minute)]
 
 
-@pytest.fixture
-def city(tmp_path):
-    with running(configuration(tmp_path, [stream(tmp_path, **ASKED)])) as up:
+@pytest.fixture(scope="module")
+def city(tmp_path_factory):
+    """Nine steps and their answers, for tests that only read."""
+    folder = tmp_path_factory.mktemp("city")
+    with running(configuration(folder, [stream(folder, **ASKED)])) as up:
         for minute in range(9):
             up.post(people(minute))
             up.pass_steps()
@@ -92,11 +94,11 @@ def test_answers_come_as_csv_and_arrow_and_of_some_bins(city):
     assert len(empty) == 0
 
 
-def test_answers_are_stored_with_their_releases_and_followed_with_them(city, tmp_path):
+def test_answers_are_stored_with_their_releases_and_followed_with_them(city):
     page = city.client("read").get("/v1/streams/city/releases", params={"first": 3, "last": 3}).json()
     (line,) = page["releases"]
     assert [each["query"] for each in line["answers"]] == ["two", "four"]
-    reader = open_store(tmp_path / "city.store", read_only=True)
+    reader = open_store(city.service.config.streams[0].store, read_only=True)
     assert json.loads(reader.release(3)) == line
     reader.close()
 

@@ -9,6 +9,7 @@ import json
 import socket
 import time
 
+import httpx
 import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
@@ -35,14 +36,25 @@ def city(tmp_path_factory):
 def still_there(city):
     """After each attack the service answers as before."""
     yield
-    time.sleep(0.05)
-    assert city.post([event()]).status_code == 200
+    wait_until(lambda: city.post([event()]).status_code == 200)
 
 
 def problem(answer):
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == answer.status_code
     return answer.status_code, answer.json()["code"]
+
+
+@contextlib.contextmanager
+def silent(address, number):
+    """Connections on which nothing is ever said."""
+    host, port = address.removeprefix("http://").split(":")
+    held = [socket.create_connection((host, int(port))) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for connection in held:
+            connection.close()
 
 
 def raw(city, *parts, pause=0.0):
@@ -280,16 +292,68 @@ def test_too_many_requests_are_slowed_down(tmp_path, monkeypatch):
 
 
 def test_too_many_connections_are_turned_away(tmp_path):
-    config = configuration(tmp_path, limits=Limits(connections=5))
+    config = configuration(tmp_path, limits=Limits(connections=5, connections_per_address=50))
     with running(config, header_seconds=PATIENCE) as up:  # so that silent ones stay
-        host, port = up.address.removeprefix("http://").split(":")
-        held = [socket.create_connection((host, int(port))) for _ in range(8)]
-        try:
-            assert up.client().get("/healthz").status_code == 503
-        finally:
-            for connection in held:
-                connection.close()
-        wait_until(lambda: up.client().get("/healthz").status_code == 200)
+        with silent(up.address, 8):
+            wait_until(lambda: up.client("read").get("/v1/streams").status_code == 503)
+            assert problem(up.client("read").get("/v1/streams")) == (503, "too-many-connections")
+            for check in ("/healthz", "/readyz", "/readyz/city"):
+                assert up.client().get(check).status_code == 200
+        wait_until(lambda: up.client("read").get("/v1/streams").status_code == 200)
+
+
+def test_one_address_cannot_take_the_places_of_others(tmp_path):
+    config = configuration(tmp_path, server=Server(port=0, health_port=0))
+    with running(config, header_seconds=PATIENCE) as up, silent(up.address, 205):
+        with pytest.raises(httpx.HTTPError):  # hung up on, perhaps before the answer could be read
+            httpx.get(f"{up.address}/healthz", trust_env=False).raise_for_status()
+        elsewhere = httpx.HTTPTransport(local_address="127.0.0.9")
+        with httpx.Client(transport=elsewhere, base_url=up.address, headers=up.client("read").headers) as other:
+            assert other.get("/healthz").status_code == 200
+            assert other.get("/v1/streams").status_code == 200
+        for check in ("/healthz", "/readyz", "/readyz/city"):
+            assert httpx.get(up.health_address + check, trust_env=False).status_code == 200
+
+
+def test_the_port_for_health_checks_tells_nothing_else(tmp_path):
+    config = configuration(tmp_path, server=Server(port=0, health_port=0))
+    with running(config) as up:
+        for path in (*READABLE, "/", "/openapi.json", "/assets/app.js"):
+            headers = {"Authorization": f"Bearer {up.tokens['operate']}"}
+            answer = httpx.get(up.health_address + path, headers=headers, trust_env=False)
+            assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+
+
+def test_too_many_events_are_refused_before_they_are_looked_at(city):
+    for kind, body in (
+        ("application/json", b"[" + b"{}," * 200_000 + b"{}]"),
+        ("application/x-ndjson", b"{}\n" * 200_000),
+    ):
+        answer = city.client("ingest").post(EVENTS, content=body, headers={"Content-Type": kind})
+        assert problem(answer) == (413, "too-many-events")
+
+
+@pytest.mark.parametrize("field", ["time", "user", "bin"])
+@pytest.mark.parametrize(
+    ("strange", "reason"),
+    [
+        ("1e400", "a number is out of range"),
+        ("-1e999", "a number is out of range"),
+        ("9" * 5_000, "a number is out of range"),
+        (r'"\ud800"', "a text has half a character"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_alone(city, field, strange, reason):
+    good = json.dumps(event("north", "neighbour"))
+    parts = {"time": '"2026-01-01T00:00:10Z"', "user": '"a"', "bin": '"north"'} | {field: strange}
+    bad = "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+    for kind, body in (("application/json", f"[{good}, {bad}]"), ("application/x-ndjson", f"{good}\n{bad}")):
+        answer = city.client("ingest").post(EVENTS, content=body, headers={"Content-Type": kind})
+        assert answer.json()["refused"] == {reason: 1}
+        assert (answer.json()["accepted"], answer.json()["events"]) == (1, [{"event": 1, "reason": reason}])
+        unread = body.replace(bad, good[:-1] + f', "speed": {strange}}}')
+        answer = city.client("ingest").post(EVENTS, content=unread, headers={"Content-Type": kind})
+        assert answer.json()["accepted"] == 2  # in a field that nobody reads
 
 
 def test_by_default_only_this_machine_can_come_in():

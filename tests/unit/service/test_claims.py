@@ -1,8 +1,9 @@
 """When a stream may measure beside others of the same people: against every window of small, random histories.
 
-A history is a row of configurations with other shares, streams, windows and epsilons, each served for some steps. What
-each step is charged is chosen as badly as a store allows. The oracle knows charges and moments only, and adds up every
-window; without the rule it finds too much in most histories.
+A history is a row of configurations with other shares, streams, windows, caps and epsilons, each served for some steps.
+What each step is charged is chosen as badly as a store allows. The oracle knows charges and moments only, and adds up
+every window, under a cap by trying everything that a person can do in it; without the rule it finds too much in most
+histories.
 """
 
 from __future__ import annotations
@@ -10,16 +11,20 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+from capped_changes import changes
 
+from eventide.events.caps import Cap
 from eventide.live.stores.base import StoreSetting
 from eventide.live.stores.epochs import epoch_for
 from eventide.privacy.ledger import Entry
-from eventide.service.populations.claims import Claim, StreamWindows, claims_of, timeline_of
+from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of, timeline_of
 from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
 MINUTE = 60_000_000
 HISTORIES = 1_500
+CAPS = (None, None, None, Cap(1, 2), Cap(1, 4), Cap(2, 3))
 
 
 class Charge(NamedTuple):
@@ -27,6 +32,8 @@ class Charge(NamedTuple):
     amount: int
     window: int  # of the configuration under which it was made
     epsilon: int  # of all streams together then
+    cap: Cap | None
+    counted: tuple[str, int]  # the store and the epoch, in which it is remembered what counted of a person
 
 
 class PaperStore:
@@ -48,9 +55,11 @@ class PaperStore:
     def next_step(self):
         return self._next
 
-    def begin(self, epsilon, window, not_before, bins):
+    def begin(self, epsilon, window, not_before, bins, cap):
         steps = {"start": f"2026-01-01T00:{self.start:02}:00+00:00", "length": 60_000, "zone": "UTC"}
         setting = StoreSetting("people", {}, epsilon, window, 1, bins, steps, "secure")
+        if cap is not None:
+            setting = setting._replace(window_sensitivity=cap.window_sensitivity(window, 1), cap=cap._asdict())
         epoch = epoch_for(self, setting, new_epoch=True, not_before=not_before)
         if epoch.number == len(self._epochs):
             self._epochs.append(epoch)
@@ -61,24 +70,31 @@ class PaperStore:
         self._next += 1
         if step >= epoch.measured_from:
             recent = [entry.amount for entry in self._entries if step - epoch.setting.window < entry.step]
-            left = epoch.setting.epsilon - sum(recent)
+            left, cap = epoch.setting.epsilon - sum(recent), self.cap
+            if cap is not None:
+                left = epoch.setting.epsilon // epoch.setting.window_sensitivity
             amount = dice.choice([0, left, left, left // 2])
             if amount > 0:
                 self._entries.append(Entry(step, "point", "", amount))
-                return Charge(self.start + step, amount, epoch.setting.window, 0)
+                return Charge(self.start + step, amount, epoch.setting.window, 0, cap, (self.name, epoch.number))
         return None
+
+    @property
+    def cap(self):
+        kept = self._epochs[-1].setting.cap if self._epochs else None
+        return kept and Cap(**kept)
 
 
 def random_history(seed, rule):
     """The charges of some streams under one configuration after the other; `rule` says when a stream may measure."""
     dice = random.Random(seed)
     stores, serving, limits, charges = [], [], [], []
-    epsilon, window = 12, dice.randint(2, 4)
+    epsilon, window = 1200, dice.randint(2, 4)
     for _ in range(dice.randint(2, 5)):
         if dice.random() < 0.3:
             if charges:
                 limits.append(Limit(epsilon, (max(charge.minute for charge in charges) + 1) * MINUTE - 1 + START))
-            epsilon = dice.choice([6, 12, 18])
+            epsilon = dice.choice([600, 1200, 1800])
         window = dice.randint(2, 4) if dice.random() < 0.15 else window
         serving = [store for store in serving if dice.random() < 0.7]
         gone = [store for store in stores if store not in serving]
@@ -91,8 +107,9 @@ def random_history(seed, rule):
         if dice.random() < 0.4:  # some keep what they had
             shares = [store.epochs()[-1].setting.epsilon if store.epochs() else 1 for store in serving]
             shares = shares if sum(shares) <= epsilon else divided(dice, epsilon, len(serving))
+        caps = [store.cap if store.epochs() and dice.random() < 0.7 else dice.choice(CAPS) for store in serving]
         others = [store for store in stores if store not in serving]
-        begin_all(dice, rule, serving, shares, window, epsilon, limits, others)
+        begin_all(dice, rule, serving, shares, caps, window, epsilon, limits, others)
         until = max(store.start + store.next_step() for store in stores) + dice.randint(0, 6)
         for store in serving:
             while store.start + store.next_step() < until - dice.choice([0, 0, 1, 2]):
@@ -109,32 +126,36 @@ def divided(dice, epsilon, parts):
     return [1 + high - low for low, high in zip([0, *cuts], [*cuts, epsilon - parts], strict=True)]
 
 
-def begin_all(dice, rule, serving, shares, window, epsilon, limits, others):
-    members = [
-        Member(
-            store.name,
-            share,
-            StreamWindows(timeline_of(f"2026-01-01T00:{store.start:02}:00+00:00", 60_000, "UTC"), window),
-            store.next_step(),
-            claims_of(store, (share, window)),
-        )
-        for store, share in zip(serving, shares, strict=True)
-    ]
+def begin_all(dice, rule, serving, shares, caps, window, epsilon, limits, others):
+    members = []
+    for store, share, cap in zip(serving, shares, caps, strict=True):
+        timeline = timeline_of(f"2026-01-01T00:{store.start:02}:00+00:00", 60_000, "UTC")
+        windows = StreamWindows(timeline, window, cap.block if cap else 1)
+        claims = claims_of(store, Share(share, window, cap and cap._asdict()))
+        members.append(Member(store.name, share, windows, store.next_step(), claims))
     together = SharedBudget(epsilon, limits, members, {store.name: claims_of(store) for store in others})
     first_steps = [rule(together, member) for member in members]
-    for store, share, first in zip(serving, shares, first_steps, strict=True):
+    for store, share, cap, first in zip(serving, shares, caps, first_steps, strict=True):
         bins = ("a",) if dice.random() < 0.8 else (str(dice.random()),)  # a change that has nothing to do with shares
-        store.begin(share, window, first, bins)
+        store.begin(share, window, first, bins, cap)
 
 
 def problems(charges):
-    """The windows that hold more than the smallest epsilon of the times that they touch."""
+    """The windows by which one person loses more than the smallest epsilon of the times that they touch."""
     found = []
     for length in {charge.window for charge in charges}:
         for begin in range(min(charge.minute for charge in charges), max(charge.minute for charge in charges) + 1):
-            held = [charge for charge in charges if begin <= charge.minute < begin + length]
-            promised = any(charge.window >= length for charge in held)
-            if promised and sum(charge.amount for charge in held) > min(charge.epsilon for charge in held):
+            held, lost = [], 0
+            for of_epoch in {charge.counted for charge in charges}:
+                some = [charge for charge in charges if charge.counted == of_epoch]
+                changed = changes(some[0].cap, length)
+                amounts = np.zeros(changed.shape[1], int)
+                for charge in some:
+                    if begin <= charge.minute < begin + len(amounts):
+                        amounts[charge.minute - begin] = charge.amount
+                        held.append(charge)
+                lost += (changed @ amounts).max()
+            if any(charge.window >= length for charge in held) and lost > min(charge.epsilon for charge in held):
                 found.append((begin, length, held))
     return found
 
@@ -183,6 +204,6 @@ def test_a_claim_reaches_as_far_as_any_window_does(ours, theirs):
     (start, length, window), ours, theirs = CLOCKS[theirs], clock(ours), clock(theirs)
     for last in (0, 3):
         claim = Claim(1, window, start, length * 1000, "Europe/Berlin", 0, last)
-        free = ours.reach(claim) + ours.window
+        free = ours.last_shared(claim) + ours.window
         assert [step for step in range(free - 1, free + 5) if shared(ours, theirs, step, last)] == [free - 1]
         assert ours.match(claim) == (ours == theirs or {ours, theirs} == {clock(0), clock(1)})

@@ -13,9 +13,9 @@ from eventide.privacy.ledger import Entry
 from eventide.service.latest_windows import SHOWN, LatestWindows
 
 
-def latest_windows(entries, steps, window, at_a_time=1):
+def latest_windows(entries, steps, window, at_a_time=1, **changed):
     """The windows of `steps` steps, of which so many at a time are counted."""
-    setting = StoreSetting("all", {}, 10**9, window, 1, ("a", "b", "c"), {}, "seeded")
+    setting = StoreSetting("all", {}, 10**9, window, 1, ("a", "b", "c"), {}, "seeded")._replace(**changed)
     windows = LatestWindows(Epoch(0, 0, 0, setting))
     for last in [*range(at_a_time - 1, steps - 1, at_a_time), steps - 1]:
         windows.add([entry for entry in entries if entry.step > windows.last], last)
@@ -83,6 +83,15 @@ def test_what_was_spent_comes_back_a_window_later():
     windows = latest_windows([Entry(1, "point", "", 5), Entry(2, "point", "", 7)], 4, 10)
     assert windows.next_return() == (11, 5)
     assert latest_windows([], 4, 10).next_return() is None
+
+
+def test_under_a_cap_each_step_tells_what_one_person_can_lose_by_it():
+    entries = [Entry(0, "point", "", 9), Entry(1, "open", "run", 2), Entry(2, "point", "", 5)]
+    windows = latest_windows(entries, 3, 10, sensitivity=2, window_sensitivity=5)
+    assert windows.held == {0: 23, 1: 5, 2: 18}  # 5 / 2 of the charges, rounded up
+    assert (windows.now, windows.worst) == (18, 23)
+    assert windows.next_return() == (3, 13)  # all but what is open still
+    assert latest_windows(entries[:1], 3, 10, sensitivity=2, window_sensitivity=5).next_return() is None
 
 
 def test_windows_that_are_shown_no_more_are_forgotten_but_not_the_fullest_nor_open_spans():

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 from window_oracles import best_linear, random_plan, released_slots, rows, truth
 
 from eventide import windows
@@ -155,10 +156,20 @@ def test_every_window_is_refined_once_when_its_last_slot_ends_and_no_worse():
     assert len(refined) == due.refined.sum()
 
 
-@pytest.mark.parametrize("name", ["every tick", "nested steps", "coprime steps", "general"])
-@pytest.mark.parametrize("planner", ["base", "emd", "best"])
-@pytest.mark.parametrize("settings", [{}, {"bins": 2, "replicas": 3}, {"window": 5}])
-def test_pushing_many_ticks_is_pushing_each(name, planner, settings, monkeypatch):
+PUSHED = pairwise(
+    {
+        "name": ["every tick", "nested steps", "coprime steps", "general"],
+        "planner": ["base", "emd", "best"],
+        "settings": ["plain", "wide", "window"],
+    },
+    fits=lambda case: True,
+)
+SETTINGS = {"plain": {}, "wide": {"bins": 2, "replicas": 3}, "window": {"window": 5}}
+
+
+@pytest.mark.parametrize("case", PUSHED, ids=lambda case: ", ".join(case.values()))
+def test_pushing_many_ticks_is_pushing_each(case, monkeypatch):
+    name, planner, settings = case["name"], case["planner"], SETTINGS[case["settings"]]
     monkeypatch.setattr(estimates, "SHORTEST_BLOCK", 16)  # so that several blocks are met
     plan, ticks = planned(name, planner)
     ticks = min(ticks, 200)

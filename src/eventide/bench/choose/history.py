@@ -100,25 +100,31 @@ def describe(
         f"a made-up stream ({words})",
         made_up=True,
         season=season if amplitude else None,
-        notes=_sampled(made, bins),
+        notes=sampled(made, bins),
     )
 
 
 def _kept(rows: Iterable[Ints], bins: tuple[str, ...], source: str, window: int) -> History:
     """The last rows, and of many bins some drawn at random, always the same ones."""
-    drawn = np.arange(len(bins))
-    if len(bins) > MOST_BINS:
-        drawn = np.sort(np.random.default_rng(SAMPLE_SEED).choice(len(bins), MOST_BINS, replace=False))
+    drawn = drawn_bins(len(bins))
     kept: deque[Ints] = deque(maxlen=max(MOST_STEPS, MOST_WINDOWS * window))
     steps = 0
     for row in rows:
         kept.append(row[drawn])
         steps += 1
-    notes = _sampled(len(drawn), len(bins))
+    notes = sampled(len(drawn), len(bins))
     if len(kept) < steps:
         notes += (f"the last {len(kept):,} of the {steps:,} steps were tried",)
     return History(np.stack(kept), tuple(bins[place] for place in drawn), source, notes=notes)
 
 
-def _sampled(tried: int, bins: int) -> tuple[str, ...]:
+def drawn_bins(bins: int) -> Ints:
+    """The bins that are tried: all, or of many some drawn at random, always the same ones."""
+    if bins <= MOST_BINS:
+        return np.arange(bins)
+    return np.sort(np.random.default_rng(SAMPLE_SEED).choice(bins, MOST_BINS, replace=False))
+
+
+def sampled(tried: int, bins: int) -> tuple[str, ...]:
+    """A note where not all bins are tried."""
     return (f"{tried} of the {bins:,} bins were tried, drawn at random",) if tried < bins else ()

@@ -75,6 +75,19 @@ def builtin_studies() -> list[str]:
     return sorted(file.name.removesuffix(".toml") for file in _builtin().iterdir() if file.name.endswith(".toml"))
 
 
+def study_text(source: str | Path) -> str:
+    """The TOML of a study: of a file, or of a built-in one by its name."""
+    path = Path(source)
+    if path.suffix == ".toml":
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"{path} cannot be read as a text file; check the path") from None
+    if str(source) in builtin_studies():
+        return (_builtin() / f"{source}.toml").read_text(encoding="utf-8")
+    raise InputError(f"there is no study {str(source)!r}; give a .toml file or one of {', '.join(builtin_studies())}")
+
+
 def load_study(
     source: str | Path, data: str | Path | None = None, added: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Study:
@@ -92,18 +105,7 @@ def load_study(
     >>> load_study("quick").repetitions
     50
     """
-    path = Path(source)
-    if path.suffix == ".toml":
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise InputError(f"{path} cannot be read as a text file; check the path") from None
-    elif str(source) in builtin_studies():
-        text = (_builtin() / f"{source}.toml").read_text(encoding="utf-8")
-    else:
-        raise InputError(
-            f"there is no study {str(source)!r}; give a .toml file or one of {', '.join(builtin_studies())}"
-        )
+    path, text = Path(source), study_text(source)
     tables = [_written({"name": name, **parameters}) for name, parameters in (added or {}).items()]
     text = "\n".join([text, *tables])
     return StudyFile(Document(text, path.name), path.parent, data_folder(data)).study(path.stem)

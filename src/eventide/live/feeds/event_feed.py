@@ -20,7 +20,7 @@ from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory, is_memory
 from eventide.events.caps import Cap
 from eventide.events.clock import JUMP, Clock
-from eventide.events.durations import milliseconds
+from eventide.events.durations import in_words, milliseconds
 from eventide.events.reader import (
     AFTER_END,
     BEFORE_START,
@@ -85,7 +85,8 @@ class EventFeed:
             )
         self.timeline, self.reader, self.max_per_step, self.cap = timeline, reader, max_per_step, cap
         self.counters = Counters()
-        self.left_out = 0  # events of closed steps that the bound on a person left out: raw, for operators only
+        self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
+        self.left_out_by_cap = 0  # those of them that the cap alone left out
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
@@ -128,10 +129,11 @@ class EventFeed:
         if self._source is not None and self._source.complete and self._stop is None:
             assumptions.append("the last step was taken from the data")
         if self.cap is not None:
-            first = "the first event" if self.cap.events == 1 else f"the first {self.cap.events} events"
+            first = "the first event counts" if self.cap.events == 1 else f"the first {self.cap.events} events count"
+            block = in_words(self.cap.block * self.timeline.length // MILLISECOND)
             assumptions.append(
-                f"of each person no more than {first} in every block of {self.cap.block} steps can count, and a secret "
-                "hash of that person says where their blocks begin"
+                f"of each person only {first} in every block of {block}, and the others are left out; a secret hash of "
+                "that person says where their blocks begin"
             )
         return Promise(unit, self.max_per_step, tuple(assumptions), self.cap)
 
@@ -212,8 +214,8 @@ class EventFeed:
         if self._memory is None or isinstance(tally, EventTally):
             return tally.counts(step), None
         counts, used = tally.capped_counts(step, self._memory)
-        last = self._memory.last_needed(step)
-        return counts, (last, used) if last > step else None
+        self.left_out_by_cap += tally.countable() - int(counts.sum())
+        return counts, self._memory.to_keep(step, used)
 
     @property
     def _over(self) -> bool:

@@ -24,6 +24,8 @@ class OperatorsOnly:
         Of those taken, how many are beyond what of one person counts.
     refused
         How many were refused, by reason.
+    left_out_by_cap
+        Of those left out, how many would have counted without the cap; None where there is no cap.
     """
 
     accepted: int
@@ -31,6 +33,7 @@ class OperatorsOnly:
     again: int
     left_out: int
     refused: dict[str, int]
+    left_out_by_cap: int | None = None
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -38,13 +41,15 @@ class OperatorsOnly:
         if not isinstance(feed, EventFeed):
             return None
         taken = feed.counters
-        return cls(taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused))
+        by_cap = None if feed.cap is None else feed.left_out_by_cap
+        return cls(taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
 
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""
+        cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of them by the cap"
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
         return (
             f"For operators only, since these numbers are not private: {self.accepted:,} events were taken; "
-            f"{self.left_out:,} were left out by the limit per person; {self.late:,} came too late;{again} "
+            f"{self.left_out:,} were left out by the limit per person{cap}; {self.late:,} came too late;{again} "
             f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
         )

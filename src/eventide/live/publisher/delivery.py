@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from eventide.errors import StoreError
 from eventide.live import faults
@@ -23,11 +24,27 @@ LAST_PATIENCE = 10.0  # seconds of failures at the end of a run
 REMEMBERED_EVERY = 64  # steps after which the store is told how far a sink is
 
 
+class SinkStanding(NamedTuple):
+    """The last step that a sink has, -1 before the first, and how often it failed in this run."""
+
+    name: str
+    last: int
+    failures: int
+
+
 class Delivery:
     """What one sink has of one store."""
 
-    def __init__(self, store: Store, sink: Sink, next_step: int, *, may_be_ahead: bool = False) -> None:
-        self._store, self._sink = store, sink
+    def __init__(
+        self,
+        store: Store,
+        sink: Sink,
+        next_step: int,
+        *,
+        may_be_ahead: bool = False,
+        last_patience: float = LAST_PATIENCE,
+    ) -> None:
+        self._store, self._sink, self._last_patience = store, sink, last_patience
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
@@ -44,6 +61,7 @@ class Delivery:
         self.last = store.delivered(sink.name) if known is None else known
         self.last = max(-1 if sink.begins_anew else self.last, self._first() - 1)
         self._remembered = self.last
+        self.name, self.failures = sink.name, 0
         self._pause, self._rest_until = FIRST_PAUSE, 0.0
         self._failure: OSError | None = None
 
@@ -68,7 +86,7 @@ class Delivery:
             if self._failure is None:
                 break
             now = time.monotonic()
-            give_up = now + LAST_PATIENCE if give_up is None or self.last > before else give_up
+            give_up = now + self._last_patience if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
                 raise StoreError(
                     f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
@@ -108,7 +126,8 @@ class Delivery:
         if not self._store.durable:
             raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
         self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
-        fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause}
+        self.failures += 1
+        fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}
         log.warning("sink failed", extra={"fields": fields})
 
     def _remember(self) -> None:
@@ -135,8 +154,8 @@ class Delivery:
 class Deliveries:
     """What all sinks of a publisher have of its store; they are opened and closed together."""
 
-    def __init__(self, store: Store, sinks: Iterable[Sink] = ()) -> None:
-        self._store, self._sinks = store, list(sinks)
+    def __init__(self, store: Store, sinks: Iterable[Sink] = (), last_patience: float = LAST_PATIENCE) -> None:
+        self._store, self._sinks, self._last_patience = store, list(sinks), last_patience
         self._opened: list[Sink] = []
         self._each: list[Delivery] = []
 
@@ -146,7 +165,9 @@ class Deliveries:
         for sink in self._sinks:
             sink.open()
             self._opened.append(sink)
-            self._each.append(Delivery(self._store, sink, next_step, may_be_ahead=may_be_ahead))
+            self._each.append(
+                Delivery(self._store, sink, next_step, may_be_ahead=may_be_ahead, last_patience=self._last_patience)
+            )
 
     def behind_all(self, next_step: int) -> int:
         """The first step from `next_step` on that no sink has."""
@@ -157,6 +178,10 @@ class Deliveries:
         """Bring to the sinks what they lack, as far as they take it now."""
         for delivery in self._each:
             delivery.advance()
+
+    def standing(self) -> list[SinkStanding]:
+        """How far each sink is; asked from any thread."""
+        return [SinkStanding(each.name, each.last, each.failures) for each in self._each]
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""

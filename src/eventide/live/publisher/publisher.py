@@ -21,7 +21,7 @@ from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import dry_run, setup
-from eventide.live.publisher.delivery import Deliveries
+from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries, SinkStanding
 from eventide.live.publisher.rebuilding import rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
@@ -39,7 +39,7 @@ from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
 
-SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
 
 
 class _Drawn(NamedTuple):
@@ -62,6 +62,7 @@ class PublisherOptions(TypedDict, total=False):
     longest_window: int | None
     not_before: int
     allow_refused: bool
+    last_patience: float
     clients: str | Path | None
 
 
@@ -99,6 +100,9 @@ class Publisher:
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
+    last_patience
+        How many seconds a sink that fails may take at the end of a run, as long as it takes nothing. What it lacks then
+        is an error, and is delivered by the next run.
     clients
         A file of client settings, with passwords and TLS for addresses; the one that EVENTIDE_CLIENTS names where left
         out.
@@ -132,6 +136,7 @@ class Publisher:
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
+        last_patience: float = LAST_PATIENCE,
         clients: str | Path | None = None,
         **options: Unpack[FeedOptions],
     ) -> None:
@@ -146,7 +151,7 @@ class Publisher:
             if isinstance(store, str | Path):
                 self.store = open_store(store, clients=clients)
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
-            self._deliveries = Deliveries(self.store, opened)
+            self._deliveries = Deliveries(self.store, opened, last_patience)
             setting = setup.setting_of(mechanism, self.feed, people or population, questions)
             state = self.store.begin(
                 setting,
@@ -203,6 +208,10 @@ class Publisher:
     def deliver(self) -> None:
         """Bring to the sinks what they lack, as far as they take it now."""
         self._deliveries.advance()
+
+    def sinks(self) -> list[SinkStanding]:
+        """How far each sink is."""
+        return self._deliveries.standing()
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
@@ -337,16 +346,16 @@ class Publisher:
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
         snapshot = self._snapshot(recorded.whole)
-        commit = Commit(step, entries + answered.entries, line, recorded.data(), snapshot, position, answered.plan)
+        charges, looked = entries + answered.entries, bool(release.fresh)
+        commit = Commit(step, charges, line, recorded.data(), snapshot, position, answered.plan, fresh=looked)
         return _Drawn(commit, "released", told)
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
         release = repeated(self._last, self._last_bins, self.mechanism, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        return _Drawn(
-            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
-        )
+        commit = Commit(step, [], self._last, b"", None, position, fresh=False)
+        return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
 
     def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.events.caps import Cap
+from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.window_queries import Questions
@@ -149,8 +150,13 @@ def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, 
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if questions is not None:
         assumptions = (questions.assumption(mechanism.shared_steps), *assumptions)
-    epsilon = total_budget(mechanism, questions) / NANO
-    return dataclasses.replace(mechanism.guarantee, epsilon=epsilon, unit=promise.unit, assumptions=assumptions)
+    return dataclasses.replace(
+        mechanism.guarantee,
+        epsilon=total_budget(mechanism, questions) / NANO,
+        unit=promise.unit,
+        assumptions=assumptions,
+        lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
+    )
 
 
 def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from eventide.errors import InputError
 from eventide.live.sources.base import Position
+from eventide.live.stores.patience import Patience
 from eventide.privacy.ledger import Entry
 
 
@@ -40,16 +41,37 @@ class StoreSetting(NamedTuple):
     cap: dict[str, int] | None = None  # what it follows from: how many events of a person count in how many steps
 
     @property
+    def block(self) -> int:
+        """For how many steps it is remembered what counted of a person: 1 where nothing is.
+
+        Ready-made counts with a window sensitivity do not say how long their blocks are: they are taken to be no longer
+        than the window.
+        """
+        if self.window_sensitivity is None:
+            return 1
+        return self.window if self.cap is None else self.cap["block"]
+
+    @property
     def reach(self) -> int:
         """Within how many consecutive steps counts change when one person's rows in a window do.
 
-        With a window sensitivity it is remembered for a while what counted of a person, so that counts can change
-        behind the window too: until the block of a cap is over. Ready-made counts do not say how long their blocks are:
-        they are taken to be no longer than the window.
+        What is remembered of a person changes counts behind the window too, until the block is over.
         """
+        return self.window + self.block - 1
+
+    def apart(self, other: StoreSetting) -> int:
+        """How many steps a charge of one epoch lies behind the last one of another, so that nobody's change meets both.
+
+        Somebody changes rows in a window of either, of which the first step is the last one that the earlier epoch
+        charged. Counts of the later epoch can change until its block is over. Either epoch may be the later one here.
+        """
+        return max(self.window, other.window) + max(self.block, other.block) - 1
+
+    def loss(self, charge: int) -> int:
+        """What one person loses by a charge, rounded up: with a window sensitivity C, C / m of it."""
         if self.window_sensitivity is None:
-            return self.window
-        return self.window + (self.window if self.cap is None else self.cap["block"]) - 1
+            return charge
+        return -(-charge * self.window_sensitivity // self.sensitivity)
 
 
 class PlanRecord(NamedTuple):
@@ -102,6 +124,7 @@ class Commit(NamedTuple):
     position: Position
     plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
     kept: tuple[int, bytes] | None = None  # what the feed wants to have kept until another step is committed; raw
+    fresh: bool = True  # False where nothing was measured, so that the release may be much like the one before
 
 
 class Epoch(NamedTuple):
@@ -133,11 +156,13 @@ class Store(abc.ABC):
     `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
     `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
     `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
+    `patience` says what a writer does while the store cannot be used.
     """
 
     durable = True
     for_tests = False
     name = ""
+    patience = Patience()
 
     @abc.abstractmethod
     def begin(

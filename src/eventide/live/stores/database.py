@@ -6,10 +6,40 @@ Queries are plain SQL with ? where a value goes. A transaction is all or nothing
 from __future__ import annotations
 
 import abc
+import errno
 import threading
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
+
+from eventide.errors import StoreError
+
+
+class Unavailable(StoreError):
+    """The database cannot be used now, and what was asked of it may be asked again: its disk is full, it is away.
+
+    Parameters
+    ----------
+    what
+        What is wrong.
+    otherwise
+        What to do, for somebody who does not wait until it has passed.
+    """
+
+    def __init__(self, what: str, otherwise: str) -> None:
+        super().__init__(f"{what}; {otherwise}")
+        self.what = what
+
+
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE)
+
+
+def unusable(what: str, problem: OSError, otherwise: str) -> StoreError:
+    """The refusal that an error of the operating system is: one that may pass by itself, or not."""
+    sentence = f"{what}: {problem.strerror}"
+    if problem.errno in _PASSING:
+        return Unavailable(sentence, otherwise)
+    return StoreError(f"{sentence}; {otherwise}")
 
 
 class ConnectionLost(Exception):
@@ -80,8 +110,19 @@ class Database(abc.ABC):
     def come_back(self) -> None:  # noqa: B027 - a file does not go away
         """Connect again after the connection was lost, or refuse after a while."""
 
+    def make_room(self) -> None:  # noqa: B027 - a server sees to it
+        """Called before something that failed is tried again: give back what is taken up and not needed."""
+
     def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
         """Refuse if the store's name does not mean any more what was just written to."""
+
+    def compressed(self, data: bytes) -> bytes:
+        """Bytes as they are stored; a server compresses what is long by itself."""
+        return data
+
+    def expanded(self, data: bytes) -> bytes:
+        """What `compressed` was given."""
+        return data
 
     def forget(self, erased: Collection[str]) -> None:  # noqa: B027
         """Called after each commit of a step or of events: what these tables have erased must not be found for long."""

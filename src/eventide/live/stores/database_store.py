@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from eventide.errors import StateError, StoreError
 from eventide.live import faults
 from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
-from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
 from eventide.live.stores.rows import CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
+
+Result = TypeVar("Result")
 
 
 class _Writer(NamedTuple):
@@ -39,6 +41,7 @@ class DatabaseStore(Store):
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
+        self._latest: tuple[int, bytes] | None = None  # the release that this writer committed last
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:
@@ -90,7 +93,7 @@ class DatabaseStore(Store):
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
         setting, epochs = writer.epoch.setting, self.epochs()
-        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting.reach)
+        measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting)
         longest = setting._replace(window=longest_window).reach
         free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
         epoch = Epoch(len(epochs), first, free, setting, restored=True)
@@ -111,23 +114,30 @@ class DatabaseStore(Store):
         """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
         writer = self._writing()
         _refuse_misplaced(commit, writer.epoch)
-        before = self._rows.head()
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
-        self._settled(
-            lambda head: self._write_step(head, row, commit),
-            "inside-transaction",
-            done=lambda: self._rows.head()[1:] == (row.step, row.chain),
-        )
-        writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step))
-        self._database.forget(self._erased)
+        row: StoredStep | None = None
+
+        def write(head: Head) -> None:
+            nonlocal row
+            row = sealed(head.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
+            self._write_step(head, row, commit)
+
+        def is_written() -> bool:
+            return row is not None and self._rows.head()[1:] == (row.step, row.chain)
+
+        self._settled(write, "inside-transaction", done=is_written)
+        self._patiently(lambda: writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step)))
+        self._patiently(lambda: self._database.forget(self._erased))
+        self._latest = commit.step, commit.release
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
-        return next((row.release for row in self._rows.steps(step, step)), None)
+        return next((release for _, release in self.releases(step, step)), None)
 
     def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Stored releases in order, from `first` up to and including `last`."""
+        if self._latest is not None and first == self._latest[0] and last in (None, first):
+            return iter([self._latest])  # whoever follows a writer needs no look at its disk
         return ((row.step, row.release) for row in self._rows.steps(first, last))
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
@@ -160,19 +170,19 @@ class DatabaseStore(Store):
         """
         self._writing()
         held = list(tallies)
-        if batch is not None and self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch):
+        if batch is not None and self._patiently(lambda: self._rows.one("SELECT 1 FROM batch WHERE name = ?", batch)):
             return False
-        before = self._rows.last_kept()
+        before = self._patiently(self._rows.last_kept)
         self._settled(
             lambda _: self._write_kept(held, batch), "inside-keep", done=lambda: self._rows.last_kept() > before
         )
         faults.passing("after-keep")
-        self._database.forget(())
+        self._patiently(lambda: self._database.forget(()))
         return True
 
     def kept(self) -> list[tuple[int, bytes]]:
         """The open events kept, by step."""
-        return self._rows.kept()
+        return self._patiently(self._rows.kept)
 
     def verify(self) -> None:
         """Read everything and refuse if a bit of it has changed."""
@@ -210,21 +220,41 @@ class DatabaseStore(Store):
     def _settled(
         self, work: Callable[[Head], object], point: str = "", done: Callable[[], bool] = lambda: False
     ) -> None:
-        """Do some work in a transaction; if the connection is lost in it, read whether it is `done`, or do it again.
+        """Do some work in a transaction; if that fails half way, read whether it is `done`, or do it again.
 
         What was done to a store that was removed meanwhile is not durable, and is refused.
         """
-        with self._database.turn:
-            while True:
-                try:
+        tried = False
+
+        def once() -> None:
+            nonlocal tried
+            with self._database.turn:
+                if not (tried and done()):
+                    tried = True
                     with self._transaction(point) as head:
                         work(head)
-                    break
-                except ConnectionLost:
+                self._database.check_in_place()
+
+        self._patiently(once)
+
+    def _patiently(self, work: Callable[[], Result]) -> Result:
+        """Do some work, again where the connection was lost, and as long as patience lasts where it cannot be done."""
+        lost = False
+        while True:
+            try:
+                if lost:
                     self._database.come_back()
-                    if done():
-                        break
-            self._database.check_in_place()
+                    lost = False
+                result = work()
+            except ConnectionLost:
+                lost = True
+                self.patience.lost()
+            except Unavailable as fault:
+                self.patience.wait(fault)
+                self._database.make_room()
+            else:
+                self.patience.healed()
+                return result
 
     def _begin(
         self,

@@ -54,18 +54,18 @@ def epoch_for(store: Store, setting: StoreSetting, *, new_epoch: bool, not_befor
     refuse_other_steps(last.setting, setting)
     if setting_text(last.setting) == setting_text(setting) and not_before <= max(next_step, last.measured_from):
         return last
-    first = max(first_measured(epochs, store.entries(), next_step, setting.reach), not_before)
+    first = max(first_measured(epochs, store.entries(), next_step, setting), not_before)
     if not new_epoch:
         refuse_other_setting(last.setting, setting, first)
         refuse_full_windows(first)
     return Epoch(len(epochs), next_step, first, setting)
 
 
-def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, reach: int) -> int:
-    """The first step at which an epoch whose windows reach so far, begun at `next_step`, may charge.
+def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step: int, setting: StoreSetting) -> int:
+    """The first step at which an epoch with this setting, begun at `next_step`, may charge.
 
-    Behind the last step that any epoch charged, or touched by a span still open at its end, lie as many steps as the
-    longer of its reach and the new one.
+    Behind the last step that any epoch charged, or touched by a span still open at its end, lie so many steps that no
+    change of one person meets both.
     """
     held = list(entries)
     first = next_step
@@ -75,19 +75,19 @@ def first_measured(epochs: Sequence[Epoch], entries: Iterable[Entry], next_step:
             touched = max(touched, epoch.first_step - 1)
             first = max(first, epoch.measured_from)  # what was lost may belong to an epoch with a longer window
         if touched >= 0:
-            first = max(first, touched + max(epoch.setting.reach, reach))
+            first = max(first, touched + epoch.setting.apart(setting))
     return first
 
 
 def first_measured_after_loss(
-    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, reach: int
+    epochs: Sequence[Epoch], entries: Iterable[Entry], stored: int, next_step: int, setting: StoreSetting
 ) -> int:
     """The same where the steps from `stored` up to `next_step` were lost, so that each may have been charged.
 
     They may belong to any epoch that was not over before them.
     """
-    longest = max(epoch.setting.reach for epoch, end in with_ends(epochs, next_step) if end >= stored)
-    return max(first_measured(epochs, entries, next_step, reach), next_step - 1 + longest)
+    longest = max(epoch.setting.apart(setting) for epoch, end in with_ends(epochs, next_step) if end >= stored)
+    return max(first_measured(epochs, entries, next_step, setting), next_step - 1 + longest)
 
 
 def last_touched(entries: Iterable[Entry], end: int) -> int:

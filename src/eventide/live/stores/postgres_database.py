@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from eventide.errors import InputError, StoreError
 from eventide.live.client_settings import settings_of
-from eventide.live.stores.database import ConnectionLost, Database, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
 from eventide.live.stores.tables import RAW
 
@@ -116,8 +116,8 @@ class PostgresDatabase(Database):
                     self._locked()  # where the old session still seems to live, the fence has the last word
                 return
             if time.monotonic() > until:
-                raise StoreError(
-                    f"{self.place} went away and did not come back; nothing is lost: start again when it answers"
+                raise Unavailable(
+                    f"{self.place} went away and did not come back", "nothing is lost: start again when it answers"
                 )
             time.sleep(PAUSE)
 
@@ -168,7 +168,7 @@ class PostgresDatabase(Database):
         except self._psycopg.Error as problem:
             if self._connection.closed or self._is_away(problem):
                 raise ConnectionLost from None
-            raise StoreError(f"{self.place} {_sentence(problem)}") from None
+            raise _refusal(self.place, problem) from None
 
     def _is_away(self, problem: Any) -> bool:
         """Whether the server went away, or is about to; what it refuses while it works will not pass by itself."""
@@ -176,15 +176,19 @@ class PostgresDatabase(Database):
         return isinstance(problem, self._psycopg.OperationalError) and (not state or state.startswith(("08", "57P")))
 
 
-def _sentence(problem: Any) -> str:
+def _refusal(place: str, problem: Any) -> StoreError:
     match problem.sqlstate:
         case "53100":
-            return "has no room left on its disk; make room and start again, nothing is lost"
+            return Unavailable(f"{place} has no room left on its disk", "make room and start again, nothing is lost")
         case "55P03":
-            return "is held by another process in the middle of a commit; end that process, then start again"
+            what = f"{place} is held by another process in the middle of a commit"
+            return Unavailable(what, "end that process, then start again")
         case "42P01" | "3F000":
-            return f"was removed from its database while it was in use; {_WAY_BACK}"
-    return f"refused ({type(problem).__name__}); look at the server's log, then start again"
+            return StoreError(f"{place} was removed from its database while it was in use; {_WAY_BACK}")
+    what, otherwise = f"{place} refused ({type(problem).__name__})", "look at the server's log, then start again"
+    if str(problem.sqlstate).startswith("53") or problem.sqlstate == "25006":  # short of something; in recovery
+        return Unavailable(what, otherwise)
+    return StoreError(f"{what}; {otherwise}")
 
 
 def _placed(query: str) -> str:

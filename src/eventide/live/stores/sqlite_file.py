@@ -17,8 +17,9 @@ from pathlib import Path
 
 from eventide.errors import StoreError
 from eventide.live import faults
+from eventide.live.stores.database import Unavailable, unusable
 from eventide.live.stores.digests import digest
-from eventide.live.stores.migrations import to_second_in_sqlite
+from eventide.live.stores.migrations import to_second_in_sqlite, to_third_in_sqlite
 from eventide.live.stores.tables import VERSION, table_statements
 from eventide.live.stores.writer_lock import WriterLock, lock_path, read_note
 
@@ -28,7 +29,7 @@ PATIENCE = 5.0  # seconds to wait for another process's transaction
 Migration = Callable[[sqlite3.Connection], None]
 
 
-MIGRATIONS: dict[int, Migration] = {2: to_second_in_sqlite}
+MIGRATIONS: dict[int, Migration] = {2: to_second_in_sqlite, 3: to_third_in_sqlite}
 """What brings a file to each version from the one before; run in order, each in a transaction of its own."""
 
 
@@ -186,13 +187,11 @@ def refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as problem:
-        raise StoreError(f"{path} {_sentence(problem)}") from None
+        raise _refusal(path, problem) from None
     except UnicodeDecodeError:  # SQLite quotes damaged text in what it says
         raise StoreError(f"{path} is damaged; restore a backup and go on with --after-restore") from None
     except OSError as problem:
-        raise StoreError(
-            f"{path} cannot be used: {problem.strerror}; look at its folder, its rights and its disk"
-        ) from None
+        raise unusable(f"{path} cannot be used", problem, "look at its folder, its rights and its disk") from None
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -223,20 +222,29 @@ def _number(connection: sqlite3.Connection, pragma: str) -> int:
     return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])
 
 
-def _sentence(problem: sqlite3.Error) -> str:
-    match getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF:
+def _refusal(path: Path, problem: sqlite3.Error) -> StoreError:
+    match code := getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return "has no room left on its disk; make room and start again, nothing is lost"
+            return Unavailable(f"{path} has no room left on its disk", "make room and start again, nothing is lost")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return "is held by another process in the middle of a commit; end that process, then start again"
+            what = f"{path} is held by another process in the middle of a commit"
+            return Unavailable(what, "end that process, then start again")
+        case sqlite3.SQLITE_IOERR:
+            what = f"{path} cannot be read or written ({problem})"
+            return Unavailable(what, "look at its disk, then start again")
+    return StoreError(f"{path} {_sentence(code, problem)}")
+
+
+def _sentence(code: int, problem: sqlite3.Error) -> str:
+    match code:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return "cannot be opened or written; look at the rights of the file and its folder"
-        case sqlite3.SQLITE_IOERR:
-            return f"cannot be read or written ({problem}); look at its disk, then start again"
         case sqlite3.SQLITE_ERROR:
             return (
                 f"was brought to another version meanwhile, or is damaged ({problem}); start again, or restore a "
                 "backup and go on with --after-restore"
             )
+        case sqlite3.SQLITE_NOTADB:
+            return "is no store of eventide; choose another file, or restore a backup if it was one"
         case _:
             return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"

@@ -4,7 +4,7 @@ A window of an epoch is charged its points and every span that touches it, once.
 beside the sensitivity m, a step is charged its points and every span that touches it, and one person loses C / m times
 the most that a step was charged. Windows of different epochs never mix: between the last step that one epoch charged
 and the first that a later one charges lie at least as many steps as the longer of their windows has, with the steps
-behind it that the counts of one person can still change in.
+behind it that the counts of one person can still change in, by the longer of their blocks.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _mixed(spending: list[EpochSpending]) -> list[str]:
                 found.append(f"step {first} is charged, but its epoch may measure from step {waited} on")
             last = _last(earlier, same=earlier is later)
             settings = (earlier.epoch.setting, later.epoch.setting)
-            apart = max(map(_reach, settings))
+            apart = max(each.window for each in settings) + max(map(_block, settings)) - 1
             if last is not None and first - last < apart:
                 behind = " with those behind it" if any(each.window_sensitivity for each in settings) else ""
                 found.append(
@@ -145,14 +145,12 @@ def _mixed(spending: list[EpochSpending]) -> list[str]:
     return found
 
 
-def _reach(setting: StoreSetting) -> int:
-    """The steps of a window, with those behind it that counts can still change in.
+def _block(setting: StoreSetting) -> int:
+    """For how many steps counts can still change behind a row: for the rest of a block of the cap.
 
-    That is the rest of a block of the cap; of counts that come ready-made, blocks are trusted to be no longer than a
-    window.
+    Of counts that come ready-made, blocks are trusted to be no longer than a window.
     """
-    block = 1 if setting.window_sensitivity is None else setting.cap["block"] if setting.cap else setting.window
-    return setting.window + block - 1
+    return 1 if setting.window_sensitivity is None else setting.cap["block"] if setting.cap else setting.window
 
 
 def _last(earlier: EpochSpending, *, same: bool) -> int | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from eventide.errors import StoreError
-from eventide.live.stores.database import WriterPlace
+from eventide.live.stores.database import WriterPlace, unusable
 
 _LENGTH = 240  # bytes; every note has the same length, so that one write replaces it whole
 
@@ -99,8 +99,8 @@ def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        raise StoreError(
-            f"{path} cannot be written: {problem.strerror}; look at its folder and its disk, then start again"
+        raise unusable(
+            f"{path} cannot be written", problem, "look at its folder and its disk, then start again"
         ) from None
 
 

@@ -7,7 +7,7 @@ keys must be together is checked by `config_file`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,8 @@ from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import DescribedSetting, defaults_of, setting, settings_of
 from eventide.live.stream_spec import StreamOptions, StreamSpec
 from eventide.privacy.amounts import nano
+
+FAILED_STREAM = ("liveness", "exit")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Server:
     port: int = setting(
         8710, readers.whole_number(1, 65_535), "The port of everything: ingest, releases, dashboard, figures.", "8710"
     )
+    health_port: int | None = setting(
+        None,
+        readers.whole_number(1, 65_535),
+        "A port for health checks alone, without TLS, which no flood of the other reaches.",
+        "8711",
+    )
     certificate: str | None = setting(None, readers.text, "TLS: both files, in PEM form.", '"server.pem"')
     key: str | None = setting(None, readers.text, "The key of the certificate.", '"server.key"')
     clients: str | None = setting(
@@ -36,6 +44,13 @@ class Server:
         readers.text,
         "Passwords and TLS of PostgreSQL stores; left out: the file that EVENTIDE_CLIENTS names.",
         '"clients.toml"',
+    )
+
+    failed_stream: str = setting(
+        "liveness",
+        readers.one_of(FAILED_STREAM),
+        "A stream that has stopped for good makes /healthz fail (liveness), or ends the process (exit).",
+        '"liveness"',
     )
 
 
@@ -52,6 +67,13 @@ class Access:
     open_reading: bool = setting(
         False, readers.yes_or_no, "True: releases, which are private, may be read by anybody who gets here.", "false"
     )
+    log: Path | None = setting(
+        None,
+        readers.place,
+        "A file that says who read and who operated, and when; never what was sent.",
+        '"access.jsonl"',
+        left_out="nobody is written down",
+    )
 
 
 @dataclass(frozen=True)
@@ -59,6 +81,9 @@ class Limits:
     """What one client may ask of the service."""
 
     body_megabytes: int = setting(8, readers.whole_number(1, 1_000), "The most megabytes of one request.", "8")
+    events_per_request: int = setting(
+        100_000, readers.whole_number(1, 10_000_000), "The most events of one request.", "100000"
+    )
     body_seconds: int = setting(
         20, readers.whole_number(1, 3_600), "The most seconds that a request may take to arrive.", "20"
     )
@@ -70,6 +95,13 @@ class Limits:
     )
     connections: int = setting(
         200, readers.whole_number(1, 100_000), "The most connections at once, of all clients together.", "200"
+    )
+    connections_per_address: int = setting(
+        0,
+        readers.whole_number(1, 100_000),
+        "The most of one address; behind a proxy as many as of all.",
+        "100",
+        left_out="half of them",
     )
     waiting_batches: int = setting(
         64,
@@ -84,6 +116,7 @@ class ServedOptions(StreamOptions, total=False):
 
     name: str
     store: str | Path
+    out: str | Sequence[str]
 
 
 @dataclass(frozen=True, init=False, kw_only=True)
@@ -104,6 +137,13 @@ class StreamConfig(StreamSpec):
     )
     store: str | Path = setting(
         "", readers.place, "Where ledger, releases and open events are kept, readable by you alone.", '"city.store"'
+    )
+
+    out: tuple[str, ...] = setting(
+        (),
+        readers.places,
+        "Deliver releases to these files (.jsonl, .csv, .parquet) and addresses, too.",
+        '["city.jsonl"]',
     )
 
     def __init__(self, **options: Unpack[ServedOptions]) -> None:

@@ -6,7 +6,7 @@ problem document.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -23,8 +23,8 @@ from eventide.service.http.tokens import Token
 from eventide.service.service import Service
 
 
-def build_app(service: Service) -> ASGIApp:
-    """The application of a service, which starts and stops with it."""
+def build_app(service: Service, crowded: Callable[[], bool] = lambda: False) -> ASGIApp:
+    """The application of a service, which starts and stops with it; `crowded` says that there are too many clients."""
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -45,7 +45,16 @@ def build_app(service: Service) -> ASGIApp:
     app.include_router(dashboard.router)
     app.include_router(_operations(service))
     _add_health(app, service)
-    return Guard(app, encrypted=service.config.server.certificate is not None)
+    _add_figures(app, service)
+    return Guard(app, encrypted=service.config.server.certificate is not None, crowded=crowded)
+
+
+def build_health_app(service: Service) -> ASGIApp:
+    """The health checks alone, for a port of their own."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    answer_problems(app)
+    _add_health(app, service)
+    return Guard(app)
 
 
 def _operations(service: Service) -> APIRouter:
@@ -73,18 +82,29 @@ def _operations(service: Service) -> APIRouter:
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
-    @app.get("/healthz", tags=["health"])
+    @app.get("/healthz", tags=["health"], responses=refusals(503))
     async def alive() -> models.HealthAnswer:
-        """Say that the service is there."""
+        """Say that the service is there, and that no stream has stopped for good."""
+        if service.failed:
+            raise Problem(503, "stream-stopped", "a stream has stopped for good; the log says why")
         return models.HealthAnswer(status="ok")
 
     @app.get("/readyz", tags=["health"], responses=refusals(503))
     async def ready() -> models.HealthAnswer:
-        """Say whether every stream publishes."""
+        """Say whether any stream publishes."""
         if not service.ready:
-            raise Problem(503, "not-ready", "a stream does not publish")
+            raise Problem(503, "not-ready", "no stream publishes now")
         return models.HealthAnswer(status="ok")
 
+    @app.get("/readyz/{name}", tags=["health"], responses=refusals(404, 422, 503))
+    async def stream_ready(name: Name) -> models.HealthAnswer:
+        """Say whether this stream publishes."""
+        if not service.stream(name).ready:
+            raise Problem(503, "not-ready", "the stream does not publish now")
+        return models.HealthAnswer(status="ok")
+
+
+def _add_figures(app: FastAPI, service: Service) -> None:
     may_read = Depends(service.doorkeeper.needs("read"))
 
     @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))

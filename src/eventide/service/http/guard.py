@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import logging
 import traceback
+from collections.abc import Callable
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from eventide.service.http.problems import Problem
 
 LOG = logging.getLogger("eventide.live.service")
 
@@ -38,11 +41,23 @@ HEADERS = {
 }
 
 
-class Guard:
-    """Adds the headers, and keeps faults from being logged as they are."""
+def too_many_connections() -> Problem:
+    """The refusal of whoever comes while there are too many."""
+    title = "too many connections, of all clients or of your address; wait and try again"
+    return Problem(503, "too-many-connections", title, Retry_After="1", Connection="close")
 
-    def __init__(self, app: ASGIApp, encrypted: bool = False) -> None:
+
+def is_health_check(path: str) -> bool:
+    """Whether a request only asks if all is well."""
+    return path in ("/healthz", "/readyz") or path.startswith("/readyz/")
+
+
+class Guard:
+    """Adds the headers, refuses while it is crowded, and keeps faults from being logged as they are."""
+
+    def __init__(self, app: ASGIApp, *, encrypted: bool = False, crowded: Callable[[], bool] = lambda: False) -> None:
         self.app = app
+        self.crowded = crowded
         self.headers = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if encrypted else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -59,6 +74,9 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
+        if self.crowded() and not is_health_check(scope["path"]):
+            await too_many_connections().response()(scope, receive, with_headers)
+            return
         try:
             await self.app(scope, receive, with_headers)
         except Exception as error:  # it was answered inside

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
@@ -27,15 +29,18 @@ from eventide.service.http import models
 from eventide.service.http.problems import Problem, refusals
 from eventide.service.http.reading_routes import Name
 from eventide.service.http.tokens import Token
-from eventide.service.pushed_feed import Busy
+from eventide.service.pushed_feed import Busy, Halted
 from eventide.service.service import Service
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
 MEGABYTE = 1 << 20
 LONGEST_FIELD = 1_000  # characters
+LONGEST_NUMBER = len(str(-(2**63)))
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
 TOO_LARGE = "a field is too long"
+OUT_OF_RANGE = "a number is out of range"
+NOT_UNICODE = "a text has half a character"
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 BODIES_AT_ONCE = 1  # read at a time: more would be no faster, and keep the loop from stamping what arrives meanwhile
 
@@ -78,11 +83,15 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         body, media_type = await read_body(request, service.config.limits), request.headers.get("content-type", "")
         try:
             with stream.feed.arrivals.stamp() as arrival:
-                read = await to_thread.run_sync(read_events, body, media_type, stream.reader, limiter=reading)
+                most = service.config.limits.events_per_request
+                read = await to_thread.run_sync(read_events, body, media_type, stream.reader, most, limiter=reading)
                 receipt = await asyncio.wrap_future(stream.feed.submit(read.events, arrival, batch))
         except Busy:
             title = "too many batches wait to be made durable; send this one again in a second"
             raise Problem(429, "busy", title, Retry_After="1") from None
+        except Halted:
+            title = "the stream's store cannot be used now; send this batch again later with the same key"
+            raise Problem(503, "store-unavailable", title, Retry_After="5") from None
         except StateError:
             title = "the stream takes no events now; send this batch again later with the same key"
             raise Problem(503, "closed", title, Retry_After="5") from None
@@ -138,15 +147,19 @@ def batch_name(key: str | None, token: Token) -> str | None:
     return hashlib.blake2b(f"{token.name} {key}".encode(), digest_size=20).hexdigest()
 
 
-def read_events(body: bytes, media_type: str, reader: EventReader) -> Read:
-    """The events of a JSON array of objects, or of one object a line."""
+def read_events(body: bytes, media_type: str, reader: EventReader, most: int) -> Read:
+    """The events of a JSON array of objects, or of one object a line; no more than `most`."""
     kind = media_type.partition(";")[0].strip().lower()
     if kind == JSON:
         rows = _array(body)
     elif kind == NDJSON:
-        rows = [_line(line) for line in body.splitlines() if line.strip()]
+        rows = [line for line in body.splitlines() if line.strip()]
     else:
         raise Problem(415, "wrong-type", f"send {JSON} (an array of events) or {NDJSON} (one event a line)")
+    if len(rows) > most:
+        raise Problem(413, "too-many-events", f"the batch has more than {most:,} events; send smaller batches")
+    if kind == NDJSON:
+        rows = [_line(line) for line in rows]
     columns = _columns(rows, reader)
     if columns is not None:
         events = reader.read(columns)
@@ -156,8 +169,8 @@ def read_events(body: bytes, media_type: str, reader: EventReader) -> Read:
 
 def _array(body: bytes) -> list[Any]:
     try:
-        rows = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        rows = _value(body)
+    except ValueError:
         raise Problem(400, "malformed", "the body is not JSON") from None
     if not isinstance(rows, list):
         raise Problem(400, "malformed", "the body is not an array of events")
@@ -166,21 +179,46 @@ def _array(body: bytes) -> list[Any]:
 
 def _line(line: bytes) -> Any:
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
+        return _value(line)
+    except ValueError:
         return None
+
+
+def _value(text: bytes) -> Any:
+    """What is written in JSON, also where it has numbers or characters that cannot be: their event is refused alone."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(text.decode(), parse_int=_whole_number, parse_constant=_refused_constant)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def _whole_number(text: str) -> int | float:
+    """As the usual reader has it: those of more than 64 bits are rounded."""
+    if len(text) <= LONGEST_NUMBER and -(2**63) <= (number := int(text)) < 2**64:
+        return number
+    return float(text)
+
+
+def _refused_constant(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
 
 
 def _columns(rows: list[Any], reader: EventReader) -> Any:
     """The rows as a table, if they are all objects whose fields have one type and no excessive length."""
     try:
         table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in reader.wanted})
-    except (AttributeError, pa.ArrowException, OverflowError):
+    except (AttributeError, pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
     for column in table.columns:
         if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
             return None
         if pa.types.is_string(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_FIELD:
+            return None
+        if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
             return None
     return table
 
@@ -202,14 +240,24 @@ def _one_by_one(rows: list[Any], reader: EventReader) -> Read:
 def _fault(row: Any, reader: EventReader) -> str | None:
     if not isinstance(row, dict):
         return NOT_AN_OBJECT
-    if any(isinstance(row.get(name), str) and len(row[name]) > LONGEST_FIELD for name in reader.wanted):
-        return TOO_LARGE
+    for value in map(row.get, reader.wanted):
+        if isinstance(value, str) and len(value) > LONGEST_FIELD:
+            return TOO_LARGE
+        if isinstance(value, float) and not math.isfinite(value):
+            return OUT_OF_RANGE
+        if isinstance(value, str) and not value.isascii() and any(map(_is_half, value)):
+            return NOT_UNICODE
     return None
 
 
+def _is_half(character: str) -> bool:
+    """Whether it is half of a character, which stands for nothing alone."""
+    return "\ud800" <= character <= "\udfff"
+
+
 def _faults(rows: Any, reader: EventReader) -> Iterator[tuple[int, str]]:
-    """The first rows that the reader refuses, found by halving what holds any."""
-    pending, found = [(0, rows)], 0
+    """The first rows that the reader refuses, found by halving what holds any, a thousand after the other."""
+    pending, found = [(place, rows[place : place + 1000]) for place in range(0, len(rows), 1000)][::-1], 0
     while pending and found < MOST_TOLD:
         place, part = pending.pop()
         if refused := reader.read(part).refused if len(part) else None:

@@ -44,11 +44,12 @@ class StreamAnswer(BaseModel):
     epsilon: float
     window: int
     step: str
+    cap: str | None
     bins: int
     next_step: int
     next_start: str | None
     lag_seconds: float
-    health: Literal["running", "behind", "failed"]
+    health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
 
@@ -134,7 +135,7 @@ class AnswersAnswer(BaseModel):
 
 
 class WindowAnswer(BaseModel):
-    """What the window that ends at a step holds."""
+    """What the window that ends at a step holds; with a window sensitivity what one person can lose by the step."""
 
     step: int
     start: str | None
@@ -142,7 +143,7 @@ class WindowAnswer(BaseModel):
 
 
 class ReturnAnswer(BaseModel):
-    """At this step so much of what was spent is outside the window again."""
+    """At this step so much of what was spent can be spent again."""
 
     step: int
     start: str | None
@@ -150,10 +151,15 @@ class ReturnAnswer(BaseModel):
 
 
 class LedgerAnswer(BaseModel):
-    """The budget: of the window that ends now, of the fullest ever, and of the latest windows."""
+    """The budget: of the window that ends now, of the fullest ever, and of the latest windows.
+
+    With a window sensitivity, which follows from a cap, every step has a budget of its own. All amounts are then what
+    one person can lose in any window if no step is charged more: by the last step, by any, by each of the latest.
+    """
 
     epsilon: float
     window: int
+    window_sensitivity: int | None
     spent: float
     left: float
     worst: float
@@ -172,15 +178,22 @@ class GuaranteeAnswer(BaseModel):
     window: int
     unit: str
     sensitivity: int
+    window_sensitivity: int | None
     assumptions: list[str]
     private: bool
 
 
 class OperationsAnswer(BaseModel):
-    """Raw figures about events, for operators only."""
+    """Raw figures about events, for operators only.
+
+    `left_out` are those of released steps that were accepted and do not count, by the limits on what one person adds;
+    `left_out_by_cap` those of them that the cap alone left out, where there is one.
+    """
 
     accepted: int
     late: int
+    left_out: int
+    left_out_by_cap: int | None
     refused: dict[str, int]
     waiting: int
 

@@ -1,6 +1,7 @@
 """Figures for Prometheus: about publishing, which is public, and for operators about events, which is not.
 
-No label names a person or a bin, and without the right to operate nothing counts events.
+No label names a person or a bin, and without the right to operate nothing counts events. Sinks are named after files
+and hosts, which are the operator's as well.
 """
 
 from __future__ import annotations
@@ -35,21 +36,37 @@ class _Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         """All figures."""
         gauge, counter = GaugeMetricFamily, CounterMetricFamily
-        yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(not stream.failed))
+        yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(stream.ready))
         overdue = "how long the next release is overdue, in whole steps"
         yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
-        part = "part of the current window's budget that is spent"
+        part = "part of the current window's budget that is spent; with a cap of what one person can lose"
         yield self._of_streams(gauge, "window_spent_ratio", part, _spent)
         yield self._of_streams(counter, "releases", "releases in the store", lambda stream: stream.notices.last + 1)
         if self.with_raw:
-            accepted, late = "events that count", "events after their step's deadline"
+            accepted, late = "events taken", "events after their step's deadline"
             yield self._of_streams(counter, "raw_accepted_events", accepted, lambda each: each.feed.totals.accepted)
             yield self._of_streams(counter, "raw_late_events", late, lambda each: each.feed.totals.late)
+            left_out = "accepted events of released steps that the limits per person left out"
+            yield self._of_streams(counter, "raw_left_out_events", left_out, lambda each: each.feed.left_out)
+            name, by_cap = "raw_left_out_by_cap_events", "those of them that the cap alone left out"
+            yield self._of_streams(counter, name, by_cap, lambda each: each.feed.left_out_by_cap)
             refused = counter("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
             for stream in self.streams:
                 for reason, count in stream.feed.totals.refused.items():
                     refused.add_metric([stream.settings.name, reason], count)
             yield refused
+            yield from self._of_sinks()
+
+    def _of_sinks(self) -> Iterator[Metric]:
+        labels = ["stream", "sink"]
+        behind = GaugeMetricFamily("eventide_sink_lag_steps", "releases that a sink does not have yet", labels=labels)
+        failures = CounterMetricFamily("eventide_sink_failures", "how often a sink took nothing", labels=labels)
+        for stream in self.streams:
+            for sink in stream.publisher.sinks():
+                behind.add_metric([stream.settings.name, sink.name], stream.notices.last - sink.last)
+                failures.add_metric([stream.settings.name, sink.name], sink.failures)
+        yield behind
+        yield failures
 
     def _of_streams(self, kind: Family, name: str, text: str, value: Callable[[LiveStream], float]) -> Metric:
         figure = kind(f"eventide_{name}", text, labels=["stream"])

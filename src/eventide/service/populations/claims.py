@@ -37,19 +37,26 @@ class Claim(NamedTuple):
 
 
 class StreamWindows(NamedTuple):
-    """The windows of a stream: so many of its steps."""
+    """The windows of a stream: so many of its steps; behind one, counts change until a block of its cap is over."""
 
     timeline: Timeline
     window: int
+    block: int = 1  # without a cap nothing changes behind a window
+
+    @property
+    def reach(self) -> int:
+        """Within how many steps counts change when one person's rows in a window do."""
+        return self.window + self.block - 1
 
     def step_of(self, time: int) -> int:
         """The step that holds a moment."""
         return int(self.timeline.index(np.array([time]))[0])
 
-    def reach(self, claim: Claim) -> int:
+    def last_shared(self, claim: Claim) -> int:
         """The first step of the last window that may share something with a claim that has ended.
 
-        Neither a window of this stream nor one of the claim's own holds a step of both that lies further apart.
+        Neither a window of this stream nor one of the claim's own holds a step of both that lies further apart. A cap
+        of the claim makes no difference: rows behind its last charge changed nothing that was charged.
         """
         assert claim.last is not None
         theirs = claim.timeline
@@ -71,13 +78,22 @@ def timeline_of(start: str, length: int, zone: str) -> Timeline:
     return Timeline(start, f"{length}ms", zone)
 
 
-def claims_of(store: Store, going_on: tuple[int, int] | None = None) -> list[Claim]:
-    """The claims of a store, one for each epoch charged; the last goes on if it has this epsilon and window."""
+class Share(NamedTuple):
+    """What a stream goes on with: while one of these is another, it is not the same claim."""
+
+    epsilon: int  # nano
+    window: int
+    cap: dict[str, int] | None
+
+
+def claims_of(store: Store, going_on: Share | None = None) -> list[Claim]:
+    """The claims of a store, one for each epoch charged; the last goes on if it has this share."""
     next_step = store.next_step()
     epochs = store.epochs()
     if not epochs:
         return []
-    goes_on = (epochs[-1].setting.epsilon, epochs[-1].setting.window) == going_on
+    setting = epochs[-1].setting
+    goes_on = Share(setting.epsilon, setting.window, setting.cap) == going_on
     ends = [*(epoch.first_step for epoch in epochs[1:]), next_step]
     until = epochs[-1].first_step if goes_on else next_step
     entries = list(takewhile(lambda entry: entry.step < until, store.entries()))
@@ -109,11 +125,6 @@ def _claim(epoch: Epoch, last: int | None) -> Claim:
     setting, steps = epoch.setting, epoch.setting.steps
     if "start" not in steps:
         raise InputError("this store counts steps that have no times; give each stream of a service a store of its own")
-    if setting.window_sensitivity is not None:
-        raise InputError(
-            "this store was published to with a window sensitivity, which streams of a service cannot share people "
-            "with yet; give each stream a store of its own, with people of its own"
-        )
     return Claim(
         setting.epsilon, setting.window, steps["start"], steps["length"], steps["zone"], epoch.measured_from, last
     )

@@ -22,7 +22,7 @@ from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
-from eventide.service.populations.claims import Claim, StreamWindows, claims_of
+from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
 from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
 from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
@@ -142,10 +142,11 @@ class Population:
 
 
 def _served(stream: StreamConfig, clients: str | None) -> Served:
-    windows = StreamWindows(stream.timeline(), stream.window)
+    cap = stream.cap_in_steps()
+    windows = StreamWindows(stream.timeline(), stream.window, cap.block if cap else 1)
     try:
         with closing(open_store(stream.store, read_only=True, clients=clients)) as store:
-            claims = claims_of(store, (stream.budget, stream.window))
+            claims = claims_of(store, Share(stream.budget, stream.window, cap._asdict() if cap else None))
             member = Member(stream.name, stream.budget, windows, store.next_step(), claims)
             return Served(stream, member, store.name, {epoch.setting.people for epoch in store.epochs()[-1:]})
     except StoreMissing:

@@ -4,6 +4,15 @@ What the present streams may charge fits into epsilon, as the configuration was 
 charge may stand beside it in a window: as long as both together are more than epsilon, nothing new is measured. While
 the epsilon was a smaller one, a window that holds a charge of that time stays within it. In doubt the first step is
 later.
+
+Why. Change one person's rows, in all streams, inside a window that begins at step a and has w steps. The counts of a
+stream without a cap change inside the window only; those under a cap until the block is over in which the window ends,
+for a block of L steps at most until step a + w + L - 2 (`events/caps.py`). By the charges of these steps the person
+loses at most the stream's share, however many they are, and what is lost by several streams adds up. So what has ended
+with step z counts for the window only if a <= z, under a cap too: before a nothing changes. And what begins at step f
+counts only if f <= a + w + L - 2, where L is 1 without a cap. Of windows that begin at a <= z, a stream that begins at
+z + w + L - 1 or later is met by none: so long a stream waits for what has ended, by its own cap. Where the cap of a
+stream itself changes, its store waits too (`live/stores/epochs.py`), so that a window meets one of its epochs at most.
 """
 
 from __future__ import annotations
@@ -59,31 +68,31 @@ class SharedBudget(NamedTuple):
     def _first_free(self, windows: StreamWindows, charging: Sequence[Member]) -> int:
         """The step behind the last window in which `charging` and whatever has ended hold too much.
 
-        A window that begins later than some reach holds what has a longer one, and more of what begins at last: so the
-        windows that begin at a reach are the fullest.
+        A window that begins later holds what ended later still, and more of what begins at last: so the windows that
+        are the last to share something with what has ended are the fullest.
         """
         of_members = {member.name: member.claims for member in self.members}
         of_others = {f"store {name}": claims for name, claims in self.gone.items()}
         ended = [
-            (windows.reach(claim), self._most(windows, claim), owner)
+            (windows.last_shared(claim), self._most(windows, claim), owner)
             for owner, claims in (of_members | of_others).items()
             for claim in claims
             if claim.last is not None
         ]
         limits = [(windows.step_of(limit.until), limit.epsilon) for limit in self.limits]
-        reaches = {reach for reach, *_ in ended} | {reach for reach, _ in limits}
+        last_begins = {last for last, *_ in ended} | {last for last, _ in limits}
 
         def holds_too_much(begin: int) -> bool:
             held: dict[str, int] = defaultdict(int)
-            for reach, most, owner in ended:
-                held[owner] = max(held[owner], most if reach >= begin else 0)
+            for last, most, owner in ended:
+                held[owner] = max(held[owner], most if last >= begin else 0)
             for member in charging:
-                if _first(windows, member) < begin + windows.window:
+                if _first(windows, member) < begin + member.windows.reach:
                     held[member.name] = max(held[member.name], member.epsilon)
-            allowed = min([self.epsilon, *(epsilon for reach, epsilon in limits if reach >= begin)])
+            allowed = min([self.epsilon, *(epsilon for last, epsilon in limits if last >= begin)])
             return sum(held.values()) > allowed
 
-        return max([0, *(begin + windows.window for begin in reaches if holds_too_much(begin))])
+        return max([0, *(begin + windows.reach for begin in last_begins if holds_too_much(begin))])
 
     def _most(self, windows: StreamWindows, claim: Claim) -> int:
         """What a window may hold of a claim; where theirs are other windows, nothing fits beside it."""

@@ -13,6 +13,10 @@ import { Series } from "./series.js";
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
 const ASK_EVERY = 3_000;
 const SPEAK_EVERY = 30_000;
+const TROUBLES = {
+  failed: "Publishing has stopped; the operator's log says why. What was released stays.",
+  waiting: "The store cannot be used now. Publishing goes on by itself when it can.",
+};
 
 const series = new Series();
 const group = new OpenGroup(() => { heat.order = heat.cursor = null; draw(); });
@@ -167,14 +171,17 @@ async function refresh() {
     ["mechanism", info.mechanism],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
+    ...(info.cap ? [["of one person count", info.cap]] : []),
     ["bins", number(info.bins)],
     ["people", info.population],
   ]);
-  trouble(info.health === "failed" ? "Publishing has stopped; the operator's log says why. What was released stays." : "");
+  trouble(TROUBLES[info.health] || "");
   if (figures) {
     fillList(find("operations"), [
       ["accepted", number(figures.accepted)],
       ["late", number(figures.late)],
+      ["left out by limits per person", number(figures.left_out)],
+      ...(figures.left_out_by_cap === null ? [] : [["of these by the cap", number(figures.left_out_by_cap)]]),
       ...Object.entries(figures.refused).map(([reason, count]) => ["refused: " + reason, number(count)]),
       ["batches waiting", number(figures.waiting)],
     ]);

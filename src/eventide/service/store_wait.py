@@ -1,0 +1,46 @@
+"""How a stream waits for its store: with growing pauses, until it can be used again or the stream is to stop.
+
+Other streams notice nothing. Why asking again is private is said in `live/stores/patience.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from eventide.live.stores.database import Unavailable
+from eventide.live.stores.patience import Patience
+from eventide.service.pushed_feed import PushedFeed
+
+LOG = logging.getLogger("eventide.live.service")
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds
+
+
+class StoreWait(Patience):
+    """The wait of one stream, whose feed refuses batches meanwhile; `stopping` ends it."""
+
+    def __init__(self, name: str, feed: PushedFeed, stopping: threading.Event) -> None:
+        self.waiting = False
+        self._name, self._feed, self._stopping = name, feed, stopping
+        self._pause = FIRST_PAUSE
+
+    def lost(self) -> None:
+        """A server may be back in a moment: until then batches wait with us."""
+        self.waiting = True
+
+    def wait(self, fault: Unavailable) -> None:
+        """Refuse batches and pause, twice as long each time."""
+        self.waiting = True
+        self._feed.halt()
+        fields = {"again_in": self._pause}
+        LOG.warning("stream %s waits for its store: %s", self._name, fault.what, extra={"fields": fields})
+        if self._stopping.wait(self._pause):
+            raise fault
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+    def healed(self) -> None:
+        """Take batches again."""
+        if self.waiting:
+            self.waiting, self._pause = False, FIRST_PAUSE
+            self._feed.go_on()
+            LOG.warning("stream %s goes on: its store can be used again", self._name)
