@@ -32,7 +32,8 @@ ERROR_NOTE = (
 @click.option(
     "--totals",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write totals of groups of bins instead: a TOML file of lines name = [bins], or a CSV of group,bin.",
+    help="Write totals of groups of bins instead: a TOML file of lines name = [bins], a CSV of group,bin, or a file of "
+    "levels.",
 )
 @click.option("--intervals", is_flag=True, help="Add low and high to a wide table: the columns BIN_low and BIN_high.")
 @click.option("--answers", is_flag=True, help="Write the answers to window queries instead.")
@@ -83,22 +84,22 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, intervals: bool, source: Path) -> int:
-    from eventide.live.stores.stored_releases import all_bins, stored_releases
+    from eventide.live.stores.stored_releases import all_bins, all_groups, stored_releases
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
     from eventide.releases.totals import places_of, read_groups, total_formats, totals
 
-    bins = all_bins(store)
+    bins, levels = all_bins(store), all_groups(store)
     first = next(stored_releases(store, bins), None)
     starts = first is not None and first.start is not None
-    names, kinds = bins, formats(starts=starts, intervals=intervals or None)
+    names, kinds = bins, formats(starts=starts, intervals=intervals or None, groups=levels or None)
     if groups_file is not None:
         groups = read_groups(groups_file, bins)
         places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)
     steps = 0
     with open_releases(out, names, layout, source, kinds) as file:
         with counting("exporting", store.next_step(), quiet=out == "-") as tell:
-            for steps, release in enumerate(stored_releases(store, bins), start=1):
+            for steps, release in enumerate(stored_releases(store, bins, levels), start=1):
                 file.write(release if groups_file is None else totals(release, places))
                 tell(steps)
         file.commit()

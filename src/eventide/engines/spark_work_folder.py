@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,12 @@ from eventide.engines.spark_tallies import (
     Counting,
     Tallying,
     bounded,
+    capped,
+    remembered,
     unpacked,
 )
 from eventide.errors import InputError, StateError
+from eventide.events.cap_memory import CapMemory
 from eventide.events.reader import Counters
 from eventide.events.siphash_kernels import hash_texts, key_words
 from eventide.events.texts import buffers, texts
@@ -92,6 +95,14 @@ class Summary(NamedTuple):
     counters: Counters
 
 
+class Added(NamedTuple):
+    """How many events the bounds left out, the cap alone, and what steps used of a cap: bytes of parts of it."""
+
+    left_out: int
+    left_out_by_cap: int
+    used: dict[int, list[bytes]]
+
+
 class OpenSteps:
     """Open steps in a folder; `mark` is a file by which an executor knows that it sees what the driver sees."""
 
@@ -110,21 +121,31 @@ class OpenSteps:
         writer.partitionBy("step").parquet(str(part))
         return _summary(part / f"step={SUMMARY}")
 
-    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting) -> int:
-        """Add to the counts of closed steps what was tallied of them, in one job; how many events were left out."""
+    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | None) -> Added:
+        """Add to the counts of closed steps what was tallied of them, in one job; `memory` is that of a cap."""
         closed = {step.index: step.counts for step in steps}
         parts = [str(part) for step, part in self._parts() if step in closed]
+        used: dict[int, list[bytes]] = defaultdict(list)
         if not parts:
-            return 0
+            return Added(0, 0, used)
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
-        width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
-        together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
-        bounding = together.select("step", "shard", "tally").mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
+        tallies = tallies.select("step", "shard", "tally")
+        if memory is None:
+            width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
+            together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
+            bounding = together.mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
+        else:  # one after the other, from what was used before
+            before = self._spark.createDataFrame(remembered(memory, steps[0].index, counting.shards))
+            together = tallies.union(before).repartition(counting.shards, "shard")
+            in_order = together.sortWithinPartitions("shard", "step")
+            bounding = in_order.mapInArrow(partial(capped, counting), COUNT_COLUMNS)
         rows = bounding.toArrow().to_pylist()
         for row in rows:
             step, bins, counts = unpacked(row)
-            closed[step][bins] += counts
-        return sum(row["left_out"] for row in rows)
+            if step in closed:
+                closed[step][bins] += counts
+                used[step].append(row["used"])
+        return Added(sum(row["left_out"] for row in rows), sum(row["left_out_by_cap"] for row in rows), used)
 
     def forget(self, before: float) -> None:
         """Delete what belongs to steps before one, and batches of which nothing is left."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from eventide.errors import EventideError, StateError
+from eventide.events.levels import Levels
 from eventide.filters.base import Filter
 from eventide.filters.registry import by_name
 from eventide.filters.registry import name_of as filter_name
@@ -25,8 +26,9 @@ FORMAT, VERSION = "eventide mechanism", 1
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
     given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
-    if given["window_sensitivity"] is None:  # which states of older versions do not name
-        del given["window_sensitivity"]
+    for name in ("window_sensitivity", "levels", "level_split"):  # which states of older versions do not name
+        if given[name] is None:
+            del given[name]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,7 +73,9 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
 def _described(given: dict[str, Any]) -> dict[str, Any]:
     plain = dict(given)
     for name, value in given.items():
-        if isinstance(value, Filter):
+        if isinstance(value, Levels):
+            plain[name] = value.described()
+        elif isinstance(value, Filter):
             registered = filter_name(value)
             plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(value.parameters())}
     return plain

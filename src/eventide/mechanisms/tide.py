@@ -63,6 +63,7 @@ class Tide(Mechanism):
     """
 
     takes_window_sensitivity = True
+    takes_levels = True
     state = ("_interval", "_next", "_aside")
 
     def own_filter(self) -> Filter:

@@ -194,6 +194,7 @@ class Service:
             accepted=totals.accepted,
             late=totals.late,
             left_out=stream.feed.left_out,
+            left_out_by_cap=None if stream.feed.cap is None else stream.feed.left_out_by_cap,
             refused=dict(totals.refused),
             waiting=stream.feed.waiting,
         )

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "docs/how-to/publish-events.md": "test_docs_slow.py",
     "docs/how-to/store.md": "test_docs_slow.py",
     "docs/reference/file-formats.md": "test_docs_slow.py",
+    "docs/how-to/caps.md": "test_docs_slow.py",
     "docs/how-to/choose.md": "test_docs_slow.py",
     "docs/how-to/studies.md": "test_docs_slow.py",
     "docs/tutorial/flights.md": "test_docs_slow.py",

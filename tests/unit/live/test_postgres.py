@@ -382,6 +382,22 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
     ]
 
 
+def test_analysts_see_releases_that_are_stored_as_differences(opened, address, server):
+    counts = np.random.default_rng(4).poisson(50, (6, 30))
+    mechanism = ev.Sample(epsilon=1, window=3, bins=30, noise=ev.noise.Zero())
+    with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True)) as publisher:
+        publisher.run()
+    schema = address.partition("#")[2]
+    with psycopg.connect(server.address) as connection:
+        bases = connection.execute(f"SELECT base FROM {schema}.step ORDER BY step").fetchall()
+        rows = connection.execute(f"SELECT step, value, fresh FROM {schema}.releases ORDER BY step, bin::integer")
+        shown = np.array([(step, value, fresh) for step, value, fresh in rows]).reshape(6, 30, 3)
+    assert [base for (base,) in bases] == [None, 0, 0, None, 3, 3]
+    assert shown[:, 0, 0].tolist() == [0, 1, 2, 3, 4, 5]
+    assert shown[:, 0, 2].tolist() == [1, 0, 0, 1, 0, 0]
+    assert (shown[..., 1] == np.repeat(counts[::3], 3, axis=0)).all()
+
+
 EARLIER_VIEW = """
     SELECT step.step, body ->> 'start' AS start, (body ->> 'fresh')::boolean AS fresh, bin.name AS bin,
         (body -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,

@@ -23,6 +23,7 @@ from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
+from eventide.mechanisms.base import Mechanism
 from eventide.releases.files import refuse_read
 
 
@@ -33,7 +34,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
-    sinks = _sinks(options, mechanism.bins, feed.start_of(0) is not None)
+    sinks = _sinks(options, mechanism, feed.start_of(0) is not None)
     told: dict[str, Any] = {
         "questions": questions,
         "population": options.spec.population,
@@ -76,11 +77,13 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     return report, [summary(report)] if counted is None else [summary(report), str(counted)]
 
 
-def _sinks(options: Options, bins: tuple[str, ...], starts: bool) -> list[Sink]:
+def _sinks(options: Options, mechanism: Mechanism, starts: bool) -> list[Sink]:
     if options.store is not None and "://" not in options.store:
         refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
     how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
     how |= {"sources": options.sources, "clients": options.clients}
+    bins, levels = mechanism.bins, mechanism.levels
+    how["groups"] = levels and levels.groups
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 

@@ -48,6 +48,8 @@ class _Figures(Collector):
             yield self._of_streams(counter, "raw_late_events", late, lambda each: each.feed.totals.late)
             left_out = "accepted events of released steps that the limits per person left out"
             yield self._of_streams(counter, "raw_left_out_events", left_out, lambda each: each.feed.left_out)
+            name, by_cap = "raw_left_out_by_cap_events", "those of them that the cap alone left out"
+            yield self._of_streams(counter, name, by_cap, lambda each: each.feed.left_out_by_cap)
             refused = counter("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
             for stream in self.streams:
                 for reason, count in stream.feed.totals.refused.items():
