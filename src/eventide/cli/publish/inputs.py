@@ -90,6 +90,7 @@ def _event_feed(options: Options) -> Feed:
     return begun.feed(
         options.source,
         follow=options.follow,
+        continue_with=options.continue_with,
         clients=options.clients,
         zone_is_given="zone" in options.stream,
     )
