@@ -108,7 +108,9 @@ def test_a_total_of_its_own_is_sharper_than_a_sum_over_bins():
     halves = {"half": ["a"] * 100 + ["b"] * 100}
     errors = {}
     for levels in (None, halves):
-        values = ev.run(ev.Uniform(1, 10, bins, replicas=50, seed=3, levels=levels), counts).values
+        split = levels and {"bin": 0.7, "half": 0.1, "total": 0.2}
+        uniform = ev.Uniform(1, 10, bins, replicas=50, seed=3, levels=levels, level_split=split)
+        values = ev.run(uniform, counts).values
         errors[levels is None] = np.abs(values.sum(axis=2) - 6000).mean()
     assert errors[False] < 0.6 * errors[True]
 
