@@ -19,6 +19,7 @@ from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.stored_releases import levels_of
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_feed import PushedFeed
@@ -143,7 +144,7 @@ class LiveStream:
         return "behind" if self.feed.overdue() > SLACK else "running"
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
-        """Up to `most` stored releases from `first` on, none after `last`; those over other bins than now left out."""
+        """Up to `most` stored releases from `first` on, none after `last`; those over other bins or groups left out."""
         first = max(first, self._first_step)
         return list(self._stored.releases(first, min(self.last_until(last), first + most - 1)))
 
@@ -186,11 +187,19 @@ class LiveStream:
         """Learn from the store in which epoch it is, and since when releases and answers are as they are now."""
         epochs = self._stored.epochs()
         self._epoch = epochs[-1]
-        self._first_step = _first_like_the_last(epochs, lambda setting: setting.bins)
-        self.answered_from = _first_like_the_last(epochs, lambda setting: (setting.bins, setting.queries))
+        now = self._epoch.setting
+        self._first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
+        self.answered_from = _first_like_the_last(
+            epochs, lambda one: (one.bins, one.queries) == (now.bins, now.queries)
+        )
 
 
-def _first_like_the_last(epochs: list[Epoch], what: Callable[[StoreSetting], object]) -> int:
-    """The first step since which `what` of the setting is what it is now."""
-    now = what(epochs[-1].setting)
-    return min(epoch.first_step for epoch in itertools.takewhile(lambda one: what(one.setting) == now, epochs[::-1]))
+def _has_same_rows(one: StoreSetting, now: StoreSetting) -> bool:
+    """Whether releases are over the bins and groups of now; those from before there were levels have gaps there."""
+    levels = levels_of(now)
+    return one.bins == now.bins and (levels is None or levels_of(one) in (None, levels))
+
+
+def _first_like_the_last(epochs: list[Epoch], is_like: Callable[[StoreSetting], bool]) -> int:
+    """The first step since which all settings are like that of now."""
+    return min(epoch.first_step for epoch in itertools.takewhile(lambda one: is_like(one.setting), epochs[::-1]))

@@ -18,6 +18,8 @@ from eventide.errors import InputError
 from eventide.events.levels import Levels
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import publisher as publishing
+from eventide.live.publisher.comparing import compare
+from eventide.live.publisher.releases import KeptReleases
 from eventide.live.stores.open_store import open_store
 
 BINS = ("a", "b", "c", "d")
@@ -199,3 +201,51 @@ def test_totals_after_the_fact_read_the_same_file(tmp_path):
             "ward/W2": values[2] + values[3],
             "total": sum(values),
         }
+
+
+OTHERS = {"kind": ["x", "y", "x", "y"], "part": ["left", "right", "right", "right"]}  # as many rows, of other names
+MORE = {"ward": ["W1", "W2", "W3", "W3"], "kind": ["x", "y", "x", "y"]}
+
+
+@pytest.mark.parametrize("levels", [OTHERS, MORE, {}])
+def test_releases_of_other_groups_are_not_shown_under_the_names_of_now(tmp_path, levels):
+    with publisher(tmp_path / "s.db", name="uniform") as part:
+        part.run(until=3)
+    groups = Levels(levels, BINS).groups
+    kept = KeptReleases(BINS, groups)
+    places = [tmp_path / "new.csv", tmp_path / "new.parquet"]
+    with publisher(tmp_path / "s.db", [kept, *places], name="uniform", levels=levels, new_epoch=True) as part:
+        part.run(until=10)
+    assert [line.step for line in kept.lines] == list(range(3, 10))
+    stored = [json.loads(line)["levels"] for line in lines(tmp_path / "s.db")]
+    expected = [
+        (step, level, group, value)
+        for step in range(3, 10)
+        for level, names in groups.items()
+        for group, value in zip(names, stored[step][level]["values"], strict=True)
+    ]
+    for rows in (list(csv.DictReader(places[0].read_text().splitlines())), pq.read_table(places[1]).to_pylist()):
+        of_groups = [row for row in rows if row["level"] != "bin"]
+        assert [(int(r["step"]), r["level"], r["bin"], float(r["value"])) for r in of_groups] == expected
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("levels", [OTHERS, MORE, {}])
+def test_a_file_of_other_groups_is_refused_and_stays_whole(tmp_path, levels, ending):
+    out = tmp_path / f"out.{ending}"
+    with publisher(tmp_path / "s.db", [out], name="uniform") as part:
+        part.run(until=1)
+    before = out.read_bytes()
+    with pytest.raises(InputError, match="other bins or groups"):
+        publisher(tmp_path / "s.db", [out], name="uniform", levels=levels, new_epoch=True)
+    assert out.read_bytes() == before
+
+
+def test_a_file_is_compared_with_the_groups_it_was_written_with(tmp_path):
+    for levels, until in ((GROUPS, 3), (MORE, 12)):
+        out = tmp_path / f"{until}.csv"
+        with publisher(tmp_path / "s.db", [out], name="uniform", levels=levels, new_epoch=True) as part:
+            part.run(until=until)
+    with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
+        assert compare(store, tmp_path / "3.csv") == (3, None)
+        assert compare(store, tmp_path / "12.csv") == (9, None)

@@ -56,3 +56,14 @@ def test_a_configuration_names_a_file(tmp_path):
     written = {"name": "x", "bins": ["a", "b", "c"], "step": "1h", "levels": "levels.csv"}
     with pytest.raises(InputError, match="bin 'c' is in no group"):
         StreamConfig.read(written, tmp_path)
+
+
+def test_pages_begin_where_the_groups_became_those_of_now(tmp_path):
+    for number, text in enumerate(("bin,ward\na,W1\nb,W1\nc,W2\n", "bin,part\na,left\nb,right\nc,right\n")):
+        (tmp_path / "levels.csv").write_text(text)
+        config = configuration(tmp_path, [stream(tmp_path, bins=BINS, levels=str(tmp_path / "levels.csv"))])
+        (tmp_path / "tokens").unlink(missing_ok=True)
+        with running(config, new_epoch=bool(number)) as up:
+            up.pass_steps(2)
+            rows = csv.DictReader(io.StringIO(up.client("read").get("/v1/streams/city/releases?format=csv").text))
+            assert {int(row["step"]) for row in rows} == {2 * number, 2 * number + 1}

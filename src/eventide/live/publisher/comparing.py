@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.stores.base import Store
-from eventide.live.stores.stored_releases import all_groups
+from eventide.live.stores.stored_releases import levels_of
 from eventide.releases.lines import read_line
 
 
@@ -31,11 +31,12 @@ def compare(store: Store, path: Path) -> Comparison:
             return Comparison(0, None)
         file.seek(len(sink.header))
         begin = _step_of(sink, first)
+        end = path.stat().st_size
         for step, release in store.releases(begin):
+            if file.tell() == end:
+                return Comparison(alike, None)
             expected = sink.encode(release)
             found = file.read(len(expected))
-            if not found:
-                return Comparison(alike, None)
             if found != expected:
                 return Comparison(alike, step)
             alike += 1
@@ -48,16 +49,19 @@ def _sink(store: Store, path: Path) -> AppendingFile:
         return AppendingFile(path)
     if path.suffix.lower() != ".csv":
         raise InputError(f"{path.name} ends neither in .jsonl nor in .csv; only these are compared")
-    epochs, groups = store.epochs(), all_groups(store)
+    epochs = store.epochs()
     starts = any(read_line(release).start is not None for _, release in store.releases(0, 0))
-    with path.open("rb") as file:
-        first = file.readline()
     for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
-        with suppress(InputError):  # bins that a table of that kind cannot have
-            how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": groups or None}
+        with suppress(
+            InputError
+        ):  # bins that a table of that kind cannot have, or other bins and groups than the file has
+            levels = levels_of(epoch.setting)
+            how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": levels and levels.groups}
             sink = AppendingTable(path, epoch.setting.bins, layout, **how)
-            if sink.header == first:
-                return sink
+            with path.open("rb") as file:
+                if file.readline() == sink.header:
+                    sink.refuse_other_rows(b"".join(islice(file, sink.lines_per_step)))
+                    return sink
     raise InputError(f"{path.name} does not begin with the columns of this store; it was written from another one")
 
 

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from eventide.errors import StoreError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink
-from eventide.live.stores.base import Store
+from eventide.live.stores.base import Store, StoreSetting
+from eventide.live.stores.stored_releases import levels_of
 
 log = logging.getLogger("eventide.live")
 
@@ -104,7 +105,7 @@ class Delivery:
     def _first(self) -> int:
         """The first of the steps, up to now, whose releases the sink can show."""
         epochs = self._store.epochs()
-        others = [self._sink.bins not in (None, epoch.setting.bins) for epoch in epochs[:-1]]
+        others = [not _is_shown(self._sink, epoch.setting) for epoch in epochs[:-1]]
         return max((later.first_step for other, later in zip(others, epochs[1:], strict=True) if other), default=0)
 
     def _send_until(self, end: float | None) -> None:
@@ -207,3 +208,15 @@ class Deliveries:
 
 def _reason(failure: OSError) -> str:
     return failure.strerror or str(failure)
+
+
+def _is_shown(sink: Sink, setting: StoreSetting) -> bool:
+    """Whether releases of a setting stand in the rows of a sink: groups have their places, and no names, in a release.
+
+    Releases from before there were levels have gaps there.
+    """
+    if sink.bins is None:
+        return True
+    own = levels_of(setting) if sink.groups else None
+    same_groups = own is None or list(own.groups.items()) == list((sink.groups or {}).items())
+    return sink.bins == setting.bins and same_groups

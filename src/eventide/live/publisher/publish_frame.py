@@ -76,7 +76,7 @@ def publish(
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
-    kept = KeptReleases(mechanism.bins)
+    kept = KeptReleases(mechanism.bins, None if mechanism.levels is None else mechanism.levels.groups)
     with Publisher(
         feed,
         mechanism,

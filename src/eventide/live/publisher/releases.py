@@ -21,18 +21,18 @@ from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
-from eventide.releases.level_values import Rows, flat
+from eventide.releases.level_values import Groups, Rows, flat
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
 
 
 class KeptReleases(Sink):
-    """Keeps the stored releases of these bins, those of earlier runs too."""
+    """Keeps the stored releases of these bins and groups, those of earlier runs too."""
 
     name, begins_anew = "a frame", True
 
-    def __init__(self, bins: tuple[str, ...]) -> None:
-        self.bins = bins
+    def __init__(self, bins: tuple[str, ...], groups: Groups | None = None) -> None:
+        self.bins, self.groups = bins, groups
         self.lines: list[ReleaseLine] = []
 
     def open(self) -> None:

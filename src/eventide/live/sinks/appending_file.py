@@ -170,6 +170,7 @@ class AppendingFile(Sink):
                 raise InputError(f"{self.path} holds something else than releases; choose another file")
             return first, first
         begin, lines = self._run_before(content, first, end)
+        self.refuse_other_rows(content[begin:end])
         if lines == self.lines_per_step:
             return begin, end
         before = self._run_before(content, first, begin)[0] if begin > first else first  # a step whose rows are torn
@@ -185,6 +186,9 @@ class AppendingFile(Sink):
                 break
             step, begin, lines = of_line, earlier, lines + 1
         return begin, lines
+
+    def refuse_other_rows(self, lines: bytes) -> None:
+        """Refuse a file whose last step, whole or torn, has rows of something else: nothing of it is cut off."""
 
     def _torn(self, rest: bytes) -> bool:
         """Whether a file of one line that does not end may be the beginning of a release."""
@@ -211,7 +215,7 @@ class AppendingTable(AppendingFile):
     ) -> None:
         header = io.BytesIO()
         table = Csv(header, bins, layout, starts=starts, intervals=intervals, groups=groups)
-        self._rows, self._groups = table.rows, groups
+        self._rows, self.groups = table.rows, groups
         if any("\n" in name or "\r" in name for name in (*self._rows.names, *(self._rows.levels or ()))):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         self._layout, self._intervals = table.layout, table.intervals
@@ -223,7 +227,7 @@ class AppendingTable(AppendingFile):
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
         said = json.loads(release)
-        parts = [said, *(said.get("levels", {}).values() if self._groups else ())]
+        parts = [said, *(said.get("levels", {}).values() if self.groups else ())]
 
         def numbers(kind: str) -> list[Any]:
             cells = [cell for part in parts for cell in part.get(kind, [None] * len(part["values"]))]
@@ -232,13 +236,25 @@ class AppendingTable(AppendingFile):
         kinds = [numbers(kind) for kind in (("values", "low", "high") if self._intervals else ("values",))]
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
-            names = [self._rows.names] if self._rows.levels is None else [self._rows.levels, self._rows.names]
             fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
-            rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
+            rows = [list(row) for row in zip(*self._row_names(), *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)
         return text.getvalue().encode()
+
+    def refuse_other_rows(self, lines: bytes) -> None:
+        """Compare the names of a long table's rows with those of the bins and groups."""
+        if self._layout == "long":
+            names = self._row_names()
+            places = slice(len(self._first), len(self._first) + len(names))
+            found = [tuple(row[places]) for row in csv.reader(lines.decode(errors="replace").split("\n")) if row]
+            if found != list(zip(*names, strict=True))[: len(found)]:
+                raise InputError(f"{self.path} has rows of other bins or groups; choose another file")
+
+    def _row_names(self) -> list[tuple[str, ...]]:
+        """The columns of a long table that name its rows."""
+        return [self._rows.names] if self._rows.levels is None else [self._rows.levels, self._rows.names]
 
     def step_of_line(self, line: bytes) -> int:
         """The first column."""
@@ -248,7 +264,7 @@ class AppendingTable(AppendingFile):
         other = io.BytesIO()
         with suppress(InputError):  # bins that a table of that kind cannot have
             starts, intervals = "start" in self._first, not self._intervals
-            Csv(other, self.bins, self._layout, starts=starts, intervals=intervals, groups=self._groups)
+            Csv(other, self.bins, self._layout, starts=starts, intervals=intervals, groups=self.groups)
             header = other.getvalue()
             if os.pread(self._file.fileno(), len(header), 0) == header:
                 self.header, self._intervals = header, not self._intervals

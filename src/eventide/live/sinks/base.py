@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from eventide.errors import InputError
+from eventide.releases.level_values import Groups
 
 
 class Sink(abc.ABC):
@@ -17,12 +18,13 @@ class Sink(abc.ABC):
 
     What fails for now raises `OSError` and is tried again later; what can never succeed raises an error of eventide.
     `begins_anew` is True where each run hands over all stored releases, from the first one on. `bins` are those whose
-    releases it shows, in its columns; None where it shows any.
+    releases it shows, in its columns; None where it shows any. `groups` are those of each level that it shows besides.
     """
 
     name: str
     begins_anew = False
     bins: tuple[str, ...] | None = None
+    groups: Groups | None = None
 
     def check(self) -> None:  # noqa: B027 - what stands behind an address is seen when it is opened
         """Refuse what `open` would refuse, as far as it can be told without making or changing anything.

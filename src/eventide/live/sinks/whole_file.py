@@ -51,7 +51,7 @@ class WholeFile(Sink):
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
         self._layout, self._starts, self._intervals, self._keeps = layout, starts, intervals, keeps
-        self._groups = groups
+        self.groups = groups
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
@@ -64,7 +64,7 @@ class WholeFile(Sink):
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
         self._look()
-        kinds = formats(starts=self._starts, intervals=self._intervals, groups=self._groups)
+        kinds = formats(starts=self._starts, intervals=self._intervals, groups=self.groups)
         self._file = self._held.enter_context(open_releases(str(self.path), self.bins, self._layout, None, kinds))
 
     def last_step(self) -> int:
@@ -102,7 +102,7 @@ class WholeFile(Sink):
                 self._layout,
                 starts=self._starts,
                 intervals=self._intervals,
-                groups=self._groups,
+                groups=self.groups,
             )
             self._intervals = self._older.intervals
 
@@ -138,6 +138,7 @@ class OlderParquet:
         try:
             self._form = _form_of(pa_parquet.read_schema(path), path, bins, layout, starts=starts, groups=groups)
             self.intervals = self._form.intervals
+            self._refuse_other_rows()
             self.steps = np.unique(pa_parquet.read_table(path, columns=["step"])["step"])
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} holds something else than releases; choose another file") from None
@@ -154,6 +155,17 @@ class OlderParquet:
         starts = rows["start"].to_pylist() if self._form.starts else [None] * len(rows)
         for row in zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True):
             yield self._with_levels(ReleaseLine(*row))
+
+    def _refuse_other_rows(self) -> None:
+        """Refuse a long table whose first step has rows of something else: the columns do not tell."""
+        if self._form.layout == "wide":
+            return
+        rows = self._form.rows
+        ours = {"bin": rows.names} if rows.levels is None else {"level": rows.levels, "bin": rows.names}
+        with pa_parquet.ParquetFile(self._path) as file:
+            found = next(file.iter_batches(len(rows.names), columns=[*ours]), None)
+        if found is not None and any(tuple(found[name].to_pylist()) != names for name, names in ours.items()):
+            raise InputError(f"{self._path} has rows of other bins or groups; choose another file")
 
     def _with_levels(self, rows: ReleaseLine) -> ReleaseLine:
         """A release of rows as one of bins and levels."""
