@@ -28,7 +28,7 @@ from eventide.arrays import Array, Floats, Ints
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e15
 ROUNDS = 8  # of holding negative bins at 0
 FINE = 2.0**-10  # what values are multiples of where they need not be whole
-COARSE_ABOVE = 2.0**42  # a sum of larger ones would need more digits than a double has
+DIGITS = 52  # that sums may have; a double holds one more, for what rounding adds
 
 
 class Estimate(NamedTuple):
@@ -86,7 +86,8 @@ class AddingUp:
 
     def rounded(self, bins: Floats, *, whole: bool) -> Floats:
         """Bins rounded together: to whole numbers, or to fractions that add up exactly."""
-        unit = 1.0 if whole or np.abs(bins).max(initial=0) > COARSE_ABOVE else FINE
+        largest = np.abs(bins).sum(axis=1).max(initial=1.0)
+        unit = max(1.0 if whole else FINE, 2.0 ** (np.ceil(np.log2(largest)) - DIGITS))
         scaled = bins / unit
         floor = np.floor(scaled)
         runs = self._cells

@@ -1,5 +1,7 @@
 """Adding up: against dense weighted least squares, and exact sums whatever the numbers are."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,14 @@ def test_what_was_never_measured_follows_the_rest():
     bins = Estimate(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 1.0, 1.0]]))
     nothing = [Estimate(np.zeros((1, k)), np.full((1, k), np.inf)) for k in (2, 1)]
     np.testing.assert_allclose(adding.fit(bins, nothing), bins.values, atol=1e-6)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("size", [2.0**41, 2.0**49, 2.0**53])
+def test_many_large_ones_add_up_exactly_too(size, whole):
+    bins = size * (1 - np.random.default_rng(4).random((2, 300)) / 4)
+    adding = AddingUp([np.arange(300) // 20, np.zeros(300, dtype=np.int64)])
+    values = adding.rounded(bins, whole=whole)
+    for replica, total in zip(values, adding.sums(values)[-1], strict=True):
+        assert sum(map(Fraction, replica.tolist())) == Fraction(total.item())
+    assert not whole or np.array_equal(values, np.rint(values))
