@@ -59,6 +59,8 @@ def _reason_against(mechanism: Mechanism) -> str | None:
         return "accounting='fixed-bin' gives every bin a budget of its own, and levels share one; leave it out"
     if getattr(mechanism, "pan_private", None) is not None:
         return "pan_private covers a single list of bins only; leave it out"
+    if getattr(mechanism, "groups", None) not in (None, 1, "auto"):
+        return "groups divides the bins of every level, and the total is a single one; leave groups out"
     return None
 
 

@@ -41,6 +41,7 @@ class PanPrivateMechanism(Mechanism):
 
     state: ClassVar[tuple[str, ...]] = ("_cells",)
     pan_private: str | None
+    _cells: NoisyCells | None = None  # with levels it is theirs to have
 
     def begin(self) -> None:
         """No cells unless asked for."""

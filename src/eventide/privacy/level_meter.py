@@ -65,3 +65,4 @@ class LevelMeter(Meter):
         raise StateError("a level measures counts and distances only; this mechanism cannot have levels")
 
     thinned = sum_over_steps = slot_sums = threshold_test = group_test = _cannot
+    add = read = sum_slots = end_slots = open_test = above = close_test = grouped = _cannot

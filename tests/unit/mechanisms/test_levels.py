@@ -74,7 +74,9 @@ def test_a_level_that_asks_for_more_than_its_share_is_refused_by_both_ledgers():
 
 def test_a_level_cannot_keep_anything_open():
     part = made("uniform")._parts._parts["district"]
-    for method in ("thinned", "sum_over_steps", "slot_sums", "threshold_test", "group_test"):
+    makes = ("thinned", "sum_over_steps", "slot_sums", "threshold_test", "group_test")
+    uses = ("add", "read", "sum_slots", "end_slots", "open_test", "above", "close_test", "grouped")
+    for method in (*makes, *uses):
         with pytest.raises(ev.StateError, match="counts and distances only"):
             getattr(part.meter, method)(None)
 
@@ -149,6 +151,13 @@ def test_levels_do_not_go_with_other_promises():
         made("ba", groups=2, accounting="fixed-bin")
     with pytest.raises(InputError, match="pan_private"):
         made("ba", pan_private="announced")
+    with pytest.raises(InputError, match="leave groups out"):
+        made("ba", groups=2)
+
+
+def test_events_one_at_a_time_are_refused_in_words():
+    with pytest.raises(ev.StateError, match="need pan_private"):
+        made("ba").add("a")
 
 
 def test_with_a_window_sensitivity_every_step_keeps_to_its_budget():
