@@ -26,6 +26,9 @@ import numpy as np
 from eventide.arrays import Array, Floats, Ints
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e15
+LEAST_PART = (
+    1e-10  # of the variance of its bins that a group has at least: a surer one would leave no digits to solve by
+)
 ROUNDS = 8  # of holding negative bins at 0
 FINE = 2.0**-10  # what values are multiples of where they need not be whole
 DIGITS = 52  # that sums may have; a double holds one more, for what rounding adds
@@ -69,7 +72,9 @@ class AddingUp:
         for _ in range(ROUNDS):
             deviation = np.sqrt(common * variance)
             together = self._shared(deviation)
-            system = self._shared(variance) + together @ together + noise[:, :, None] * np.eye(noise.shape[1])
+            system = self._shared(variance) + together @ together
+            of_bins = np.diagonal(system, axis1=1, axis2=2)
+            system = system + np.maximum(noise, LEAST_PART * of_bins)[:, :, None] * np.eye(noise.shape[1])
             gap = measured - np.concatenate(self.sums(values), axis=1)
             pull = np.linalg.solve(system, gap[:, :, None])
             moved = variance * self._spread(pull) + deviation * self._spread(together @ pull)

@@ -95,3 +95,12 @@ def test_many_large_ones_add_up_exactly_too(size, whole):
     for replica, total in zip(values, adding.sums(values)[-1], strict=True):
         assert sum(map(Fraction, replica.tolist())) == Fraction(total.item())
     assert not whole or np.array_equal(values, np.rint(values))
+
+
+@pytest.mark.parametrize("common", [0.0, 0.5])
+def test_sure_groups_of_bins_that_were_never_measured_are_solved(common):
+    labels = [np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1]), np.zeros(6, dtype=np.int64)]
+    bins = Estimate(np.zeros((1, 6)), np.full((1, 6), np.inf))
+    groups = [np.array([[2.0, 4.0, 6.0]]), np.array([[6.0, 6.0]]), np.array([[12.0]])]
+    fitted = AddingUp(labels).fit(bins, [Estimate(each, np.zeros(each.shape)) for each in groups], common=common)
+    np.testing.assert_allclose(fitted, [[1, 1, 2, 2, 3, 3]], rtol=1e-6)
