@@ -29,7 +29,8 @@ class Plain:
     def release(self, counts: np.ndarray) -> np.ndarray:
         """Counts and noise."""
         draws = self._generator.geometric(self._success, (2, self._bins))
-        return counts + draws[0] - draws[1]
+        released: np.ndarray = counts + draws[0] - draws[1]
+        return released
 
 
 def timed(what: str, work: Callable[[int], Any], target: int) -> None:
