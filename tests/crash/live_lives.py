@@ -22,7 +22,7 @@ from eventide.events.caps import parse_cap
 from eventide.events.files import lines as event_lines
 from eventide.live import faults
 from eventide.live.publisher import publisher, window_queries
-from eventide.live.sources import growing_file
+from eventide.live.sources import log_file
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 from eventide.live.stores.open_store import open_store
@@ -37,7 +37,7 @@ def live(life):
     faults._point, _, count = life["fault"].partition(":")
     faults._passings_left = int(count or 1)
     publisher.SNAPSHOT_EVERY = window_queries.SNAPSHOT_EVERY = 8  # so that each life meets some
-    event_lines.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
+    event_lines.BLOCK = log_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     if life["source"] == "-":

@@ -25,7 +25,7 @@ from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries, SinkStan
 from eventide.live.publisher.rebuilding import rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.base import EventSource, Position
+from eventide.live.sources.base import EventSource, Position, ReadAgain
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
@@ -108,8 +108,8 @@ class Publisher:
         out.
     **options
         How a source is read and cut into steps: step, start, until, zone, late, time, time_format, user, bin and
-        other, as a `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds
-        counts.
+        other, as a `StreamSpec` has them; follow, to go on as a file grows; continue_with, the file of a log to begin
+        with where the one that was followed is not to be found; and clock. Without step a file holds counts.
 
     >>> import eventide as ev
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -217,6 +217,10 @@ class Publisher:
         """Bring everything to the sinks, and let them show it."""
         self._deliveries.finish()
 
+    def close_sinks(self) -> None:
+        """Let go of the sinks: what they lack stays in the store, and the next run brings it."""
+        self._deliveries.close()
+
     def close(self) -> None:
         """Give up the store and let go of everything."""
         self._deliveries.close()
@@ -268,14 +272,18 @@ class Publisher:
 
     def _closed_steps(self) -> Iterator[ClosedStep | None]:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
-        check = not (self.next_step or self._allow_refused)
-        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
-        try:
-            yield from self.feed.steps(resume)
-        except FirstRowsRefused:
-            self.store.withdraw()
-            self._deliveries.close()
-            raise
+        while True:
+            check = not (self.next_step or self._allow_refused)
+            resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+            try:
+                yield from self.feed.steps(resume)
+                return
+            except ReadAgain:
+                continue
+            except FirstRowsRefused:
+                self.store.withdraw()
+                self._deliveries.close()
+                raise
 
     def _publish(self, step: int, counts: Ints, position: Position, kept: tuple[int, bytes] | None = None) -> None:
         if step > self.next_step:

@@ -71,9 +71,11 @@ def feed_of(
 ) -> Feed:
     """The feed that a publisher was given, or that of a source or of paths with these options."""
     if isinstance(source, str | Path | EventSource | Sequence):
-        follow, clock = options.pop("follow", False), options.pop("clock", None)
+        opening: dict[str, Any] = {
+            name: options.pop(name) for name in ("follow", "continue_with", "clock") if name in options
+        }
         spec = StreamSpec.for_mechanism(mechanism, options)
-        return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)
+        return spec.feed(source, **opening, clients=clients, zone_is_given="zone" in options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source

@@ -20,6 +20,10 @@ FOREVER = LATEST
 """What a complete source has seen until, when all of it was handed over."""
 
 
+class ReadAgain(Exception):
+    """A source lost its way: it has to be opened again, at the position of the last step that was committed."""
+
+
 class EventBatch(NamedTuple):
     """Some events, where the source stands after them, and how far it has seen then.
 
