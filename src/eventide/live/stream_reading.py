@@ -20,7 +20,17 @@ from eventide.mechanisms.registry import MECHANISMS, find_mechanism
 if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
-OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "window_sensitivity", "filter", "replicas", "seed"}
+OF_THE_STREAM = {
+    "epsilon",
+    "window",
+    "bins",
+    "sensitivity",
+    "window_sensitivity",
+    "filter",
+    "seasons",
+    "replicas",
+    "seed",
+}
 REFERRED = re.compile("`(user|max_per_step|queries|cap)`")  # settings that a sentence about another one names
 
 Found = TypeVar("Found")

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from eventide.errors import InputError
+from eventide.events.durations import milliseconds
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, setting, settings_of
 from eventide.live.stream_reading import Mistake, StreamReading
-from eventide.mechanisms.registry import build_mechanism
+from eventide.mechanisms.registry import build_mechanism, find_mechanism
+from eventide.parameters import parameter_defaults
 
 if TYPE_CHECKING:
     from eventide.events.caps import Cap
@@ -72,6 +74,7 @@ class StreamOptions(EventOptions, total=False):
     mechanism: str
     parameters: Mapping[str, Any]
     filter: str
+    seasons: str | Sequence[float]
     population: str
     queries: str | Path | Sequence[Query]
     queries_epsilon: Amount
@@ -173,6 +176,13 @@ class StreamSpec:
         "What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat (as "
         "measured), or none (the mechanism's own).",
         '"truncate"',
+    )
+    seasons: str | tuple[float, ...] = setting(
+        "auto",
+        readers.seasons,
+        "Rhythms that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
+        "length), or none.",
+        '"auto"',
     )
     population: str = setting("everybody", readers.text, "Whose events these are.", '"residents"')
     queries: tuple[Query, ...] = setting(
@@ -333,7 +343,19 @@ class StreamSpec:
             "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
-        return build_mechanism(self.mechanism, own | self.parameters)
+        return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
+
+    def _seasons(self) -> dict[str, Any]:
+        """The periods for a mechanism that takes some; one that takes none is refused those that somebody chose."""
+        from eventide.filters.seasons import automatic_periods
+
+        if "seasons" not in parameter_defaults(find_mechanism(self.mechanism)):
+            if isinstance(self.seasons, tuple):
+                raise InputError(f"mechanism {self.mechanism!r} takes no seasons; leave them out, or choose tide")
+            return {}
+        if self.seasons == "auto":
+            return {"seasons": automatic_periods(milliseconds(self.step), len(self.bins)) if self.step else None}
+        return {"seasons": None if self.seasons == "none" else self.seasons}
 
     def _window_sensitivity(self) -> int | None:
         """What is told of ready-made counts, or what a cap on events is worth."""

@@ -20,13 +20,12 @@ from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
 
 FORMAT, VERSION = "eventide mechanism", 1
+LATER = {"window_sensitivity", "seasons"}  # which states of older versions do not name: left out where they are None
 
 
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
     given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
-    if given["window_sensitivity"] is None:  # which states of older versions do not name
-        del given["window_sensitivity"]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,7 +68,7 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
 
 
 def _described(given: dict[str, Any]) -> dict[str, Any]:
-    plain = dict(given)
+    plain = {name: value for name, value in given.items() if name not in LATER or value is not None}
     for name, value in given.items():
         if isinstance(value, Filter):
             registered = filter_name(value)

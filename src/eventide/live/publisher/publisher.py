@@ -152,7 +152,9 @@ class Publisher:
                 self.store = open_store(store, clients=clients)
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
-            setting = setup.setting_of(mechanism, self.feed, people or population, questions)
+            mechanism, setting = setup.as_stored(
+                mechanism, self.feed, people or population, questions, self.store, new_epoch=new_epoch
+            )
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
