@@ -22,6 +22,7 @@ BEFORE = Path(__file__).with_name("tide_before.json")
 SETTINGS = [(1.0, 40), (1.0, 120), (0.1, 120)]
 WAKING = (1.0, 42)
 SEED = 77
+WRONG = (37,)  # a period that no stream has
 KINDS = ("rhythm", "small counts", "no rhythm", "waking")
 
 
@@ -55,16 +56,17 @@ def waking(bins: int, level: int) -> Ints:
 def cases(real: Callable[[str], Ints]) -> dict[str, Case]:
     """All streams; `real` reads one of the real ones."""
     rhythm = {"bike_sharing": (24, 168), "calit2_inflow": (48, 336), "covid_cases_state": (7,), "state_flu": (52,)}
-    none = {"unemployment": (12,), "tdrive_beijing": (), "worldcup_total": (15,), "taxi_porto": ()}
+    none = ("unemployment", "tdrive_beijing", "worldcup_total", "taxi_porto")
     return {
         "city, 120 places": Case("rhythm", (144,), lambda: city(2)),
         "city, 240 places": Case("rhythm", (144,), lambda: city(1)),
         **{name: Case("rhythm", seasons, partial(real, name)) for name, seasons in rhythm.items()},
         "nycflights_dest": Case("small counts", (24, 168), lambda: real("nycflights_dest")),
-        **{name: Case("no rhythm", seasons, partial(real, name)) for name, seasons in none.items()},
-        "waking, 1 bin": Case("waking", (), lambda: waking(1, 100)),
-        "waking, 3 bins": Case("waking", (), lambda: waking(3, 100)),
-        "waking, 100 bins": Case("waking", (), lambda: waking(100, 100)),
+        **{name: Case("no rhythm", WRONG, partial(real, name)) for name in none},
+        **{
+            f"waking, {bins} bin{'s' * (bins > 1)}": Case("waking", (24, 168), partial(waking, bins, 100))
+            for bins in (1, 3, 100)
+        },
     }
 
 

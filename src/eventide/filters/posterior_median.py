@@ -15,6 +15,7 @@ import numpy as np
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
 from eventide.filters.base import Filter, PublicFacts
+from eventide.filters.calibration import Calibration
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
 from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, read_rows, take_looks
 from eventide.filters.posterior_look_kernels import drift_over
@@ -28,6 +29,7 @@ from eventide.privacy.measured import Measured
 
 PRIOR_LOOKS = 2.0  # what the prior counts for among bins: that some bin is far up is as likely for many as for one
 SHARED_LOOKS = 30.0  # what the usual values of all bins together count for
+COMPARED = 64  # bins of which looks are compared with what was foreseen
 EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
 
@@ -55,7 +57,7 @@ class PosteriorMedian(Filter):
     True
     """
 
-    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice")
+    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice", "_calibration")
 
     def __init__(self, coverage: float = 0.9, seasons: Sequence[float] | str | None = None) -> None:
         if not 0 < number(coverage) < 1:
@@ -90,6 +92,7 @@ class PosteriorMedian(Filter):
             foreseen=np.zeros(rows),
             untaught=np.zeros(rows),
         )._asdict()
+        self._calibration = Calibration(replicas, self.coverage)
         self._voice = SeasonalVoice(self.seasons, replicas, size, self.least_scale) if self.seasons else None
         self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
         self._belief: Floats = np.zeros((replicas, MODELS))
@@ -100,7 +103,8 @@ class PosteriorMedian(Filter):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over a state."""
         rows = self._rows | snapshot["_rows"]  # states of older versions lack what was added since
-        super().restore({"_voice": None} | snapshot | {"_rows": rows})
+        later = {"_voice": None, "_calibration": self._calibration.snapshot()}
+        super().restore(later | snapshot | {"_rows": rows})
         self._common = self._in_common()
 
     @property
@@ -117,17 +121,43 @@ class PosteriorMedian(Filter):
         """The medians; 0 for a bin that was never looked at."""
         self._rows["since"] += 1
         if measured is not None and measured.fresh.any():
+            self._calibrate(measured)
             self._take(measured)
-        quantiles, tail = np.zeros((3, len(self._rows["looks"]))), (1 - self.coverage) / 2
-        target = NormalDist().inv_cdf(1 - tail)
-        rows = self.rows
-        in_slices(
-            len(rows.looks), lambda *part: read_rows(self.grid, rows, self._common, tail, target, quantiles, *part)
-        )
+        values: Array
+        low, values, high = self._read(self.shape[1])
         if self._voice is not None:
-            self._voice.speak(rows.since, target, quantiles)
-        self.low, values, self.high = quantiles.reshape(3, *self.shape)
+            self._voice.advance()
+        seen = np.inf if measured is None else measured.scale
+        self.low, self.high = self._calibration.stretched(low, values, high, np.broadcast_to(seen, self.shape))
         return values
+
+    def _read(self, bins: int) -> Array:
+        """Low end, median and high end of the first so many bins, `(3, R, bins)`."""
+        rows, tail = self.rows, (1 - self.coverage) / 2
+        quantiles, target = np.zeros((3, len(rows.looks))), NormalDist().inv_cdf(1 - tail)
+
+        def read(begin: int, end: int) -> None:
+            read_rows(self.grid, rows, self._common, tail, target, quantiles, begin, end)
+            if self._voice is not None:
+                self._voice.join(rows.since, target, quantiles, begin, end)
+
+        if bins == self.shape[1]:
+            in_slices(len(rows.looks), read)
+        else:
+            for first in range(0, len(rows.looks), self.shape[1]):
+                read(first, first + bins)
+        return quantiles.reshape(3, *self.shape)[:, :, :bins]
+
+    def _calibrate(self, measured: Measured) -> None:
+        """Compare looks with what was foreseen for them, but for the first at each bin; some bins speak for all."""
+        bins = min(self.shape[1], COMPARED)
+        look, scale, fresh = (
+            np.broadcast_to(field, self.shape)[:, :bins] for field in (measured.values, measured.scale, measured.fresh)
+        )
+        low, middle, high = self._read(bins)
+        foreseen = self._calibration.stretched(low, middle, high, np.full((1, 1), np.inf))
+        seen = fresh & (self._rows["looks"].reshape(self.shape)[:, :bins] > 0)
+        self._calibration.learn(*foreseen, look, scale, seen)
 
     def _take(self, measured: Measured) -> None:
         values, scale, fresh = (

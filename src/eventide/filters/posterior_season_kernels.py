@@ -30,6 +30,8 @@ LEAST = 0.02  # of the level: no phase has less
 REMEMBERED = 0.98  # of which foresaw looks better, the seasonal voice or the rest, from look to look
 CLEAR = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
 DOUBTED, YOUNG = 1.0, 30.0  # log odds that it must be better by, and looks at a bin before which they are larger
+TOO_WIDE = 1.5  # times the interval of the rest: who knows less has less say, where looks do not tell them apart
+NARROWEST = 1e-6  # an interval
 SILENT = 1e-3  # a say
 
 
@@ -124,6 +126,8 @@ def read_season(
             centre += rows.weight[row, voice] * place[voice]
             logarithm += rows.weight[row, voice] * math.log(grown)
         typical = math.exp(0.5 * logarithm)
+        wider = 2 * target * typical / max(quantiles[2, row] - quantiles[0, row], NARROWEST)
+        say[row] /= 1 + (wider / TOO_WIDE) ** 6
         for which in range(3):
             apart = (which - 1) * target
             found = bank_quantile(place, deviation, rows.weight[row], centre + apart * typical, apart)

@@ -61,17 +61,20 @@ class SeasonalVoice(Stateful):
             believed = PRIOR_LOOKS / VOICES + rows.weight.reshape(*self.shape, VOICES).sum(axis=1)
             self._belief = np.log(believed / believed.sum(axis=1, keepdims=True) * VOICES)
 
-    def speak(self, since: Ints, target: float, quantiles: Floats) -> None:
-        """Join in the quantiles `(3, rows)` of this step; then it is over."""
-        rows, calendar = self.rows, self._calendar()
-        shared = rows.foresight.reshape(self.shape).sum(axis=1) / np.sqrt(self.shape[1])
-        in_slices(
-            len(since),
-            lambda *part: read_season(
-                rows, calendar, since, shared, self.least_scale, target, quantiles, self.say, *part
-            ),
+    def join(self, since: Ints, target: float, quantiles: Floats, begin: int, end: int) -> None:
+        """Have a say in the quantiles `(3, rows)` of some rows at this step."""
+        read_season(
+            *(self.rows, self._calendar(), since, self._foresight, self.least_scale),
+            *(target, quantiles, self.say, begin, end),
         )
+
+    def advance(self) -> None:
+        """The step is over."""
         self._now += 1
+
+    @property
+    def _foresight(self) -> Floats:
+        return np.asarray(self._rows["foresight"].reshape(self.shape).sum(axis=1) / np.sqrt(self.shape[1]))
 
     def _calendar(self) -> Calendar:
         return Calendar(waves_at(self._now, self._cycles), self._prior)

@@ -21,6 +21,7 @@ FORESIGHT = 2  # in the first window a wait is at most this part of the steps so
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 PHASES, LOOKS, TRIED = 13, 60, 8  # looks should meet so many parts of a period, out of so many; waits that are tried
 BELIEVED = 2  # one part in so many of the seasonal voice's say: what it calls scatter may be a move worth watching
+AWAKE, SLEEPING = 0.5, 4  # a count; with a calendar an empty stream waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
 
@@ -52,7 +53,10 @@ class Waits(Stateful):
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
         if not self.periods:
             return self.length
-        return np.array([[meeting_all_phases(length, self.periods)] for length in self.length[:, 0].tolist()])
+        told = [
+            meeting_all_phases(length, self.periods, length == self.window) for length in self.length[:, 0].tolist()
+        ]
+        return np.array(told)[:, None]
 
     def choose(self, step: int, looks: Bools, due: Bools, values: Array, posterior: PosteriorMedian) -> None:
         """Set the wait of the replicas that looked at `step`, if it was `due` to end or is too long by now.
@@ -78,21 +82,26 @@ class Waits(Stateful):
             part = np.where(self._clear, FORESIGHT, PATIENCE)
             short = np.minimum(longest, np.maximum(step // part, 1))
             longest = np.where(self._clear | self.watchful, short, longest)
+        if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes
+            sleeps = values.max(axis=1, keepdims=True) < AWAKE
+            longest = np.where(sleeps, np.minimum(longest, max(self.window // SLEEPING, 1)), longest)
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)
 
 
 @cache
-def meeting_all_phases(length: int, periods: tuple[float, ...]) -> int:
-    """The longest wait up to `length`, and not much shorter, with which looks meet all phases of all periods.
+def meeting_all_phases(length: int, periods: tuple[float, ...], longer: bool = False) -> int:
+    """The wait nearest to `length` with which looks meet all phases of all periods: a little shorter, or `longer`.
 
-    Looks every 8 hours would only ever show three hours of the day.
+    Looks every 8 hours would only ever show three hours of the day. A wait of a whole window must not become shorter:
+    the look behind it would find its budget spent.
 
     >>> meeting_all_phases(8, (24.0, 168.0)), meeting_all_phases(8, (37.0,))
     (7, 8)
     """
-    shortest = max(length - min(length // 3, TRIED), 1)
-    return max(range(length, shortest - 1, -1), key=lambda wait: min(_phases(wait, period) for period in periods))
+    other = min(length // 3, TRIED)
+    tried = range(length, length + other + 1) if longer else range(length, max(length - other, 1) - 1, -1)
+    return max(tried, key=lambda wait: min(_phases(wait, period) for period in periods))
 
 
 def _phases(wait: int, period: float) -> int:
