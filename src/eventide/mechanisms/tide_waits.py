@@ -19,7 +19,8 @@ MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
-PHASES, LOOKS, TRIED = 13, 60, 8  # looks should meet so many parts of a period, out of so many; waits that are tried
+PHASES, ENOUGH, LOOKS = 13, 8, 60  # parts of a period, how many of them looks should meet, and how many looks
+TRIED = 8  # waits, until one does
 BELIEVED = 2  # one part in so many of the seasonal voice's say: what it calls scatter may be a move worth watching
 AWAKE, SLEEPING = 0.5, 4  # a count; with a calendar an empty stream waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
@@ -53,10 +54,8 @@ class Waits(Stateful):
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
         if not self.periods:
             return self.length
-        told = [
-            meeting_all_phases(length, self.periods, length == self.window) for length in self.length[:, 0].tolist()
-        ]
-        return np.array(told)[:, None]
+        lengths = self.length[:, 0].tolist()
+        return np.array([[meeting_phases(length, self.periods, length == self.window)] for length in lengths])
 
     def choose(self, step: int, looks: Bools, due: Bools, values: Array, posterior: PosteriorMedian) -> None:
         """Set the wait of the replicas that looked at `step`, if it was `due` to end or is too long by now.
@@ -90,14 +89,14 @@ class Waits(Stateful):
 
 
 @cache
-def meeting_all_phases(length: int, periods: tuple[float, ...], longer: bool = False) -> int:
-    """The wait nearest to `length` with which looks meet all phases of all periods: a little shorter, or `longer`.
+def meeting_phases(length: int, periods: tuple[float, ...], longer: bool = False) -> int:
+    """The wait nearest to `length` with which looks meet enough phases of all periods: a little shorter, or `longer`.
 
     Looks every 8 hours would only ever show three hours of the day. A wait of a whole window must not become shorter:
     the look behind it would find its budget spent.
 
-    >>> meeting_all_phases(8, (24.0, 168.0)), meeting_all_phases(8, (37.0,))
-    (7, 8)
+    >>> meeting_phases(8, (24.0, 168.0)), meeting_phases(8, (37.0,)), meeting_phases(24, (24.0,), longer=True)
+    (7, 8, 25)
     """
     other = min(length // 3, TRIED)
     tried = range(length, length + other + 1) if longer else range(length, max(length - other, 1) - 1, -1)
@@ -105,5 +104,5 @@ def meeting_all_phases(length: int, periods: tuple[float, ...], longer: bool = F
 
 
 def _phases(wait: int, period: float) -> int:
-    """How many parts of a period are met by looks so many steps apart."""
-    return len({int(PHASES * (look * wait / period % 1.0)) for look in range(LOOKS)})
+    """How many parts of a period are met by looks so many steps apart, up to enough."""
+    return min(len({int(PHASES * (look * wait / period % 1.0)) for look in range(LOOKS)}), ENOUGH)
