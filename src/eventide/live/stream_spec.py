@@ -178,11 +178,12 @@ class StreamSpec:
         '"truncate"',
     )
     seasons: str | tuple[float, ...] = setting(
-        "auto",
+        "",
         readers.seasons,
         "Rhythms that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
         "length), or none.",
         '"auto"',
+        left_out="auto with a cap, else none",
     )
     population: str = setting("everybody", readers.text, "Whose events these are.", '"residents"')
     queries: tuple[Query, ...] = setting(
@@ -353,9 +354,10 @@ class StreamSpec:
             if isinstance(self.seasons, tuple):
                 raise InputError(f"mechanism {self.mechanism!r} takes no seasons; leave them out, or choose tide")
             return {}
-        if self.seasons == "auto":
+        chosen = self.seasons or ("auto" if self.cap else "none")
+        if chosen == "auto":
             return {"seasons": automatic_periods(milliseconds(self.step), len(self.bins)) if self.step else None}
-        return {"seasons": None if self.seasons == "none" else self.seasons}
+        return {"seasons": None if chosen == "none" else chosen}
 
     def _window_sensitivity(self) -> int | None:
         """What is told of ready-made counts, or what a cap on events is worth."""

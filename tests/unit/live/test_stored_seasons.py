@@ -1,4 +1,4 @@
-"""Seasons that nobody chose: a store goes on with those that it has, and one of an older version without any."""
+"""Seasons that follow from the step: a store goes on with those that it has, and one of an older version without any."""
 
 import pytest
 
@@ -8,6 +8,7 @@ from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores.open_store import open_store
 
 CITY = {"epsilon": 1, "window": 24, "step": "1h", "start": "2026-01-01", "bins": ["north", "south"]}
+AUTO = CITY | {"seasons": "auto"}
 
 
 def opened(folder, spec, **more):
@@ -24,20 +25,20 @@ def test_a_store_of_an_older_version_goes_on_without_seasons(tmp_path):
     before, epochs = opened(tmp_path, ev.StreamSpec(**CITY, seasons="none"))
     assert before is None
     assert "seasons" not in epochs[-1].setting.mechanism["parameters"]  # as older versions wrote it
-    assert opened(tmp_path, ev.StreamSpec(**CITY)) == (None, epochs)
-    assert outlook(tmp_path, ev.StreamSpec(**CITY), new_epoch=True).before is None
+    assert opened(tmp_path, ev.StreamSpec(**AUTO)) == (None, epochs)
+    assert outlook(tmp_path, ev.StreamSpec(**AUTO), new_epoch=True).before is None
 
 
 def test_a_new_store_has_those_of_its_step_and_keeps_them(tmp_path):
-    seasons, epochs = opened(tmp_path, ev.StreamSpec(**CITY))
+    seasons, epochs = opened(tmp_path, ev.StreamSpec(**AUTO))
     assert seasons == (24, 168)
     assert epochs[-1].setting.mechanism["parameters"]["seasons"] == [24.0, 168.0]
-    assert opened(tmp_path, ev.StreamSpec(**CITY)) == ((24, 168), epochs)
+    assert opened(tmp_path, ev.StreamSpec(**AUTO)) == ((24, 168), epochs)
 
 
-def test_seasons_that_were_chosen_stay_where_they_are_left_out_later(tmp_path):
+def test_seasons_that_were_chosen_stay_with_auto(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons=(12,)))
-    assert opened(tmp_path, ev.StreamSpec(**CITY))[0] == (12,)
+    assert opened(tmp_path, ev.StreamSpec(**AUTO))[0] == (12,)
 
 
 def test_other_seasons_are_another_setting(tmp_path):
@@ -48,12 +49,12 @@ def test_other_seasons_are_another_setting(tmp_path):
 
 def test_a_new_epoch_for_another_reason_gets_those_of_its_step(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons="none"))
-    seasons, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}), new_epoch=True)
+    seasons, epochs = opened(tmp_path, ev.StreamSpec(**AUTO | {"window": 30}), new_epoch=True)
     assert (seasons, len(epochs)) == ((24, 168), 2)
 
 
 def test_what_is_stored_can_be_read(tmp_path):
-    opened(tmp_path, ev.StreamSpec(**CITY))
+    opened(tmp_path, ev.StreamSpec(**AUTO))
     store = open_store(tmp_path / "city.db", read_only=True)
     store.verify()
     store.close()

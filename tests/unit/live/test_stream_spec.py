@@ -162,6 +162,7 @@ def test_people_is_an_older_name_of_the_population(name):
     [
         ("auto", "1h", (24, 168)),
         ("auto", "", None),
+        (None, "1h", None),
         ("none", "1h", None),
         ("24, 30.5", "", (24, 30.5)),
         ([7], "1d", (7,)),
@@ -170,6 +171,12 @@ def test_people_is_an_older_name_of_the_population(name):
 def test_seasons_are_given_or_follow_from_the_step(written, step, periods):
     spec = StreamSpec.read({"epsilon": 1, "window": 3, "bins": 2, "seasons": written, "step": step or None})
     assert spec.build_mechanism().seasons == periods
+
+
+def test_behind_a_cap_the_day_and_the_week_need_not_be_asked_for():
+    capped = StreamSpec(epsilon=1, window=168, bins=2, step="1h", user="who", cap="2/7d")
+    assert capped.build_mechanism().seasons == (24, 168)
+    assert dataclasses.replace(capped, seasons="none").build_mechanism().seasons is None
 
 
 def test_seasons_that_cannot_be_meant_are_refused():
