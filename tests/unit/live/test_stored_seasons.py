@@ -1,4 +1,4 @@
-"""Seasons that follow from the step: a store goes on with those that it has, and one of an older version without any."""
+"""Seasons that follow from the step: a store goes on with those that it has, one of an older version without any."""
 
 import pytest
 
