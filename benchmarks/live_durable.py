@@ -1,9 +1,10 @@
-"""Durable releases per second: each step charged, drawn, committed and appended to a file, against plain commits.
+"""Durable releases per second: each step charged, drawn, committed and appended to a file. And the room of a step.
 
 The peer writes the same release bytes into a SQLite table, one commit each, with the same settings (WAL, synchronous
-FULL), in the same run and on the same disk; rounds alternate, and the medians are compared. Run:
+FULL), in the same run and on the same disk; rounds alternate, and the medians are compared. The room is measured on a
+longer stream, a week of minutes by default, that moves slowly: most of its steps repeat. Run:
 
-    python benchmarks/live_durable.py [--bins 1000] [--steps 1000] [--folder DIR]
+    python benchmarks/live_durable.py [--bins 1000] [--steps 1000] [--long 10080] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from eventide.live.stores.open_store import open_store
 
 ROUNDS = 5
 MECHANISMS = ("uniform", "ba", "tide")
+DAY = 1440  # steps, in the long stream
 
 
 def publish(name: str, counts: np.ndarray, folder: Path) -> float:
@@ -33,6 +35,23 @@ def publish(name: str, counts: np.ndarray, folder: Path) -> float:
         begin = time.perf_counter()
         publisher.run()
         return time.perf_counter() - begin
+
+
+def room(name: str, counts: np.ndarray, where: Path | None) -> tuple[float, float, int]:
+    """Bytes of a step in the store and in the output, and how many steps were new, with a window of two hours."""
+    with tempfile.TemporaryDirectory(dir=where) as scratch:
+        store, out = Path(scratch, "store.db"), Path(scratch, "out.jsonl")
+        mechanism = ev.mechanism(name, epsilon=1.0, window=120, bins=counts.shape[1], filter="truncate")
+        with ev.Publisher(MemoryFeed(counts), mechanism, store, [out]) as publisher:
+            publisher.run()
+        return store.stat().st_size / len(counts), out.stat().st_size / len(counts), publisher.fresh_looks
+
+
+def long_stream(steps: int, bins: int) -> np.ndarray:
+    """Counts that follow the time of day, of bins from busy to almost empty."""
+    rng = np.random.default_rng(2)
+    day = 1 + 0.6 * np.sin(2 * np.pi * np.arange(steps)[:, None] / DAY)
+    return rng.poisson(rng.lognormal(2.5, 1.2, bins) * day)
 
 
 def commit_plainly(releases: list[tuple[int, bytes]], folder: Path) -> float:
@@ -64,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bins", type=int, default=1000)
     parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--long", type=int, default=7 * DAY, help="steps of the stream whose room is measured")
     parser.add_argument("--folder", type=Path, help="on the disk to be measured")
     given = parser.parse_args()
     steps = np.arange(given.steps)[:, None]
@@ -74,6 +94,10 @@ def main() -> None:
     for name in names:
         ours, plain = measured(name, counts, given.folder)
         print(f"{name:8} {ours:8,.0f} releases/s   plain commits {plain:8,.0f}/s   ratio {ours / plain:.2f}")
+    print(f"{given.long:,} steps of {given.bins:,} bins, a step in the mean (target 4 kB where most repeat)")
+    for name in names:
+        stored, shown, new = room(name, long_stream(given.long, given.bins), given.folder)
+        print(f"{name:8} {stored / 1000:8.1f} kB in the store   {shown / 1000:8.1f} kB in the output   {new:,} new")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ MODULES = {
     "eventide.audit": [
         "eventide.audit.events.audit_events",
         "eventide.audit.events.event_pairs",
+        "eventide.audit.events.capped_event_pairs",
         "eventide.audit.events.EventPair",
         "eventide.audit.events.Event",
         "eventide.audit.exact.most_telling_transcript",

@@ -376,6 +376,26 @@ def test_nothing_of_another_stream_stays_when_one_is_chosen(browser, tmp_path):
     assert complaints == []
 
 
+def test_under_a_cap_the_budget_is_that_of_one_person(browser, tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, window=6, cap="1/6min"), stream(tmp_path, "plain")])) as up:
+        up.post([event(), event("south")])
+        for name in ("city", "plain"):
+            up.pass_steps(3 * (name == "city"), name)
+        context = browser.new_context(**DESKTOP)
+        page = context.new_page()
+        page.goto(f"{up.address}/?stream=city#token={up.tokens['operate']}")
+        page.locator("#budget-title", has_text="Privacy budget of one person").wait_for()
+        assert "In any 6 steps one person has lost at most 1." in page.locator("#budget-note").inner_text()
+        assert page.get_by_role("meter").get_attribute("aria-valuetext") == "1 of 1 epsilon lost"
+        page.locator("#operations", has_text="left out by limits per person").wait_for()
+        page.locator("#health", has_text="1/6min").wait_for()
+        page.get_by_label("Stream").select_option("plain")
+        page.locator("#budget-title", has_text="Privacy budget of the current window").wait_for()
+        page.locator("#health", has_text="plain").wait_for()
+        assert "1/6min" not in page.locator("#health").inner_text()
+        context.close()
+
+
 def test_the_stream_chosen_last_is_shown_however_slow_the_others_are(browser, tmp_path):
     with running(configuration(tmp_path, [stream(tmp_path, "first"), stream(tmp_path, "slow")])) as up:
         up.pass_steps(2, "first")

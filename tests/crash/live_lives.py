@@ -18,10 +18,11 @@ from pathlib import Path
 from file_clock import FileClock
 
 import eventide as ev
+from eventide.events.caps import parse_cap
 from eventide.events.files import lines as event_lines
 from eventide.live import faults
 from eventide.live.publisher import publisher, window_queries
-from eventide.live.sources import growing_file
+from eventide.live.sources import log_file
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 from eventide.live.stores.open_store import open_store
@@ -36,18 +37,20 @@ def live(life):
     faults._point, _, count = life["fault"].partition(":")
     faults._passings_left = int(count or 1)
     publisher.SNAPSHOT_EVERY = window_queries.SNAPSHOT_EVERY = 8  # so that each life meets some
-    event_lines.BLOCK = growing_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
+    event_lines.BLOCK = log_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})
     if life["source"] == "-":
         os.dup2(life["pipe"], 0)
-    zero = life["noise"] == "zero"
+    zero, cap = life["noise"] == "zero", life["feed"].get("cap")
+    bound = parse_cap(cap, life["feed"]["step"]).window_sensitivity(life["window"], life["most"]) if cap else None
     mechanism = ev.mechanism(
         life["mechanism"],
         epsilon=1 if life["queries_of"] is None else 0.6,
         window=life["window"],
         bins=BINS,
         sensitivity=life["most"],
+        window_sensitivity=bound,
         noise=ev.noise.Zero() if zero else "secure",
     )
     store = open_store(life["store"], for_tests=zero)
@@ -90,6 +93,9 @@ def warm_up():
         mechanism = ev.Uniform(epsilon=1, window=1, bins=BINS)
         questions = ev.Questions(QUERIES, 1)
         with ev.Publisher(path, mechanism, step="1h", user="user", questions=questions) as publishing:
+            publishing.run()
+        capped = ev.Uniform(epsilon=1, window=9, bins=BINS, window_sensitivity=4)
+        with ev.Publisher(path, capped, step="1h", user="user", cap="1/9") as publishing:
             publishing.run()
 
 

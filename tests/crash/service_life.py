@@ -1,8 +1,9 @@
 """A service that lives again and again, to be ended by kill -9: each life is a fork of this process.
 
-Each line of standard input begins a life: a folder, a blank, and the point it dies at or "none". When the service
-listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a clock that
-stands in a file, and without users, so that an event counted twice shows. Not a test itself.
+Each line of standard input begins a life: a folder, the point it dies at or "none", and a cap or "none". When the
+service listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a
+clock that stands in a file, and without a cap also without users, so that an event counted twice shows. Not a test
+itself.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from eventide.service.service import Service
 from eventide.windows.workload import Query
 
 
-def live(folder, fault):
+def live(folder, fault, cap):
     faults._point, _, count = fault.partition(":")
     faults._passings_left = int(count or 1)
     asked = {"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2), "queries_of": "total"}
-    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", user=None, **asked)])
+    asked |= {"user": None} if cap == "none" else {"cap": cap, "window": 9}
+    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", **asked)])
     service = Service(config, FileClock(folder / "clock"), for_tests=True)
     serve(service, lambda address: print(os.getpid(), address, flush=True))
 
@@ -34,8 +36,8 @@ if __name__ == "__main__":
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            folder, fault = line.split()
-            live(Path(folder), fault)
+            folder, fault, cap = line.split()
+            live(Path(folder), fault, cap)
             os._exit(0)
         os.waitpid(child, 0)
         print("ended", flush=True)

@@ -20,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, new_life, stored
+from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, in_postgres, let_go, new_life, stored
 
 from eventide.events.tally import EventTally
 from eventide.live.faults import POINTS
@@ -81,6 +81,41 @@ def test_killed_at_every_write_point_in_order(lives, tmp_path, mechanism, noise,
     assert len(answers) == (0 if queries_of is None else 29 + 18 + 5)  # every window that ends in 60 steps
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "queries_of", "database"),
+    [
+        ("uniform", None, "sqlite"),
+        pytest.param("dsat", "total", "sqlite", marks=pytest.mark.slow),
+        pytest.param("uniform", "total", "postgres", marks=pytest.mark.database),
+    ],
+)
+def test_under_a_cap_the_same_events_count_however_often_it_dies(
+    lives, tmp_path, request, mechanism, queries_of, database
+):
+    """Of each of forty people three in every block of seven steps."""
+    write_events(tmp_path / "events.csv", seed=1)
+    setting = {"mechanism": mechanism, "queries_of": queries_of}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", cap="3/7", **setting, **FILE)
+    server = request.getfixturevalue("postgres") if database == "postgres" else None
+    if server is not None:
+        life, twin = in_postgres(life, twin, server)
+    for number, point in enumerate(OF_A_FILE):
+        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 5
+        assert lives(life, fault=f"{point}:{passings}") == KILLED, point
+        if server is not None:
+            let_go(server)
+    assert lives(life) == 0
+    capped = check_like_twin(lives, life, twin, tmp_path, STEPS)
+    assert len(stored(life["store"])[3]) == 6  # of the steps whose blocks may go on
+    plain, _ = new_life(tmp_path / "plain", tmp_path / "events.csv", **setting, **FILE)
+    assert lives(plain) == 0
+    assert 0 < total_of(capped) < total_of(stored(plain["store"])[0])
+
+
+def total_of(releases):
+    return sum(sum(json.loads(line)["values"]) for _, line in releases)
+
+
 def split(path, folder, dealt):
     """The rows of a file as files of several kinds; dealt to them, every step has rows in each, else in one or two."""
     header, *rows = path.read_text().splitlines(keepends=True)
@@ -97,7 +132,7 @@ def split(path, folder, dealt):
             (folder / name).write_text("".join([header, *some]))
 
 
-@pytest.mark.parametrize("dealt", [True, False])
+@pytest.mark.parametrize("dealt", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_killed_in_the_middle_of_a_folder(lives, tmp_path, dealt):
     """The twin reads the same rows from one file."""
     write_events(tmp_path / "events.csv", seed=1)

@@ -13,14 +13,10 @@ import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
-import psycopg
 import pytest
 from confluent_kafka import Consumer, Producer
 from nats_server import PATIENCE, NatsServer
-from postgres_server import PostgresServer
-from publisher_lives import BINS, KILLED, check, check_like_twin, new_life, stored
-
-from eventide.live.stores.open_store import open_store
+from publisher_lives import BINS, KILLED, check, check_like_twin, in_postgres, let_go, new_life, stored
 
 SECONDS, TURNS = 6, 9  # at least, of deaths
 STEP = {"step": "200ms", "late": "300ms", "user": "user"}
@@ -32,30 +28,6 @@ def nats(tmp_path_factory):
     server.make_stream("EVENTS", "events")
     yield server
     server.kill()
-
-
-@pytest.fixture
-def postgres():
-    server = PostgresServer().start()
-    yield server
-    server.kill()
-
-
-def in_postgres(life, twin, server):
-    """The same lives with their stores in a database; the twin gets the same key."""
-    for name in ("life", "twin"):
-        open_store(f"{server.address}#{name}", for_tests=life["noise"] == "zero").close()
-    with psycopg.connect(server.address, autocommit=True) as connection:
-        connection.execute("DELETE FROM twin.store")
-        connection.execute("INSERT INTO twin.store SELECT * FROM life.store")
-    return life | {"store": f"{server.address}#life"}, twin | {"store": f"{server.address}#twin"}
-
-
-def let_go(server):
-    """Wait until the server has noticed that a publisher died: until then it holds the place of the writer for it."""
-    with psycopg.connect(server.address) as connection:
-        while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
-            time.sleep(0.01)
 
 
 def some_events(chance):
@@ -106,18 +78,26 @@ def test_publisher_broker_and_database_are_killed_in_turn(lives, tmp_path, nats,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["before-draw", "after-draw", "inside-transaction:2", "after-commit", "half-line"])
-def test_killed_at_a_write_point_fed_by_nats(lives, tmp_path, nats, point):
+@pytest.mark.parametrize(
+    ("point", "mechanism", "cap"),
+    [
+        *((point, "ba", None) for point in ("before-draw", "after-draw", "inside-transaction:2", "half-line")),
+        *((point, "uniform", "3/7") for point in ("inside-transaction:4", "after-commit:3")),
+    ],
+)
+def test_killed_at_a_write_point_fed_by_nats(lives, tmp_path, nats, point, mechanism, cap):
     begin = datetime.now(UTC).isoformat()
-    life, twin = new_life(tmp_path, f"{nats.address}/EVENTS", mechanism="ba", start=begin, **STEP)
+    life, twin = new_life(tmp_path, f"{nats.address}/EVENTS", mechanism=mechanism, start=begin, cap=cap, **STEP)
     chance = random.Random(9)
     for _ in range(6):
         nats.send("events", some_events(chance))
         time.sleep(0.1)
     assert lives(life, fault=point, until=8) == KILLED
     assert lives(life, until=8) == 0
-    check_like_twin(lives, life, twin | {"until": 8}, tmp_path, 8)
-    assert len(stored(life["store"])[0]) == 8
+    releases = check_like_twin(lives, life, twin | {"until": 8}, tmp_path, 8)
+    assert len(releases) == 8
+    if cap is not None:  # of nine people three in each of the blocks that eight steps meet
+        assert sum(sum(json.loads(release)["values"]) for _, release in releases) <= 9 * 3 * 3
 
 
 @pytest.fixture
@@ -139,13 +119,15 @@ def produce(brokers, events):
 @pytest.mark.slow
 def test_kafka_over_deaths_and_a_rebalance(lives, tmp_path, kafka):
     """
+    Under a cap: what people have used of it goes on from life to life.
+
     publisher   all partitions │ killed │ all again │ two of four │ all again
     intruder                                        │ the other two
     steps close ──────────────▶│        │──────────▶│  none        │──────────▶
     """
     begin, chance = datetime.now(UTC).isoformat(), random.Random(10)
     topic = f"kafka://{kafka}/visits?arrival=read&group=publisher"
-    steps = {"step": "500ms", "late": "1min", "user": "user", "start": begin}
+    steps = {"step": "500ms", "late": "1min", "user": "user", "start": begin, "cap": "3/7"}
     life, twin = new_life(tmp_path, topic, mechanism="uniform", **steps)
     produce(kafka, [{"timestamp": begin, "user": "first", "bin": BINS[0]}, b"no event"])
     for _ in range(2):

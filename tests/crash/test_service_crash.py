@@ -7,8 +7,10 @@ and no window is over epsilon.
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +25,8 @@ import numpy as np
 import pytest
 from running_service import PATIENCE, START, wait_until
 
+import eventide as ev
+from eventide.events.caps import parse_cap
 from eventide.events.timeline import Timeline
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
@@ -54,8 +58,8 @@ def cradle():
 class Lives:
     """The service, life after life, and the client that does not give up."""
 
-    def __init__(self, cradle, folder, fault):
-        self.cradle, self.folder = cradle, folder
+    def __init__(self, cradle, folder, fault, cap):
+        self.cradle, self.folder, self.cap = cradle, folder, cap
         self.deaths = 0
         token = add_token(folder / "tokens", "ingest", "client")
         headers = {"Authorization": f"Bearer {token}"}
@@ -64,7 +68,7 @@ class Lives:
         self.begin(fault)
 
     def begin(self, fault="none"):
-        self.cradle.stdin.write(f"{self.folder} {fault}\n")
+        self.cradle.stdin.write(f"{self.folder} {fault} {self.cap}\n")
         process, address = self.cradle.stdout.readline().split()  # "ended" is no such pair
         self.process, self.address = int(process), address.rstrip("/")
 
@@ -117,20 +121,21 @@ class Lives:
 
 
 def batches(step, generator):
-    for number in range(BATCHES):
-        places = generator.integers(0, BINS, EVENTS)
+    """Events of seventy people, many of whom come again and again."""
+    for _ in range(BATCHES):
+        places, people = generator.integers(0, BINS, EVENTS), generator.integers(0, 70, EVENTS)
         yield (
             places,
             [
-                {"time": timeline().iso(step), "user": f"{step}-{number}-{each}", "bin": str(place)}
-                for each, place in enumerate(places)
+                {"time": timeline().iso(step), "user": f"user {user}", "bin": str(place)}
+                for user, place in zip(people, places, strict=True)
             ],
         )
 
 
 @contextmanager
-def lives(cradle, folder, fault="none"):
-    service = Lives(cradle, folder, fault)
+def lives(cradle, folder, fault="none", cap="none"):
+    service = Lives(cradle, folder, fault, cap)
     try:
         yield service
     finally:
@@ -150,7 +155,7 @@ def run(service, between=lambda: None):
     return expected
 
 
-def check(folder, expected):
+def check(folder, expected, expected_kept=()):
     with closing(open_store(folder / "city.store", read_only=True)) as store:
         store.verify()
         lines = list(store.releases())
@@ -164,7 +169,7 @@ def check(folder, expected):
     for answer in answers:
         assert answer["values"] == [expected[answer["begin"] : answer["end"]].sum()]
     assert found.holds
-    assert kept == []
+    assert kept == list(expected_kept)
 
 
 LONG = (
@@ -178,6 +183,17 @@ LONG = (
 )
 
 
+WITH_A_CAP = (
+    "inside-keep:9",
+    "after-keep:10",
+    "before-draw:3",
+    "after-draw:2",
+    "before-commit:3",
+    "inside-transaction:3",
+    "after-commit:3",
+)
+
+
 @pytest.mark.parametrize(
     "fault",
     ["inside-keep:9", "inside-transaction:2"] + [pytest.param(one, marks=pytest.mark.slow) for one in LONG],
@@ -187,6 +203,31 @@ def test_killed_at_a_named_point_nothing_is_lost_or_counted_twice(cradle, tmp_pa
         expected = run(service)
         assert service.deaths == 1
     check(tmp_path, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", WITH_A_CAP)
+def test_under_a_cap_the_same_events_count_as_of_a_file(cradle, tmp_path, fault):
+    """Of each of seventy people one in every block of three steps; the twin reads what was sent, with the same key."""
+    cap = "1/3"
+    open_store(tmp_path / "city.store", for_tests=True).close()
+    shutil.copy(tmp_path / "city.store", tmp_path / "twin.db")
+    with lives(cradle, tmp_path, fault, cap) as service:
+        sent = run(service)
+        assert service.deaths == 1
+    generator = np.random.default_rng(1)
+    events = [event for step in range(STEPS) for _, batch in batches(step, generator) for event in batch]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    bins = [str(place) for place in range(BINS)]
+    bound = parse_cap(cap, "1min").window_sensitivity(9, 1)
+    mechanism = ev.Uniform(1, 9, bins, window_sensitivity=bound, noise=ev.noise.Zero())
+    cut = {"step": "1min", "start": START, "until": timeline().iso(STEPS), "time": "time", "user": "user", "cap": cap}
+    with ev.Publisher(tmp_path / "events.jsonl", mechanism, tmp_path / "twin.db", **cut) as twin:
+        twin.run()
+        expected = np.array([read_line(line).values for _, line in twin.store.releases()], dtype=np.int64)
+        kept = twin.store.kept()
+    check(tmp_path, expected, kept)
+    assert 0 < expected.sum() <= 70 * 3 < sent.sum()
 
 
 @pytest.mark.parametrize(

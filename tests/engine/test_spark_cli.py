@@ -21,6 +21,7 @@ never,ben,south
 2024-03-30T00:02:30Z,ben,nowhere
 2024-03-30T00:02:59Z,ben,north
 """
+AGAIN = EVENTS + "2024-03-30T00:02:07Z,anna,north\n"  # who counted a minute before
 OBJECTS = """{"timestamp": 1711756805, "user": 17, "bin": "north"}
 {"timestamp": "2024-03-30T00:00:07Z", "user": 17.0, "bin": "north"}
 not json
@@ -28,22 +29,31 @@ not json
 """
 
 
-@pytest.mark.parametrize(("name", "text"), [("events.csv", EVENTS), ("events.jsonl", OBJECTS)])
-def test_a_file_is_published_as_on_one_machine(tmp_path, name, text):
+@pytest.mark.parametrize(
+    ("name", "text", "more"),
+    [
+        ("events.csv", EVENTS, ["--levels", "levels.csv"]),
+        ("events.jsonl", OBJECTS, []),
+        ("events.csv", AGAIN, ["--cap", "1/5min"]),
+    ],
+)
+def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
     (tmp_path / name).write_text(text)
+    (tmp_path / "levels.csv").write_text("bin\nnorth\nsouth\n")
     (tmp_path / "bins.txt").write_text("north\nsouth\n")
     open_store(tmp_path / "one.db").close()
     shutil.copy(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
     documents = []
     for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
-        options = f"--epsilon 1000000 --window 3 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
+        options = f"--epsilon 1000000 --window 5 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
             --bins bins.txt --mechanism uniform --json --out {store}.jsonl --store {store}".split()
-        command = [sys.executable, "-m", "eventide", "publish", name, *options, *engine]
+        command = [sys.executable, "-m", "eventide", "publish", name, *options, *more, *engine]
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))
     assert (tmp_path / "one.db.jsonl").read_text() == (tmp_path / "spark.db.jsonl").read_text()
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
+    assert ('"total"' in (tmp_path / "spark.db.jsonl").read_text()) == ("--levels" in more)
 
 
 def test_rows_that_mostly_cannot_be_read_stop_the_first_run_and_leave_nothing_in_the_way(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,10 +32,14 @@ def published(spark, life, **changed):
     return publishing.publisher.feed.counters
 
 
+def arriving_life(folder, cap=None):
+    write_events(folder / "events", rows=3_000, steps=STEPS, users=300, files=2, seed=3, delay=8)
+    return new_life(folder, folder / "events", steps=STEPS, arrival="arrival", late="20s", cap=cap)
+
+
 @pytest.fixture
 def arriving(tmp_path):
-    write_events(tmp_path / "events", rows=3_000, steps=STEPS, users=300, files=2, seed=3, delay=8)
-    return new_life(tmp_path, tmp_path / "events", steps=STEPS, arrival="arrival", late="20s")
+    return arriving_life(tmp_path)
 
 
 def test_a_timestamp_in_the_far_future_changes_nothing_for_others(spark, arriving, tmp_path):
@@ -55,7 +60,10 @@ def test_a_timestamp_in_the_far_future_changes_nothing_for_others(spark, arrivin
     assert check_store(attacked, STEPS) == quiet
 
 
-def test_a_store_moves_between_engines(spark, arriving, tmp_path):
+@pytest.mark.parametrize("cap", [None, "3/7min"])
+def test_a_store_moves_between_engines(spark, tmp_path, cap):
+    """Under a cap with what people have used of it, which both keep in the same bytes."""
+    arriving = arriving_life(tmp_path, cap)
     half = (datetime.fromisoformat(arriving["steps"]["start"]) + timedelta(minutes=STEPS / 2)).isoformat()
     published(spark, arriving, until=half)
     assert len(stored(arriving["store"])[0]) == STEPS / 2
@@ -68,6 +76,9 @@ def test_a_store_moves_between_engines(spark, arriving, tmp_path):
     again = arriving | {"work": str(tmp_path / "again")}
     published(spark, again)
     assert check_store(again, STEPS) == whole
+    kept = [kept_in(tmp_path / name) for name in ("store.db", "moved.db", "oracle.db")]
+    assert kept[0] == kept[1] == kept[2]
+    assert len(kept[0]) == (STEPS if cap else 0)
 
 
 def test_an_idle_stream_closes_steps_on_time(spark, arriving, tmp_path):
@@ -155,6 +166,11 @@ def test_what_cannot_be_right_is_refused_at_once(spark, arriving, tmp_path, chan
     given = {"step": "1min", "start": "2024-03-30", "until": "2024-03-31", "store": arriving["store"]} | changed
     with pytest.raises(InputError, match=sentence):
         publish(frame(spark, arriving), mechanism=mechanism(arriving), user="user", bin="bin", arrival=None, **given)
+
+
+def kept_in(path):
+    with closing(open_store(path, read_only=True)) as store:
+        return store.kept()
 
 
 def values_of(release):

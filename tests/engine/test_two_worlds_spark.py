@@ -27,12 +27,15 @@ def written(world):
     return folder
 
 
-@pytest.mark.parametrize("person", ["is there", "does too much", "writes nonsense"])
+@pytest.mark.parametrize(
+    ("person", "cap"),
+    [("is there", None), ("does too much", None), ("writes nonsense", None), ("is let in later", "1/6")],
+)
 @pytest.mark.parametrize(
     ("arrival", "lives"),
     [(None, [None]), ("arrival", [None]), ("arrival", ["before-commit:4", "after-commit:2", None])],
 )
-def test_two_worlds_look_the_same(spark, person, arrival, lives, monkeypatch):
+def test_two_worlds_look_the_same(spark, person, cap, arrival, lives, monkeypatch):
     monkeypatch.setattr(spark_feed, "SystemClock", lambda: ManualClock(START + 20 * MINUTE))
 
     def run(world, setup):
@@ -50,6 +53,7 @@ def test_two_worlds_look_the_same(spark, person, arrival, lives, monkeypatch):
                 user="user",
                 bin="bin",
                 arrival=arrival,
+                cap=setup.cap,
                 mechanism=mechanism(setup, 1),
                 store=world.folder / "store.db",
                 work=world.folder / "work",
@@ -62,5 +66,6 @@ def test_two_worlds_look_the_same(spark, person, arrival, lives, monkeypatch):
         for dies_at in lives:
             world.live(work, dies_at)
 
-    verdict = check(Setup(person=person), run)
+    most, name = (2, "ba") if cap is None else (1, "uniform")
+    verdict = check(Setup(person=person, cap=cap, most=most, mechanism=name), run)
     assert bool(verdict.changed) == (person != "writes nonsense")

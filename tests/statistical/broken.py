@@ -1,7 +1,11 @@
 """Mechanisms with known faults, for the auditor to find. They get past the kernel by loosening its ledger."""
 
+from unittest import mock
+
 import numpy as np
 
+from eventide.events.levels import BIN
+from eventide.mechanisms import levels
 from eventide.mechanisms.budget_absorption import BudgetAbsorption
 from eventide.mechanisms.budget_distribution import BudgetDistribution
 from eventide.mechanisms.sample import Sample
@@ -54,6 +58,17 @@ class SpendsWhatIsPromised(Uniform):
 
     def budget_allocation(self):
         return np.array([[self.nano_epsilon]])
+
+
+class ChargesTheLargestLevelOnly(Uniform):
+    """Uniform with levels that have all of epsilon each, as if a person were in a bin or in a group, not in both."""
+
+    def __init__(self, *given, **parameters):
+        super().__init__(*given, **parameters)
+        if self.levels is not None:
+            self.ledger.nano_epsilon = PLENTY
+            with mock.patch.object(levels, "shares", lambda of, budget, _: dict.fromkeys((BIN, *of.names), budget)):
+                self._parts = levels.LevelParts(self, self.levels)
 
 
 class NeverSilent(BudgetAbsorption):

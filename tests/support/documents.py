@@ -47,6 +47,7 @@ NOT_RUN = {
     "python3 -m venv .venv && . .venv/bin/activate": "the environment of the tests stands for it",
     ".venv/bin/mkdocs serve": "needs the extra docs; tests/browser/test_site.py and .ci/run build the site",
     ".venv/bin/python docs/generate_": "writes into the project; test_mechanisms_page.py makes the same and compares",
+    "apt-get update\napt-get install": "makes a machine; test_containerfile.py does the same in a root of its own",
     "eventide warm ": "compiles for a minute; test_warm.py does it, and looks at what came of it",
     "PYTHONPATH=src:tests/support .venv/bin/python tests/fixtures/write.py": "writes into the project",
     "python benchmarks/": "measures for minutes, and writes nothing that a reader needs",

@@ -83,10 +83,3 @@ def in_a_child(code, path, dies=0):
     child = subprocess.run([sys.executable, "-c", preamble + code], env=environment, capture_output=True, text=True)
     assert child.returncode == dies, child.stderr
     return child.stdout
-
-
-def open_the_way_to(folder):
-    """Let everybody look into a folder of this test."""
-    for parent in [folder, *folder.parents[:4]]:
-        if parent.name.startswith(("pytest", "popen", "test", "folder")):
-            parent.chmod(0o755)

@@ -111,10 +111,33 @@ def as_table(releases, path):
 
 
 def check_like_twin(lives, life, twin, folder, steps):
+    """The same, and it has released, charged and kept (of a cap) what the twin has, which nobody disturbs."""
     releases, entries = check(life, steps, folder)
     assert lives(twin) == 0
     assert stored(twin["store"])[:2] == (releases, entries)
+    assert stored(twin["store"])[3] == stored(life["store"])[3]
     return releases
+
+
+def in_postgres(life, twin, server):
+    """The same lives with their stores in a database; the twin gets the same key."""
+    import psycopg
+
+    for name in ("life", "twin"):
+        open_store(f"{server.address}#{name}", for_tests=life["noise"] == "zero").close()
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        connection.execute("DELETE FROM twin.store")
+        connection.execute("INSERT INTO twin.store SELECT * FROM life.store")
+    return life | {"store": f"{server.address}#life"}, twin | {"store": f"{server.address}#twin"}
+
+
+def let_go(server):
+    """Wait until the server has noticed that a publisher died: until then it holds the place of the writer for it."""
+    import psycopg
+
+    with psycopg.connect(server.address) as connection:
+        while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
+            time.sleep(0.01)
 
 
 class Producer(threading.Thread):

@@ -67,7 +67,8 @@ class Running:
         token = self.tokens[role] if role else None
         if token not in self.clients:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
-            settings = {"headers": headers, "timeout": PATIENCE, "trust_env": False}
+            encrypted = self.address.startswith("https")  # else no certificates need be read
+            settings = {"headers": headers, "timeout": PATIENCE, "trust_env": False, "verify": encrypted}
             self.clients[token] = httpx.Client(base_url=self.address, **settings)
         return self.clients[token]
 

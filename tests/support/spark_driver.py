@@ -5,6 +5,7 @@ import sys
 
 import eventide as ev
 from eventide.engines.spark import publish
+from eventide.events.caps import parse_cap
 from eventide.live.stores.open_store import open_store
 
 
@@ -27,12 +28,14 @@ def spark_session(master, **settings):
 
 def mechanism(life):
     """One that looks at every step and spends all it may, so that a count or a charge too many would show."""
-    zero = life["noise"] == "zero"
+    zero, cap = life["noise"] == "zero", life["steps"].get("cap")
+    bound = parse_cap(cap, life["steps"]["step"]).window_sensitivity(life["window"], life["most"]) if cap else None
     return ev.Uniform(
         epsilon=1,
         window=life["window"],
         bins=life["bins"],
         sensitivity=life["most"],
+        window_sensitivity=bound,
         noise=ev.noise.Zero() if zero else "secure",
     )
 

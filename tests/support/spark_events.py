@@ -12,6 +12,7 @@ import pyarrow.csv as pa_csv
 from spark_driver import mechanism
 
 import eventide as ev
+from eventide.events.caps import parse_cap
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.events.times import parse_times
@@ -51,12 +52,12 @@ def write_events(folder, *, rows, steps, users, files, seed, delay=None):
         os.utime(path, (number + 1, number + 1))  # Spark takes the oldest first
 
 
-def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most=2, late=None):
+def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most=2, late=None, cap=None):
     """What a driver needs; its store is made, and copied for the oracle, so that both have the same key."""
     open_store(folder / "empty.db", for_tests=noise == "zero").close()
     for name in ("store.db", "oracle.db"):
         shutil.copy(folder / "empty.db", folder / name)
-    cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min"}
+    cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min", "cap": cap}
     return {
         "master": "local[2]",
         "source": str(source),
@@ -106,6 +107,7 @@ def releases_of_one_machine(folder, life, store="oracle.db"):
         EventReader(life["bins"], Columns()),
         max_per_step=life["most"],
         late=cut.get("late"),
+        cap=parse_cap(cut["cap"], cut["step"]) if cut["cap"] else None,
         until=cut["until"],
     )
     with ev.Publisher(feed, mechanism(life), folder / store) as publisher:

@@ -35,6 +35,7 @@ from eventide.live.sources.standard_input import StandardInput
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS, WINDOW = 8, range(3, 6)
 BINS = ("north", "south", "harbour")
+LEVELS = {"shore": ["inland", "inland", "sea"]}
 HEADER = "timestamp,user,bin"
 MINUTE = 60_000_000
 START = int(BEGIN.timestamp()) * 1_000_000
@@ -107,12 +108,14 @@ class Setup:
     queries: bool = False
     cap: str | None = None  # of windows of 6 steps
     parameters: tuple = ()
+    levels: bool = False
 
     def __str__(self):
         more = [
             *(["cap " + self.cap] if self.cap else []),
             *(f"{name} {value}" for name, value in self.parameters),
             *(["queries"] if self.queries else []),
+            *(["levels"] if self.levels else []),
         ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
@@ -195,6 +198,7 @@ def bound(setup):
 def mechanism(setup, epsilon):
     made = {"epsilon": epsilon, "window": 3, "bins": BINS, "sensitivity": setup.most} | dict(setup.parameters)
     made |= {"window": 6, "window_sensitivity": bound(setup)} if setup.cap else {}
+    made |= {"levels": LEVELS} if setup.levels else {}
     return ev.mechanism(setup.mechanism, **made)
 
 
@@ -325,6 +329,9 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     words += ["--max-per-step", setup.most, "--mechanism", setup.mechanism, "--out", world.seen / "out.jsonl"]
     words += ["--log", "json", "--json", "--population", "walkers"]
     words += ["--store", store] if store is not None else []
+    if setup.levels:
+        rows = [f"{name},{shore}" for name, shore in zip(BINS, LEVELS["shore"], strict=True)]
+        words += ["--levels", written(world, "levels.csv", ["bin,shore", *rows])]
     words += [f"--{name.replace('_', '-')}" for name in told]
     command(world, words)
 
@@ -349,6 +356,7 @@ def by_frame(world, setup, store, *, epsilon=1, until=None, **told):
             ordered=not in_memory,
             store=store,
             population="walkers",
+            **({"levels": LEVELS} if setup.levels else {}),
             **told,
         )
     world.show("frame", str(releases.to_arrow().to_pylist()))

@@ -1,4 +1,7 @@
-"""A NATS server for each file of tests that asks for one, and sources that are closed in the end."""
+"""A NATS server for each file of tests that asks for one, sources that are closed in the end, and an open folder."""
+
+import tempfile
+from pathlib import Path
 
 import pytest
 from nats_server import NatsServer
@@ -11,6 +14,14 @@ def nats(tmp_path_factory):
     server = NatsServer(tmp_path_factory.mktemp("nats")).start()
     yield server
     server.kill()
+
+
+@pytest.fixture
+def everybodys_folder():
+    """A folder that all users may look into: pytest's own are shut again whenever somebody starts another pytest."""
+    with tempfile.TemporaryDirectory(prefix="eventide-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture

@@ -7,8 +7,10 @@ list of events is then one stream of counts, and two neighbouring lists are a pa
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Unpack
@@ -19,6 +21,7 @@ from eventide.audit.auditor import AuditOptions, Verdict
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
+from eventide.events.caps import Cap
 from eventide.events.reader import EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
@@ -27,6 +30,7 @@ from eventide.live.sources.base import EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _STEP = timedelta(hours=1)
+ALL_STEPS_UP_TO = 3  # of a window: any of them are changed
 
 
 class Event(NamedTuple):
@@ -105,12 +109,7 @@ def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[Event
     of one list, or in turn in the one list and the other; and nothing or the same outside of the window.
     """
     before, steps = 2 * window, 3 * window + SHORT_TAIL
-    others = [
-        Event(step + 0.5, f"{step}/{bin_}/{number}", bin_)
-        for step in range(steps)
-        for bin_ in range(bins)
-        for number in range(4 * max_per_step)
-    ]
+    others = _others(steps, bins, max_per_step)
     habits = {"as much as counts": [0] * max_per_step, "far more in one bin": [0] * (5 * max_per_step)}
     if bins > 1:
         habits["far more in every bin"] = [*range(bins)] * (5 * max_per_step)
@@ -124,6 +123,46 @@ def event_pairs(window: int, bins: int, max_per_step: int = 1) -> Iterator[Event
                 yield EventPair(f"{habit}, in turn, {presence}", one, other, steps)
 
 
+def capped_event_pairs(window: int, bins: int, cap: Cap, max_per_step: int = 1) -> Iterator[EventPair]:
+    """Pairs of event lists worth trying against any cap, with the window at every place in the blocks of the person.
+
+    In one list the person does nothing at some steps of the window, in the other nothing at some others, so that later
+    events count instead: any steps, if the window is short; otherwise at its beginning, and once more at any step and a
+    block later. Or the person acts twice as often as counts, for ever, and the first events are in one list only: where
+    one event decides about the next, that does not stop behind the window.
+    """
+    enough = -(-cap.events // max_per_step)  # steps at which a whole block can be used up
+    steps = 3 * cap.block + window + SHORT_TAIL
+    others = _others(steps, bins, max_per_step)
+    rows = [[Event(step + 0.25, "somebody", step % bins)] * max_per_step for step in range(steps)]
+    for begin in range(cap.block, 2 * cap.block):
+        inside = range(begin, begin + window)
+        often = [step for step in range(begin, steps) if (step - begin) % cap.block < 2 * enough]
+        ways: list[tuple[str, Iterable[int], Collection[int], Collection[int]]]
+        ways = [("twice as often as counts", often, inside[:enough], ())]
+        for name, here, there in _one_sided(inside, cap.block, enough):
+            ways.append((name, range(begin, steps), here, there))
+        for name, acts, here, there in ways:
+            one, other = (_all(rows[step] for step in acts if step not in missing) for missing in (there, here))
+            yield EventPair(f"{name}, window from step {begin} on", others + one, others + other, steps)
+
+
+def _one_sided(inside: range, block: int, enough: int) -> Iterator[tuple[str, Collection[int], Collection[int]]]:
+    """Steps of a window at which somebody acts in the first list only, and in the second only, in several ways."""
+    if len(inside) <= ALL_STEPS_UP_TO:
+        for pattern in itertools.product("=+-", repeat=len(inside)):
+            here, there = ([step for step, sign in zip(inside, pattern, strict=True) if sign == one] for one in "-+")
+            if here or there:
+                yield "".join(pattern), here, there
+        return
+    first = inside[:enough]
+    for again in inside:
+        second = [step for step in inside if step >= again and (step - again) % block < enough]
+        yield f"left out at first and from step {again} on", {*first, *second}, ()
+        if again not in first:
+            yield f"left out at first, and in the other list from step {again} on", first, second
+
+
 def audit_events(
     cls: Callable[..., Any],
     epsilon: float,
@@ -132,6 +171,7 @@ def audit_events(
     pairs: Iterable[EventPair] | None = None,
     *,
     max_per_step: int = 1,
+    cap: Cap | None = None,
     feed: Callable[..., Feed] = EventFeed,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
@@ -146,19 +186,28 @@ def audit_events(
     epsilon, window, bins
         The claim, and how many bins there are.
     pairs
-        Pairs of event lists, `event_pairs` by default.
+        Pairs of event lists, by default `event_pairs`, and `capped_event_pairs` where there is a cap.
     max_per_step
         How many events of a person may count in a step. It is the sensitivity of the mechanism.
+    cap
+        How many events of a person may count in a block of steps, if that is bounded. The mechanism's
+        `window_sensitivity` is what the cap is worth, unless `parameters` have another.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options
         As in `audit_mechanism`. The key of the bounding follows from the seed.
     """
-    keys = np.random.default_rng(np.random.SeedSequence(options.get("seed", 0), spawn_key=(1,)))
+    key = np.random.default_rng(np.random.SeedSequence(options.get("seed", 0), spawn_key=(1,))).bytes(16)
+    if pairs is None:
+        of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
+        pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
+    if cap is not None:
+        feed = functools.partial(feed, cap=cap)
+        parameters = {"window_sensitivity": cap.window_sensitivity(window, max_per_step)} | (parameters or {})
     counted = []
-    for pair in event_pairs(window, bins, max_per_step) if pairs is None else pairs:
+    for pair in pairs:
         pair.check(window, bins)
-        counted.append(pair.counted(bins, max_per_step, keys.bytes(16), feed))
+        counted.append(pair.counted(bins, max_per_step, key, feed))
     told = [pair for pair in counted if (pair.stream != pair.neighbour).any()]
     if not told:
         raise InputError("no pair of event lists differs once it is counted, so there is nothing to attack")
@@ -173,6 +222,16 @@ def audit_events(
         pairs=told,
         **options,
     )
+
+
+def _others(steps: int, bins: int, max_per_step: int) -> list[Event]:
+    """People who are there in both lists, each of them once."""
+    return [
+        Event(step + 0.5, f"{step}/{bin_}/{number}", bin_)
+        for step in range(steps)
+        for bin_ in range(bins)
+        for number in range(4 * max_per_step)
+    ]
 
 
 def _all(rows: Iterable[list[Event]]) -> list[Event]:

@@ -108,7 +108,7 @@ def publish(
         How often Spark looks for more.
     **options
         step, start, user and bin, which have no default here (user is None where each event is its own); until, zone,
-        other, late and time, as a `StreamSpec` has them; anything else goes to `Publisher`.
+        other, late, time and cap, as a `StreamSpec` has them; anything else goes to `Publisher`.
     """
     if missing := [name for name in NEEDED if name not in options]:
         raise TypeError(f"publish needs {', '.join(missing)}, which have no default here")
@@ -123,8 +123,6 @@ def spark_feed(
     events: DataFrame, counting: Counting, work: str | Path, *, skew: str, available_now: bool, trigger: str
 ) -> SparkFeed:
     """A feed of a streaming frame, with what cannot be right refused."""
-    if counting.spec.cap:
-        raise InputError("a cap on events is not for Spark yet; leave cap and window_sensitivity out")
     if not events.isStreaming:
         raise InputError("this frame is no stream; read it with spark.readStream")
     if missing := [name for name in counting.wanted if name not in events.columns]:

@@ -21,11 +21,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from eventide.arrays import Ints
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work_folder import OpenSteps, WorkFolder
 from eventide.errors import InputError, StateError
+from eventide.events.cap_memory import is_memory
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import Counters, Events
+from eventide.events.tally import Tally
 from eventide.events.zones import EARLIEST
 from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Resume
@@ -65,7 +68,7 @@ class SparkFeed(EventFeed):
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Run the query until it ends or the last step is closed."""
-        if resume.kept:
+        if not all(is_memory(data) for _, data in resume.kept):
             raise InputError("the store keeps open events of another source; let that one publish them first")
         self._prepare(resume)
         try:
@@ -125,10 +128,22 @@ class SparkFeed(EventFeed):
         closing = self.closed()
         while steps := list(itertools.islice(closing, self._at_once)):
             self._first_rows.decide()
-            self.left_out += self._open_steps.add_counts(steps, self._counting)
-            yield from steps
+            added = self._open_steps.add_counts(steps, self._counting, self._memory)
+            self.left_out += added.left_out
+            self.left_out_by_cap += added.left_out_by_cap
+            yield from (self._remembering(step, added.used[step.index]) for step in steps)
             self._counting = dataclasses.replace(self._counting, next_step=steps[-1].index + 1)
             self._open_steps.forget(self._counting.next_step)
+
+    def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, None]:
+        """None that the driver has: those of the executors are added."""
+        return tally.counts(step), None
+
+    def _remembering(self, step: ClosedStep, used: list[bytes]) -> ClosedStep:
+        """A step with what it used of a cap, as the executors decided; kept with it as on one machine."""
+        if self._memory is None:
+            return step
+        return step._replace(kept=self._memory.to_keep(step.index, self._memory.take_together(step.index, used)))
 
 
 class _Moment(NamedTuple):

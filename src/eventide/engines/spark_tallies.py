@@ -2,8 +2,9 @@
 
 Which events count, which step they belong to and which of a user's events are kept is decided by the code of `events`,
 with the store's key: so the counts are those of one machine, in whatever partitions, batches and order events come. A
-user's events of a step meet in one shard, chosen by the user's hash; shards are bounded side by side. Everything here
-runs without Spark, on Arrow batches.
+user's events of a step meet in one shard, chosen by the user's hash; shards are bounded side by side. Under a cap a
+shard takes closed steps in their order, from what its users had used before them, which the driver sends along: so it
+comes to the same however often a task is tried. Everything here runs without Spark, on Arrow batches.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventide.arrays import Array
+from eventide.arrays import Array, Ints
+from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
 from eventide.events.tally import EventTally, Tally, UserTally
@@ -35,9 +37,12 @@ SUMMARY = -1  # stands for a step in the rows that sum up a partition
 BYTES_AT_ONCE = 32 << 20
 LINE = "value"  # the column of a frame that holds lines of text
 TALLIES = pa.schema([("step", pa.int64()), ("shard", pa.int32()), ("tally", pa.binary())])
-COUNTS = pa.schema([("step", pa.int64()), ("bins", pa.binary()), ("counts", pa.binary()), ("left_out", pa.int64())])
+COUNTS = pa.schema(
+    {"step": pa.int64(), "bins": pa.binary(), "counts": pa.binary()}
+    | {"left_out": pa.int64(), "left_out_by_cap": pa.int64(), "used": pa.binary()}
+)
 TALLY_COLUMNS = "step long, shard int, tally binary"
-COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long"
+COUNT_COLUMNS = "step long, bins binary, counts binary, left_out long, left_out_by_cap long, used binary"
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,7 @@ class Tallying:
         if users is None:
             yield self._partition % shards, events
             return
-        shard_of = (users % np.uint64(shards)).astype(np.uint16)
-        order = np.argsort(shard_of, kind="stable")
-        edges = np.searchsorted(shard_of[order], np.arange(1, shards))
-        for shard, rows in enumerate(np.split(order, edges)):
+        for shard, rows in enumerate(rows_of_parts(users, shards)):
             yield shard, Events(events.time[rows], users[rows], events.bin[rows], events.arrival[rows], refused)
             refused = Counter()
 
@@ -143,15 +145,48 @@ def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
             of_users = tally.counts(step)
             counts += of_users
             left_out += tally.left_out(of_users)
-        bins = np.flatnonzero(counts).astype(np.int32)
-        yield pa.RecordBatch.from_pylist(
-            [{"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes(), "left_out": left_out}], COUNTS
-        )
+        yield _counts(step, counts, left_out=left_out)
+
+
+def remembered(memory: CapMemory, next_step: int, shards: int) -> Any:
+    """What users have used of a cap before a step, as rows (step, shard, tally) of the step before it."""
+    parts = memory.divided(next_step, shards)
+    return pa.Table.from_batches([_batch([(next_step - 1, shard, used) for shard, used in enumerate(parts)])])
+
+
+def capped(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
+    """From rows (step, shard, tally), sorted by shard and step, to the counts of each step and shard under the cap.
+
+    The first row of a shard is what its users have used before. With the counts comes what the step used.
+    """
+    cap = counting.spec.cap_in_steps()
+    assert cap is not None
+    rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
+    for _, of_shard in itertools.groupby(rows, key=lambda row: row["shard"]):
+        memory = CapMemory(cap, counting.key)
+        for step, of_step in itertools.groupby(of_shard, key=lambda row: row["step"]):
+            tally = counting.tally()
+            assert isinstance(tally, UserTally)
+            for row in of_step:
+                if is_memory(row["tally"]):
+                    memory.take_again(row["tally"])
+                else:
+                    tally.join(row["tally"])
+            counts, used = tally.capped_counts(step, memory)
+            by_cap = tally.countable() - int(counts.sum())
+            yield _counts(step, counts, left_out=tally.left_out(counts), left_out_by_cap=by_cap, used=used)
 
 
 def unpacked(row: dict[str, Any]) -> tuple[int, Array, Array]:
-    """The step, bins and counts of a row that `bounded` made."""
+    """The step, bins and counts of a row that `bounded` or `capped` made."""
     return row["step"], np.frombuffer(row["bins"], np.int32), np.frombuffer(row["counts"], np.int64)
+
+
+def _counts(step: int, counts: Ints, **more: int | bytes) -> Any:
+    """A row of counts: the bins that have any, and what comes with them."""
+    bins = np.flatnonzero(counts).astype(np.int32)
+    row = {"step": step, "bins": bins.tobytes(), "counts": counts[bins].tobytes(), "left_out_by_cap": 0, **more}
+    return pa.RecordBatch.from_pylist([row], COUNTS)
 
 
 def _tables(batches: Iterable[Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from eventide.events.siphash_kernels import key_words
 
 _MARK = b"counted "  # what no tally begins with
 _STEP = struct.Struct("<q")
+_NOBODY = np.zeros(0, np.uint64), np.zeros(0, np.int64)
 
 
 class CapMemory:
@@ -31,7 +33,8 @@ class CapMemory:
 
     def __init__(self, cap: Cap, key: bytes) -> None:
         self.cap, self._key = cap, key_words(key)
-        self._users, self._ends, self._used = np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._users, self._used = _NOBODY
+        self._ends = np.zeros(0, np.int64)
 
     def rooms(self, step: int, users: Array) -> Ints:
         """How many events of each of these users may still count at a step."""
@@ -45,25 +48,35 @@ class CapMemory:
         """Use room at a step: so many events of each of these users, who are sorted; the same as bytes, to be kept."""
         present = counted > 0
         self._add(step, users[present], counted[present])
-        file = io.BytesIO()
-        file.write(_MARK + _STEP.pack(step))
-        for column in (users[present], counted[present]):
-            np.save(file, column, allow_pickle=False)
-        return file.getvalue()
+        return _packed(step, users[present], counted[present])
+
+    def take_together(self, step: int, parts: Iterable[bytes]) -> bytes:
+        """Use the room at a step that memories of different users took, by their bytes; all of it as bytes."""
+        taken = [_NOBODY, *(_unpacked(part)[1:] for part in parts)]
+        users, counted = (np.concatenate(columns) for columns in zip(*taken, strict=True))
+        order = np.argsort(users)
+        return self.take(step, users[order], counted[order])
 
     def take_again(self, data: bytes) -> None:
         """Use the room that a step before this life used; steps in their order."""
-        try:
-            file = io.BytesIO(data.removeprefix(_MARK))
-            (step,) = _STEP.unpack(file.read(_STEP.size))
-            users, counted = (np.load(file, allow_pickle=False) for _ in range(2))
-        except (ValueError, EOFError, OSError, struct.error):
-            raise StoreError("what a store kept of a cap is damaged; restore it from a backup") from None
-        self._add(step, users, counted)
+        self._add(*_unpacked(data))
 
-    def last_needed(self, step: int) -> int:
-        """The last step at which it matters what counted at a step."""
-        return step + self.cap.block - 1
+    def divided(self, step: int, parts: int) -> list[bytes]:
+        """What matters at a step and later of all that was used before it, divided by the hashes of users.
+
+        Each part is as if all had been used at the step before, which lies in all blocks that are not over then.
+        """
+        open_still = self._ends >= step
+        users, used = self._users[open_still], self._used[open_still]
+        return [_packed(step - 1, users[rows], used[rows]) for rows in rows_of_parts(users, parts)]
+
+    def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
+        """What a step used, with the last step at which it matters, until which it has to be kept; None if it does not.
+
+        That is the last one of a block which begins with the step.
+        """
+        last = step + self.cap.block - 1
+        return (last, used) if last > step else None
 
     def _add(self, step: int, users: Array, counted: Ints) -> None:
         """Blocks that were over before this step are forgotten; a person has one that is not."""
@@ -84,3 +97,28 @@ class CapMemory:
 def is_memory(data: bytes) -> bool:
     """Whether kept bytes are what a step used of a cap, and not the events of an open step."""
     return data.startswith(_MARK)
+
+
+def rows_of_parts(users: Array, parts: int) -> list[Array]:
+    """The rows of each of so many parts, in their order; a user belongs to one, by the user's hash."""
+    part_of = (users % np.uint64(parts)).astype(np.uint16)
+    order = np.argsort(part_of, kind="stable")
+    return np.split(order, np.searchsorted(part_of[order], np.arange(1, parts)))
+
+
+def _packed(step: int, users: Array, counted: Ints) -> bytes:
+    file = io.BytesIO()
+    file.write(_MARK + _STEP.pack(step))
+    for column in (users, counted):
+        np.save(file, column, allow_pickle=False)
+    return file.getvalue()
+
+
+def _unpacked(data: bytes) -> tuple[int, Array, Ints]:
+    try:
+        file = io.BytesIO(data.removeprefix(_MARK))
+        (step,) = _STEP.unpack(file.read(_STEP.size))
+        users, counted = (np.load(file, allow_pickle=False) for _ in range(2))
+    except (ValueError, EOFError, OSError, struct.error):
+        raise StoreError("what a store kept of a cap is damaged; restore it from a backup") from None
+    return step, users, counted

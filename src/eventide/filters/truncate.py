@@ -1,6 +1,7 @@
 """Counts are whole and not negative, and so may releases be.
 
-Promises releases that are both; an interval around them does not go below 0.
+Promises releases that are both. An interval around them does not go below 0, and is rounded too: whatever count was in
+it still is.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from eventide.arrays import Array
 from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 
+NARROW = 10  # an interval that is wider loses nothing that matters where its ends are whole
+
 
 class Truncate(Filter):
-    """Round to whole numbers and raise negative ones to 0.
+    """Round to whole numbers and raise negative ones to 0; intervals likewise, narrow ones to hundredths.
 
     Parameters
     ----------
@@ -46,7 +49,9 @@ class Truncate(Filter):
         """The inner filter's values as counts."""
         assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
         values = np.maximum(np.rint(self.inner.step(measured)), 0)
-        self.low, self.high = (
-            None if edge is None else np.maximum(edge, 0) for edge in (self.inner.low, self.inner.high)
-        )
+        if (low := self.inner.low) is not None and (high := self.inner.high) is not None:
+            narrow = high - low < NARROW
+            self.low, self.high = (
+                np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high)
+            )
         return values

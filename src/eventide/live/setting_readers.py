@@ -72,6 +72,11 @@ def place(value: Any) -> str | Path:
     return value if isinstance(value, Path) else text(value)
 
 
+def places(value: Any) -> tuple[str, ...]:
+    """A path or an address, or a list of them."""
+    return tuple(text(each) for each in (value if isinstance(value, list | tuple) else [value]))
+
+
 def name(value: Any) -> str:
     """A name that can stand in an address."""
     if not isinstance(value, str) or not NAME.fullmatch(value):

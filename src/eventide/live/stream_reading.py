@@ -67,8 +67,13 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        levels = self.values["levels"]
+        if isinstance(levels, str | Path) and step and not bins:  # which are never taken from events
+            bins = self._look("levels", lambda: self._bins_of_levels(levels)) or ()
         if bins:
             self._set("bins", lambda: self._bins(bins, self.values["other"]))
+        if levels is not None and self._is_right("levels", "bins"):
+            self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
 
@@ -79,6 +84,19 @@ class StreamReading:
             path = self._folder / str(written)
             return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
         return with_other(checked_names([readers.text(each) for each in written], "the list", "bin"), other)
+
+    def _levels(self, written: Any, bins: tuple[str, ...]) -> Any:
+        """The levels of the bins; of counts that still have to say their bins, what a file says of them."""
+        from eventide.events.levels import Levels, read_levels
+
+        given = read_levels(self._folder / written) if isinstance(written, str | Path) else written
+        return Levels.of(given, bins) if bins else given
+
+    def _bins_of_levels(self, written: str | Path) -> tuple[str, ...]:
+        """The bins that a file of levels names, where nothing else does."""
+        from eventide.events.levels import bins_in
+
+        return bins_in(self._folder / written)
 
     def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
         from eventide.windows.query_files import read_queries

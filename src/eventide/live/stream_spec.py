@@ -56,9 +56,13 @@ class EventOptions(TypedDict, total=False):
 
 
 class FeedOptions(EventOptions, total=False):
-    """The same of a source that is still to be opened: whether a file grows (`follow`), and what time it is."""
+    """The same of a source that is still to be opened: whether a file grows (`follow`), and what time it is.
+
+    `continue_with` is where to begin if the file that was followed before is not to be found.
+    """
 
     follow: bool
+    continue_with: str | Path | None
     clock: Clock | None
 
 
@@ -73,6 +77,7 @@ class StreamOptions(EventOptions, total=False):
     window_sensitivity: int
     mechanism: str
     parameters: Mapping[str, Any]
+    levels: Any
     filter: str
     seasons: str | Sequence[float]
     population: str
@@ -127,6 +132,13 @@ class StreamSpec:
         "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
+    )
+    levels: Any = setting(
+        None,
+        readers.as_written,
+        "Publish groups of bins too, which add up: a CSV of bins and the groups each is in, from small to large.",
+        '"districts.csv"',
+        "FILE",
     )
     other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
@@ -289,21 +301,24 @@ class StreamSpec:
         source: Paths | EventSource,
         *,
         follow: bool = False,
+        continue_with: str | Path | None = None,
         clock: Clock | None = None,
         clients: str | Path | None = None,
         zone_is_given: bool = True,
     ) -> Feed:
         """A feed of one or more files, of standard input ("-"), of an address, or of a source of events.
 
-        Without the length of a step a file holds counts. follow: go on as the file grows. clock: what time it is; the
-        machine's where left out. clients: a file of client settings, for an address. zone_is_given: whether somebody
-        chose the zone, though it be the default. What was opened is let go of again if the feed cannot be made.
+        Without the length of a step a file holds counts. follow: go on as the file grows. continue_with: where to begin
+        if the file that was followed before is not to be found. clock: what time it is; the machine's where left out.
+        clients: a file of client settings, for an address. zone_is_given: whether somebody chose the zone, though it be
+        the default. What was opened is let go of again if the feed cannot be made.
         """
         from eventide.events.clock import SystemClock
         from eventide.events.files.members import one_path
         from eventide.live.feeds.count_feed import CountFeed
         from eventide.live.feeds.event_feed import EventFeed
         from eventide.live.sources.base import EventSource
+        from eventide.live.sources.growing_file import GrowingFile
         from eventide.live.sources.open_source import open_source
         from eventide.streams.count_files import open_counts
 
@@ -312,11 +327,14 @@ class StreamSpec:
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
             return CountFeed(open_counts(one_path(source), self.bins or None))
         reader, clock = self.reader(zone_is_given=zone_is_given), clock or SystemClock()
-        events = (
-            source if isinstance(source, EventSource) else open_source(source, clock, follow=follow, clients=clients)
-        )
+        if isinstance(source, EventSource):
+            events = source
+        else:
+            events = open_source(source, clock, follow=follow, continue_with=continue_with, clients=clients)
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
+            if isinstance(events, GrowingFile):
+                events.begin_at(timeline.start)
             return EventFeed(events, timeline, reader, clock, **self._limits())
         except BaseException:
             events.close()
@@ -344,6 +362,8 @@ class StreamSpec:
             "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
+        if self.levels is not None:
+            own["levels"] = self.levels
         return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
 
     def _seasons(self) -> dict[str, Any]:

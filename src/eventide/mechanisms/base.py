@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypedDict, final
@@ -26,13 +26,14 @@ from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.caps import checked_cap
+from eventide.mechanisms.levels import LevelParts, checked_levels
 from eventide.mechanisms.release import Release
 from eventide.parameters import Parametrised, parameter_defaults
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.capped_ledger import CappedLedger
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
-from eventide.privacy.measured import Measured
+from eventide.privacy.measured import Measured, together
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
@@ -40,7 +41,14 @@ from eventide.privacy.state import Stateful
 from eventide.streams.named_counts import in_order
 
 LARGEST_SENSITIVITY = 10**6
-_DOOR = ("release", "in_order", "checked", "_step", "_report")  # how true counts become a release: never replaced
+_DOOR = (
+    "release",
+    "in_order",
+    "checked",
+    "take",
+    "end_step",
+    "_report",
+)  # how true counts become a release: never replaced
 
 
 class CommonParameters(TypedDict, total=False):
@@ -52,6 +60,8 @@ class CommonParameters(TypedDict, total=False):
     filter: Filter | str | None
     noise: str | Source
     seed: int | None
+    levels: Any
+    level_split: Mapping[str, Any] | None
 
 
 class Mechanism(Parametrised, Stateful, abc.ABC):
@@ -78,11 +88,18 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         "secure", "opendp", or a source of `eventide.noise` for tests.
     seed
         `seed=7` is short for `noise=Seeded(7)`, for studies and tests.
+    levels
+        Groups of bins that are published as well and add up, such as the district of every bin: the path of a CSV file
+        whose first column is the bin, or for each level the group of every bin, from small groups to large ones.
+    level_split
+        Which part of epsilon each level gets, `bin` and `total` included; by default what public facts say is best.
     """
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
+    heard: Measured | None = None  # what other levels measured of this step
+    takes_levels = False  # True in a class that measures counts and distances and nothing that stays open
 
     def __init__(
         self,
@@ -96,6 +113,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         filter: Filter | str | None = None,
         noise: str | Source = "secure",
         seed: int | None = None,
+        levels: Any = None,
+        level_split: Mapping[str, Any] | None = None,
     ) -> None:
         self.nano_epsilon = nano(epsilon)
         self.window = positive_integer(window, "window")
@@ -110,6 +129,12 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         self.window_sensitivity = checked_cap(self, window_sensitivity)
         self.ledger = self._new_ledger()
         self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
+        self.level_split = level_split
+        self.levels = checked_levels(self, levels)
+        self._parts = None if self.levels is None else LevelParts(self, self.levels)
+        if self._parts is not None:  # which answer for it
+            self.noise_range = self._parts.noise_range  # type: ignore[method-assign]
+            return
         own = self.own_filter()
         chosen = own if self.filter is None else self.filter.over(own)
         self._filter = chosen.started(*self.meter.shape, **self.known())
@@ -170,7 +195,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             row, whose names are matched with the bins: names that are missing or unknown are an error. With replicas
             also `(R, d)`.
         """
-        full = self._step(self.checked(counts))
+        full = self.take(self.meter.seal(self.checked(counts)))
         return full if self.replicas > 1 else full.first()
 
     def checked(self, counts: Any) -> Ints:
@@ -238,7 +263,15 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
         bounds = "that bound" if self.window_sensitivity is None else "these bounds"
-        return (f"the counts are trusted to keep {bounds}",)
+        return (*self.of_levels(), f"the counts are trusted to keep {bounds}")
+
+    def of_levels(self) -> tuple[str, ...]:
+        """What the guarantee says about levels."""
+        return (
+            ()
+            if self.levels is None
+            else (f"that covers the releases of {', '.join(self.levels.names)} and bins together",)
+        )
 
     def look_scale(self, charge: float) -> float:
         """The noise scale of a look that is charged so many nano-epsilon; infinite without any."""
@@ -271,6 +304,9 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             "noise": noise.anew() if isinstance(noise, Source) else noise,
         }
 
+    def _state_names(self) -> list[str]:
+        return super()._state_names() if self._parts is None else ["ledger", "source", "_parts"]
+
     def _noise(self) -> str | Source:
         return self.source.name if is_private(self.source) else self.source
 
@@ -290,17 +326,25 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
         return save(self)
 
-    def _step(self, counts: Ints) -> Release:
-        step = self.meter.seal(counts)
+    def take(self, step: SealedStep) -> Release:
+        """Answer a sealed step, and end it."""
         try:
+            if self._parts is not None:
+                return self._parts.release(step)
             looks = self.is_sampling_point(step)
             measured = None
             if looks.any():
                 measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
+            measured = together(measured, self.heard)
             values = np.array(spread(self.filtering(measured), self.meter.shape), dtype=np.float64)
             return self._report(step.index, values, measured)
         finally:  # also a step that failed is over: what it was charged stays, and nothing of it is counted again
-            self.meter.advance()
+            self.end_step()
+
+    def end_step(self) -> None:
+        """End the current step and get ready for the next."""
+        self.meter.advance()
+        if self._parts is None:
             self.prepare()
 
     def _report(self, index: int, values: Array, measured: Measured | None) -> Release:

@@ -57,6 +57,7 @@ class BudgetAbsorption(DissimilarityMechanism):
     [5.0, 5.0, 40.0, 40.0]
     """
 
+    takes_levels = True
     state = ("_silent_until", "_units")
     left_by_one_intrusion = (1, 2)  # a look takes all units of a window at most: the half that is kept free
 

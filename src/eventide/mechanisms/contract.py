@@ -83,7 +83,8 @@ def check_releases_are_well_formed(make: Make) -> None:
         for field in ("values", "fresh_bins", "scale"):
             _demand(np.shape(getattr(release, field)) == (BINS,), f"{field} must hold one number for each bin")
         _demand(bool(np.isfinite(release.values).all()), "released values must be finite")
-        _demand(release.fresh == bool(np.any(release.fresh_bins)), "fresh says whether any bin was measured")
+        looks = [release.fresh_bins, *(level.fresh for level in (release.levels or {}).values())]
+        _demand(release.fresh == any(map(np.any, looks)), "fresh says whether any bin or level was measured")
         _demand(not np.any(np.asarray(release.scale)[release.fresh_bins] == np.inf), "a measured bin has a noise scale")
     _demand(str(mechanism.guarantee).startswith("NOT PRIVATE"), "seeded noise must make the guarantee say NOT PRIVATE")
     _demand(not str(make(noise="secure").guarantee).startswith("NOT PRIVATE"), "secure noise is private")

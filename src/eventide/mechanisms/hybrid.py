@@ -51,6 +51,7 @@ class Hybrid(Mechanism):
     """
 
     takes_window_sensitivity = True
+    takes_levels = True
 
     def __init__(
         self,

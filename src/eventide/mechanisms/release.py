@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Array, Floats
+from eventide.releases.level_values import LevelValues
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,6 +36,9 @@ class Release:
         The ends of an interval around the values, `(d,)`, where the filter knows one.
     window_values
         Histogram of the sliding window, `(d,)`, where the mechanism gives one.
+    levels
+        Where the mechanism has levels: what is released of each, by its name, the total included. The values of a group
+        are the sums of those of its bins, exactly.
     """
 
     step: int
@@ -46,12 +50,15 @@ class Release:
     low: Floats | None = None
     high: Floats | None = None
     window_values: Floats | None = None
+    levels: dict[str, LevelValues] | None = None
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""
-        inner = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {name: value[0] for name, value in inner.items() if name != "step" and value is not None}
-        return Release(self.step, **plain | {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])})
+        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("step", "levels")}
+        plain = {name: value[0] for name, value in inner.items() if value is not None}
+        plain |= {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])}
+        levels = None if self.levels is None else {name: each.first() for name, each in self.levels.items()}
+        return Release(self.step, **plain, levels=levels)
 
     def __repr__(self) -> str:
         shown = {name: _brief(getattr(self, name)) for name in ("fresh", "spent", "values")}

@@ -43,6 +43,7 @@ class Sample(Mechanism):
     """
 
     takes_window_sensitivity = True
+    takes_levels = True
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """The first step and every w-th after it."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from eventide.errors import EventideError, StateError
+from eventide.events.levels import Levels
 from eventide.filters.base import Filter
 from eventide.filters.registry import by_name
 from eventide.filters.registry import name_of as filter_name
@@ -20,7 +21,7 @@ from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
 
 FORMAT, VERSION = "eventide mechanism", 1
-LATER = {"window_sensitivity", "seasons"}  # which states of older versions do not name: left out where they are None
+LATER = {"window_sensitivity", "levels", "level_split", "seasons"}  # left out where they are None, as they once were
 
 
 def save(mechanism: Mechanism) -> bytes:
@@ -70,7 +71,9 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
 def _described(given: dict[str, Any]) -> dict[str, Any]:
     plain = {name: value for name, value in given.items() if name not in LATER or value is not None}
     for name, value in given.items():
-        if isinstance(value, Filter):
+        if isinstance(value, Levels):
+            plain[name] = value.described()
+        elif isinstance(value, Filter):
             registered = filter_name(value)
             plain[name] = {"filter": registered or type(value).__name__, "parameters": _described(value.parameters())}
     return plain

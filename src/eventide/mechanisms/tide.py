@@ -71,6 +71,7 @@ class Tide(Mechanism):
     """
 
     takes_window_sensitivity = True
+    takes_levels = True
     state = ("_interval", "_next", "_aside")
 
     def __init__(

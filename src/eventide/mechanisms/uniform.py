@@ -44,6 +44,7 @@ class Uniform(Mechanism):
     """
 
     takes_window_sensitivity = True
+    takes_levels = True
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Every step is one."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from eventide.arrays import Array, Bools, Floats
 
 
@@ -24,3 +26,15 @@ class Measured:
     values: Array
     scale: Floats
     fresh: Bools
+
+
+def together(one: Measured | None, other: Measured | None) -> Measured | None:
+    """Two independent measurements of the same counts as one: weighted means, with the noise scale that those have."""
+    if one is None or other is None:
+        return one or other
+    precision = [np.where(each.fresh, np.square(1 / each.scale), 0.0) for each in (one, other)]
+    whole = np.asarray(precision[0] + precision[1])
+    fresh = one.fresh | other.fresh
+    safe = np.where(fresh, whole, 1.0)
+    values = (precision[0] * one.values + precision[1] * other.values) / safe
+    return Measured(values, np.where(fresh, 1 / np.sqrt(safe), np.inf), fresh)

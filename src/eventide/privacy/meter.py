@@ -83,8 +83,8 @@ class Meter:
         """
         truth, amount, about = self._open(step), self.ledger.checked(amount), {}
         if groups is not None:
-            truth, about = _sums(groups, truth), {"groups": groups.labels}
-        self.ledger.charge(amount if groups is None else groups.spread(amount))
+            truth, about = sums_of(groups, truth), {"groups": groups.labels}
+        self._charge(amount if groups is None else groups.spread(amount))
         return self._measured("counts", lambda: truth, amount, (self.shape[0], truth.shape[1]), about)
 
     def distance(self, step: SealedStep, reference: Array, amount: Ints, groups: Partition | None = None) -> Array:
@@ -94,7 +94,7 @@ class Meter:
         term at a constant, which keeps the sum of all bins inside 64 bits, never adds to that.
         """
         total, amount = self._distances(step, reference, groups), self.ledger.checked(amount)
-        self.ledger.charge(amount if groups is None else groups.spread(amount))
+        self._charge(amount if groups is None else groups.spread(amount))
         about = {"reference": reference} | ({} if groups is None else {"groups": groups.labels})
         return self._measured("distance", lambda: total, amount, (self.shape[0], total.shape[1]), about).values
 
@@ -239,6 +239,10 @@ class Meter:
         sums._keep([total[count:] for total, count in zip(truths, closing, strict=True)], cuts)
         return np.split(values, np.cumsum(closing)[:-1])
 
+    def _charge(self, amount: Ints) -> None:
+        """Charge the current step, or refuse and change nothing."""
+        self.ledger.charge(amount)
+
     def _open(self, step: SealedStep) -> Ints:
         if not isinstance(step, SealedStep):
             raise StateError("the meter measures sealed steps only")
@@ -252,7 +256,7 @@ class Meter:
     def _distances(self, step: SealedStep, reference: Array, groups: Partition | None = None) -> Ints:
         """The true L1 distance of a sealed step, `(R, 1)`, or that of each group."""
         terms = self._differences(self._open(step), reference)
-        return terms.sum(axis=1, keepdims=True) if groups is None else _sums(groups, terms)
+        return terms.sum(axis=1, keepdims=True) if groups is None else sums_of(groups, terms)
 
     def _differences(self, counts: Ints, reference: Array) -> Ints:
         """|count - reference| of each bin, cut so that the sum over all bins stays inside 64 bits."""
@@ -324,7 +328,7 @@ class Meter:
         return factor * (self.sensitivity if sensitivity is None else sensitivity) * NANO
 
 
-def _sums(groups: Partition, values: Ints) -> Ints:
+def sums_of(groups: Partition, values: Ints) -> Ints:
     """The sums of groups; nothing but a partition itself may see true counts."""
     if type(groups) is not Partition:
         raise StateError("groups of bins are given as a Partition")

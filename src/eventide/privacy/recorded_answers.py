@@ -4,7 +4,7 @@ Everything recorded came out through the door: noisy numbers and decisions, neve
 nothing else, so running its step again on these answers leads to the same state; its ledger is charged as it was, and
 nothing is drawn. A step that also changed something hidden inside `privacy` (a sum that stays open, the noise of a
 threshold) cannot be taken again from its answers: then they are not `whole`. A seeded source, which is for tests,
-does not move while a step is replayed.
+does not move while a step is replayed. Whole numbers are recorded in as few bytes as the largest of them needs.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,12 +60,11 @@ class RecordedAnswers:
 
     def data(self) -> bytes:
         """The answers as bytes: a line that says what it is, then for each answer its kind and an .npy array."""
-        buffer = io.BytesIO()
-        buffer.write(_WHOLE if self.whole else _PART)
+        parts = [_WHOLE if self.whole else _PART]
         for kind, answer in self._answers:
-            buffer.write(kind.encode() + b"\n")
-            np.save(buffer, answer, allow_pickle=False)
-        return buffer.getvalue()
+            narrow = _narrow(answer)
+            parts += (kind.encode() + b"\n", _npy_header(narrow.dtype.str, narrow.shape), narrow.tobytes())
+        return b"".join(parts)
 
 
 class _ReplayedAnswers(RecordedAnswers):
@@ -116,6 +116,22 @@ def _attached(meter: Meter, answers: RecordedAnswers) -> Iterator[RecordedAnswer
         meter.recorded = None
 
 
+def _narrow(answer: Array) -> Array:
+    """Whole numbers in the smallest type that holds them; anything else as it is."""
+    if answer.dtype != np.int64 or not answer.size:
+        return answer
+    largest = max(int(answer.max()), -1 - int(answer.min()))
+    return answer.astype(f"<i{next(size for size in (1, 2, 4, 8) if largest < 2 ** (8 * size - 1))}")
+
+
+@lru_cache
+def _npy_header(kind: str, shape: tuple[int, ...]) -> bytes:
+    """What stands in an .npy array before its numbers."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": kind, "fortran_order": False, "shape": shape})
+    return header.getvalue()
+
+
 def _read(data: bytes) -> Iterator[tuple[str, Array]]:
     buffer = io.BytesIO(data)
     head = buffer.readline()
@@ -125,6 +141,7 @@ def _read(data: bytes) -> Iterator[tuple[str, Array]]:
         raise StateError("these bytes are no recorded answers, or those of another version")
     while kind := buffer.readline():
         try:
-            yield kind[:-1].decode(), np.load(buffer, allow_pickle=False)
+            answer = np.load(buffer, allow_pickle=False)
+            yield kind[:-1].decode(), answer.astype(np.int64) if answer.dtype.kind == "i" else answer
         except (ValueError, EOFError, OSError) as problem:
             raise StateError(f"recorded answers cannot be read ({type(problem).__name__}); they are damaged") from None

@@ -1,7 +1,8 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
-where known, and the answers to window queries that were due when the step ended. Whole numbers are written without
+where known, the same of each level of groups where there are any, in the order of the groups, and the answers to window
+queries that were due when the step ended. Whole numbers are written without
 ".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
 """
 
@@ -10,12 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Array, Floats
+from eventide.releases.level_values import LevelValues
 
+SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
 
 
@@ -31,6 +35,7 @@ class ReleaseLine:
     high: Floats | None = None
     start: str | None = None
     answers: tuple[dict[str, Any], ...] = ()
+    levels: dict[str, LevelValues] | None = None
 
 
 def write_line(
@@ -44,11 +49,14 @@ def write_line(
     said = {"step": json.dumps(release.step if step is None else step)}
     if start is not None:
         said["start"] = json.dumps(start)
-    said["fresh"] = json.dumps(bool(release.fresh))
-    said |= {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    said |= _numbers_of(release)
+    if release.levels:
+        said["levels"] = _object(
+            {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in release.levels.items()}
+        )
     if answers:
         said["answers"] = json.dumps(list(answers), allow_nan=False)
-    return ("{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}").encode()
+    return _object(said).encode()
 
 
 def read_line(line: bytes) -> ReleaseLine:
@@ -60,14 +68,46 @@ def read_line(line: bytes) -> ReleaseLine:
     said = json.loads(line)
     arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
     answers = tuple(said.get("answers", ()))
-    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, **arrays)
+    levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
+    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, levels=levels, **arrays)
+
+
+def _level(said: dict[str, Any]) -> LevelValues:
+    return LevelValues(fresh=said["fresh"], **{name: _numbers(said[name]) for name in _ARRAYS if name in said})
+
+
+def _object(said: dict[str, str]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in said.items()) + "}"
+
+
+def _numbers_of(release: Any) -> dict[str, str]:
+    """Whether it is fresh, and its numbers, as JSON has them."""
+    said = {"fresh": json.dumps(bool(release.fresh))}
+    return said | {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
 
 
 def _list(numbers: Array) -> str:
     """Numbers as a JSON list; those that are all alike, as scales mostly are, at the price of one."""
-    if numbers.size and numbers.min() == numbers.max():
-        return "[" + ", ".join([json.dumps(plain(numbers[:1])[0])] * numbers.size) + "]"
+    if not numbers.size:
+        return "[]"
+    least, most = numbers.min(), numbers.max()
+    if least == most:
+        return _repeated(json.dumps(plain(numbers[:1])[0]), numbers.size)
+    if least >= 0 and most < SMALL and np.array_equal(numbers, whole := numbers.astype(np.int64)):
+        texts = _texts()[whole].tobytes().translate(None, b"\0")
+        return f"[{texts[:-2].decode()}]"
     return json.dumps(plain(numbers), allow_nan=False)
+
+
+@lru_cache(16)
+def _repeated(text: str, times: int) -> str:
+    return f"[{', '.join([text] * times)}]"
+
+
+@cache
+def _texts() -> Array:
+    """The texts of small whole numbers, each with what stands between two of them; zeros fill up the shorter ones."""
+    return np.array([b"%d, " % number for number in range(SMALL)])
 
 
 def plain(numbers: Array) -> list[float | int | None]:
@@ -76,12 +116,10 @@ def plain(numbers: Array) -> list[float | int | None]:
     whole = finite & (numbers == np.rint(numbers))
     if whole.all():
         return numbers.astype(np.int64).tolist()  # type: ignore[no-any-return]
-    listed: list[float | int | None] = numbers.tolist()
-    for place in np.flatnonzero(whole):
-        listed[place] = int(numbers[place])
-    for place in np.flatnonzero(~finite):
-        listed[place] = None
-    return listed
+    listed = numbers.astype(object)
+    listed[whole] = numbers[whole].astype(np.int64)
+    listed[~finite] = None
+    return listed.tolist()  # type: ignore[no-any-return]
 
 
 def _numbers(written: list[float | None]) -> Floats:

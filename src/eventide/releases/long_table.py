@@ -1,7 +1,8 @@
 """Releases as long tables for any frame library: a row for each step and bin.
 
-The columns are step, start (where there is a clock), bin, value, low and high (where known), scale and fresh, in this
-order. What is not known, such as the scale before the first measurement, is null. Nothing here is raw.
+The columns are step, start (where there is a clock), level (where there are levels), bin, value, low and high (where
+known), scale and fresh, in this order. What is not known, such as the scale before the first measurement, is null.
+Nothing here is raw.
 """
 
 from __future__ import annotations
@@ -51,8 +52,11 @@ def long_table(
     high: Floats | None = None,
     starts: Sequence[datetime] | None = None,
     zone: str = "UTC",
+    levels: Sequence[str] | None = None,
 ) -> pa.Table:
     """A table of arrays `(T, d)` of values, scale, low and high, and `(T,)` of steps, fresh and the starts of steps.
+
+    levels: the level of each of `bins`, where there are several.
 
     >>> long_table(["a", "b"], np.array([7]), np.array([[1.0, 2.0]]), np.array([True]), np.ones((1, 2))).column_names
     ['step', 'bin', 'value', 'scale', 'fresh']
@@ -63,7 +67,10 @@ def long_table(
     columns = {"step": pa.array(steps[which], pa.int64())}
     if starts is not None:
         columns["start"] = pa.array(starts, pa.timestamp("us", zone)).take(which)
-    columns["bin"] = pa.array(bins, pa.string()).take(np.tile(np.arange(len(bins)), len(steps)))
+    each = np.tile(np.arange(len(bins)), len(steps))
+    if levels is not None:
+        columns["level"] = pa.array(levels, pa.string()).take(each)
+    columns["bin"] = pa.array(bins, pa.string()).take(each)
     numbers = {"value": values, "low": low, "high": high, "scale": scale}
     columns |= {name: _known(array) for name, array in numbers.items() if array is not None}
     return pa.table(columns | {"fresh": pa.array(fresh[which])})

@@ -1,15 +1,15 @@
 """Totals of named groups of bins, such as the roads of each district: the file of groups, the totals, their formats.
 
 A TOML file has a line `name = ["bin", "bin"]` for each group, a CSV file the columns group and bin. Groups may share
-bins. Of totals, JSON lines hold one object a step: step, start (where there is a clock), totals and errors by the names
-of the groups. Tables are long: step, start, group, total, error. The error is a standard error, with bins taken as
-independent: from the interval around each value where the mechanism gives one, else from the noise of the looks behind
-the values alone, without what has changed since. It is null where a bin was not looked at yet.
+bins. A CSV file of levels (`eventide.events.levels`) serves as well: its groups are named level/group, and the total is
+there. Of totals, JSON lines hold one object a step: step, start (where there is a clock), totals and errors by the
+names of the groups. Tables are long: step, start, group, total, error. The error is a standard error, with bins taken
+as independent: from the interval around each value where the mechanism gives one, else from the noise of the looks
+behind the values alone, without what has changed since. It is null where a bin was not looked at yet.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -20,6 +20,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
+from eventide.events.levels import TOTAL, Levels, csv_rows
 from eventide.releases.formats import Csv, Formats, Lines, Parquet, Tabular, by_ending
 from eventide.releases.lines import ReleaseLine, plain
 
@@ -32,8 +33,10 @@ Groups = dict[str, list[str]]
 def read_groups(path: Path, bins: Sequence[str]) -> Groups:
     """The groups in a file, each with at least one of `bins`, and with no other."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        groups = _from_csv(text) if path.suffix.lower() == ".csv" else _from_toml(tomllib.loads(text))
+        if path.suffix.lower() == ".csv":
+            groups = _from_csv(path, bins)
+        else:
+            groups = _from_toml(tomllib.loads(path.read_text(encoding="utf-8-sig")))
     except (OSError, UnicodeDecodeError) as problem:
         raise InputError(f"cannot read {path}: {problem}; give a TOML or CSV file of groups") from None
     except (tomllib.TOMLDecodeError, KeyError, TypeError):
@@ -60,12 +63,20 @@ def _from_toml(document: dict[str, Any]) -> Groups:
     return {name: [str(member) for member in members] for name, members in document.items()}
 
 
-def _from_csv(text: str) -> Groups:
+def _from_csv(path: Path, bins: Sequence[str]) -> Groups:
+    header, *rows = csv_rows(path)
+    if "group" not in header and "bin" not in header[1:]:
+        levels = Levels.of(path, bins)
+        return {
+            TOTAL if level == TOTAL else f"{level}/{group}": members
+            for (level, group), members in levels.members().items()
+        }
     groups: Groups = {}
-    for row in csv.DictReader(text.splitlines()):
-        if not (row["group"] and row["bin"]):
+    for row in rows:
+        cells = dict(zip(header, row, strict=False))
+        if not (cells["group"] and cells["bin"]):
             raise KeyError
-        groups.setdefault(row["group"].strip(), []).append(row["bin"].strip())
+        groups.setdefault(cells["group"], []).append(cells["bin"])
     return groups
 
 

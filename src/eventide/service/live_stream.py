@@ -74,6 +74,8 @@ class LiveStream:
             self.feed,
             settings.build_mechanism(),
             store,
+            settings.out,
+            clients=clients,
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
@@ -122,6 +124,7 @@ class LiveStream:
         self.feed.end()
         if self._thread.is_alive():
             self._thread.join()
+            self._finish_sinks()
         self.publisher.close()
         self._stored.close()
 
@@ -171,6 +174,13 @@ class LiveStream:
         finally:
             self.feed.begun.set()
             self.feed.end()
+
+    def _finish_sinks(self) -> None:
+        """Deliver the rest; what a sink does not take now it gets after the next start."""
+        try:
+            self.publisher.finish()
+        except EventideError as problem:
+            LOG.warning("stream %s: %s", self.settings.name, problem)
 
     def _find_epoch(self) -> None:
         """Learn from the store in which epoch it is, and since when releases and answers are as they are now."""

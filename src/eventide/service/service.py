@@ -20,6 +20,7 @@ from eventide.privacy.guarantees import Guarantee
 from eventide.service.config.settings import Config
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
+from eventide.service.http.access_log import AccessLog
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
@@ -49,7 +50,7 @@ class Service:
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
-        self.doorkeeper = Doorkeeper(tokens, rate, config.access.open_reading)
+        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading)
         self.streams: dict[str, LiveStream] = {}
         try:
             self._open(clock, for_tests, circumstances)
@@ -193,6 +194,7 @@ class Service:
             accepted=totals.accepted,
             late=totals.late,
             left_out=stream.feed.left_out,
+            left_out_by_cap=None if stream.feed.cap is None else stream.feed.left_out_by_cap,
             refused=dict(totals.refused),
             waiting=stream.feed.waiting,
         )

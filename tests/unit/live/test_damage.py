@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from live_stores import SETTING, a_commit, filled, in_a_child, listing, open_the_way_to
+from live_stores import SETTING, a_commit, filled, in_a_child, listing
 
 from eventide.errors import StoreError
 from eventide.live.stores.base import Commit
@@ -176,7 +176,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(tmp_path):
     store = filled(tmp_path / "city.db")
     pages = store._database._connection.execute("PRAGMA page_count").fetchone()[0]
     store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
-    large = a_commit(5)._replace(release=b"x" * 100_000)
+    large = a_commit(5)._replace(release=os.urandom(100_000))
     with pytest.raises(StoreError, match="no room left"):
         store.commit(large)
     assert store.next_step() == 5
@@ -195,7 +195,7 @@ store.begin(SETTING)
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 50_000,) * 2)
 try:
     for step in range(5, 500):
-        store.commit(a_commit(step)._replace(release=b"x" * 20_000))
+        store.commit(a_commit(step)._replace(release=os.urandom(20_000)))
 except StoreError as problem:
     print(step, problem)
 os._exit(0)
@@ -226,14 +226,11 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become som
 
 
 @as_root
-@pytest.mark.parametrize("file_mode", [0o600, 0o644])
-def test_without_rights_nothing_is_begun(tmp_path, file_mode):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    path = folder / "city.db"
+@pytest.mark.parametrize("file_mode", [0o600, pytest.param(0o644, marks=pytest.mark.slow)])
+def test_without_rights_nothing_is_begun(everybodys_folder, file_mode):
+    path = everybodys_folder / "city.db"
     filled(path).close()
     path.chmod(file_mode)
-    open_the_way_to(folder)
     code = f"""
 os.setgid({NOBODY}); os.setuid({NOBODY})
 for place in (path, path + ".new"):
@@ -242,19 +239,18 @@ for place in (path, path + ".new"):
     except StoreError as problem:
         print(problem)
 """
-    before = listing(folder)
+    before = listing(everybodys_folder)
     first, second = in_a_child(code, path).splitlines()
     assert "cannot be opened or written" in first
     assert "cannot be used" in second
-    assert listing(folder) == before
+    assert listing(everybodys_folder) == before
 
 
 @as_root
-def test_a_store_at_rest_can_be_read_where_nothing_can_be_written(tmp_path):
-    path = tmp_path / "city.db"
+def test_a_store_at_rest_can_be_read_where_nothing_can_be_written(everybodys_folder):
+    path = everybodys_folder / "city.db"
     filled(path).close()
     path.chmod(0o644)
-    open_the_way_to(tmp_path)
     code = f"""
 os.setgid({NOBODY}); os.setuid({NOBODY})
 print(open_store(path, read_only=True).next_step())

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from nats_server import PATIENCE, NatsServer
+from running_service import wait_until
 
 from eventide.errors import InputError
 from eventide.live.sinks.jetstream import JetStreamSink
@@ -34,6 +35,11 @@ def caught_up(source):
     while (batch := source.poll(0.1)).seen_until < asked:
         assert time.monotonic() < until, "time stands still"
     return batch
+
+
+def nobody_waits(nats, stream):
+    """Whether the server has forgotten what it was asked for, and sends nothing by itself."""
+    return not any(consumer.num_waiting for consumer in nats.do(lambda server: server.consumers_info(stream)))
 
 
 class CuttingProxy:
@@ -120,7 +126,7 @@ def test_what_the_stream_drops_before_it_is_read_is_refused_in_the_middle_of_a_r
     nats.send("small.a", [event(0)])
     assert polled(source, 1) == 1
     caught_up(source)
-    time.sleep(1)  # until the server has forgotten what was asked for, and sends nothing by itself
+    wait_until(lambda: nobody_waits(nats, "SMALL"))
     nats.send("small.a", [event(number) for number in range(100)])
     with pytest.raises(InputError, match="no longer holds") as refusal:
         assert polled(source, 100) < 100

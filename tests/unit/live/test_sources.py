@@ -18,6 +18,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import pairwise
 
 from eventide.errors import InputError
 from eventide.events.clock import ManualClock
@@ -27,7 +28,7 @@ from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
-from eventide.live.sources import growing_file, standard_input
+from eventide.live.sources import log_file, standard_input
 from eventide.live.sources.complete_files import CompleteFiles
 from eventide.live.sources.file_marks import mark_of_file
 from eventide.live.sources.growing_file import GrowingFile
@@ -44,8 +45,8 @@ ENDINGS = [".csv", ".csv.gz", ".jsonl", ".ndjson", ".jsonl.gz", ".parquet"]
 def small_blocks(monkeypatch):
     """Many blocks, so that what happens between them is seen."""
     monkeypatch.setattr(event_lines, "BLOCK", 200)
-    monkeypatch.setattr(growing_file, "BLOCK", 200)
-    for module in (event_lines, growing_file, standard_input):
+    monkeypatch.setattr(log_file, "BLOCK", 200)
+    for module in (event_lines, log_file, standard_input):
         monkeypatch.setattr(module, "LONGEST_LINE", 150)
 
 
@@ -219,9 +220,13 @@ def test_the_mark_of_a_file_is_keyed_and_of_all_its_parts(tmp_path):
     assert mark_of_file(path, KEY) != mark
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"])
-@pytest.mark.parametrize("length", [151, 2000])
-@pytest.mark.parametrize("place", [0, 77, len(ROWS)])
+TOO_LONG = pairwise(
+    {"ending": [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"], "length": [151, 2000], "place": [0, 77, len(ROWS)]},
+    fits=lambda case: True,
+)
+
+
+@pytest.mark.parametrize(("ending", "length", "place"), [tuple(case.values()) for case in TOO_LONG])
 def test_a_line_that_is_too_long_is_refused_alone(tmp_path, expected, ending, length, place):
     before, after = (lines_of(rows, ending.removesuffix(".gz")) for rows in (ROWS[:place], ROWS[place:]))
     text = ("time,more,user,bin\n" if "csv" in ending else "") + before + "x" * length + "\n" + after
@@ -429,30 +434,6 @@ def test_after_a_restart_steps_that_fell_due_wait_for_the_first_look(growing):
     assert again.at(45) == [(1, [1, 1]), (2, [0, 0]), (3, [1, 0])]
     assert again.at(50, "44,eve,b\n") == [(4, [0, 1])]
     again.feed.close()
-
-
-@pytest.mark.parametrize("harm", ["truncate", "replace", "remove"])
-def test_a_file_that_is_cut_or_replaced_while_followed_is_refused(growing, harm):
-    growing.at(1, "1,ann,a\n")
-    text = growing.path.read_text()
-    if harm == "truncate":
-        os.truncate(growing.path, 5)
-    else:
-        growing.path.rename(growing.path.with_suffix(".old"))
-    if harm == "replace":
-        growing.path.write_text(text)
-    with pytest.raises(InputError, match="was cut, moved away or replaced"):
-        growing.source.poll(0)
-
-
-@pytest.mark.parametrize("text", ["", "time,user,bin\n9,someone,b\n9,else,b\n9,again,a\n"])
-def test_a_file_that_was_rotated_between_runs_is_refused(growing, text):
-    growing.at(1, "1,ann,a\n")
-    growing.at(10)
-    position = growing.steps[-1].position
-    growing.path.write_text(text)
-    with pytest.raises(InputError, match="was cut, moved away or replaced"):
-        Growing(growing.path, 20, Resume(1, position, KEY, []))
 
 
 def test_a_growing_file_may_begin_empty_and_get_its_header_later(tmp_path):

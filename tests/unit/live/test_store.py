@@ -84,7 +84,7 @@ def test_a_commit_that_fails_leaves_nothing(tmp_path):
     store = filled(tmp_path / "city.db")
     store.keep([(5, b"tally")])
     with pytest.raises(StoreError):
-        store.commit(a_commit(5)._replace(release=None))
+        store.commit(a_commit(5)._replace(recorded=None))
     assert (store.next_step(), store.kept()) == (5, [(5, b"tally")])
     store.commit(a_commit(5))
     store.close()

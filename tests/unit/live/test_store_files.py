@@ -18,11 +18,11 @@ from eventide.live.stores.open_store import open_store
 
 @pytest.fixture
 def newer_version(monkeypatch):
-    def third(connection):
+    def fourth(connection):
         connection.execute("CREATE TABLE extra (id INTEGER PRIMARY KEY)")
 
-    monkeypatch.setitem(sqlite_file.MIGRATIONS, 3, third)
-    return third
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 4, fourth)
+    return fourth
 
 
 def version_of(path):
@@ -44,7 +44,7 @@ def test_an_old_store_is_brought_to_this_version(tmp_path, request):
     assert store.begin(SETTING).next_step == 5
     store.deliver("x", 1)
     store.close()
-    assert version_of(path) == (3, [1, 2, 3])
+    assert version_of(path) == (4, [1, 2, 3, 4])
 
 
 def test_nobody_writes_while_a_store_is_brought_to_this_version(tmp_path, request):
@@ -54,7 +54,7 @@ def test_nobody_writes_while_a_store_is_brought_to_this_version(tmp_path, reques
         open_store(tmp_path / "city.db")
     writer.close()
     open_store(tmp_path / "city.db").close()
-    assert version_of(tmp_path / "city.db") == (3, [2, 3])
+    assert version_of(tmp_path / "city.db") == (4, [3, 4])
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch):
@@ -65,11 +65,11 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch
         connection.execute("DROP TABLE kept")
         connection.execute("no such statement")
 
-    monkeypatch.setitem(sqlite_file.MIGRATIONS, 3, broken)
+    monkeypatch.setitem(sqlite_file.MIGRATIONS, 4, broken)
     with pytest.raises(StoreError):
         open_store(path)
-    monkeypatch.delitem(sqlite_file.MIGRATIONS, 3)
-    assert version_of(path) == (2, [2])
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 4)
+    assert version_of(path) == (3, [3])
     store = open_store(path)
     assert store.kept() == []
     store.close()
@@ -79,7 +79,7 @@ def test_a_newer_store_is_refused(tmp_path, newer_version, monkeypatch):
     path = tmp_path / "city.db"
     filled(path).close()
     open_store(path).close()
-    monkeypatch.delitem(sqlite_file.MIGRATIONS, 3)
+    monkeypatch.delitem(sqlite_file.MIGRATIONS, 4)
     for read_only in (True, False):
         with pytest.raises(StoreError, match="newer eventide"):
             open_store(path, read_only=read_only)
@@ -143,7 +143,7 @@ def test_a_store_that_was_not_finished_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("linked", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_a_kill_left_while_a_store_was_made_is_gone_with_the_next_start(tmp_path, linked):
     path = tmp_path / "city.db"
     code = f"""

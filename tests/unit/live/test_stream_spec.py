@@ -33,7 +33,7 @@ def test_every_setting_is_explained_where_it_stands_and_has_an_option_a_key_and_
     assert sorted(StreamOptions.__annotations__) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", sorted(settings_of(StreamConfig).keys() - {"parameters", "queries"}))
+@pytest.mark.parametrize("name", sorted(settings_of(StreamConfig).keys() - {"parameters", "queries", "levels"}))
 def test_an_example_is_right_and_stands_in_what_init_writes(name):
     setting = settings_of(StreamConfig)[name]
     beside = {"step": "1h", "queries": [ev.Query(2, 1)]} | ({"user": "who"} if name == "cap" else {})

@@ -22,7 +22,7 @@ from eventide.live.stores import database_store
 from eventide.live.stores.open_store import open_store
 from eventide.service.http.prometheus import exposition
 
-BINS = 3000  # the release of a step needs some pages of its own
+BINS = 3
 CALM, JUMP = np.full((2, BINS), 50), np.array([np.full(BINS, 50), np.full(BINS, 9000)])
 FRESH = [[True, False], [True, True]]  # of both steps, calm and with a jump
 
@@ -32,7 +32,12 @@ def mechanism():
 
 
 def fill_the_disk(store):
+    """No step finds room any more, however small it is: with each come some pages more."""
     connection = store._database._connection
+    connection.execute("CREATE TABLE more (bytes BLOB)")
+    connection.execute(
+        "CREATE TEMP TRIGGER with_more AFTER INSERT ON step BEGIN INSERT INTO more VALUES (zeroblob(100000)); END"
+    )
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
 

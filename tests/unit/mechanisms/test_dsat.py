@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import eventide as ev
@@ -42,7 +42,6 @@ def runs_and_looks(rows):
     return runs, looks
 
 
-@settings(max_examples=120)
 @given(
     seed=st.integers(0, 10**6),
     window=st.integers(1, 12),

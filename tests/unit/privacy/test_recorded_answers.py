@@ -110,6 +110,19 @@ def test_the_same_step_gives_the_same_bytes():
         assert one.data() == other.data()
 
 
+@pytest.mark.parametrize(("largest", "size"), [(127, 1), (-128, 1), (128, 2), (-129, 2), (2**31, 8), (-(2**63), 8)])
+def test_whole_numbers_take_as_few_bytes_as_they_need_and_come_back_as_they_were(largest, size):
+    meter, counts = Meter(WindowLedger(1, 3), ev.noise.Zero(), 900), np.array([[largest, *range(-64, 64)]])
+    with RecordedAnswers.recording(meter) as answers:
+        answers.answer("counts", counts.shape, lambda: counts)
+        answers.answer("bits", (2,), lambda: np.array([True, False]))
+    assert len(answers.data()) < 129 * size + 320
+    with replay(meter, answers.data()):
+        back = meter.recorded.answer("counts", counts.shape, None)
+        assert meter.recorded.answer("bits", (2,), None).tolist() == [True, False]
+    assert (back.tolist(), back.dtype) == (counts.tolist(), np.int64)
+
+
 def test_no_true_count_is_recorded():
     secret = 123_456_789
     meter = Meter(WindowLedger(1, 3), ev.noise.Seeded(1), 4)
@@ -122,7 +135,7 @@ def test_no_true_count_is_recorded():
         meter.thinned(step, np.array([[50]]), some)
     data = answers.data()
     for hidden in (secret, 2 * secret, 4 * secret, secret // 2):
-        assert hidden.to_bytes(8, "little") not in data
+        assert hidden.to_bytes(4, "little") not in data
 
 
 @pytest.mark.parametrize(

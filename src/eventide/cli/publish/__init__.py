@@ -31,6 +31,7 @@ class Options:
     stream: dict[str, Any]
     sources: tuple[str, ...]
     follow: bool
+    continue_with: str | None
     engine: str | None
     store: str | None
     new_epoch: bool
@@ -101,7 +102,12 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @stream_options
 @click.option("--people", hidden=True)
-@click.option("--follow", is_flag=True, help="Go on as the file grows, like tail -f.")
+@click.option("--follow", is_flag=True, help="Go on as the file grows and is rotated, like tail -F.")
+@click.option(
+    "--continue-with",
+    metavar="FILE",
+    help="With --follow, where the file that was read before is gone: read from the beginning of this one on.",
+)
 @click.option(
     "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
 )

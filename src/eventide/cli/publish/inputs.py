@@ -90,6 +90,7 @@ def _event_feed(options: Options) -> Feed:
     return begun.feed(
         options.source,
         follow=options.follow,
+        continue_with=options.continue_with,
         clients=options.clients,
         zone_is_given="zone" in options.stream,
     )
@@ -97,8 +98,6 @@ def _event_feed(options: Options) -> Feed:
 
 def _spark_feed(options: Options) -> Feed:
     """A feed of a file of events that Spark counts."""
-    if options.spec.cap:
-        raise InputError("--cap is not for Spark yet; leave --engine out, or leave --cap out")
     if options.several:
         raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.live:

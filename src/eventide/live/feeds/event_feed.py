@@ -215,8 +215,7 @@ class EventFeed:
             return tally.counts(step), None
         counts, used = tally.capped_counts(step, self._memory)
         self.left_out_by_cap += tally.countable() - int(counts.sum())
-        last = self._memory.last_needed(step)
-        return counts, (last, used) if last > step else None
+        return counts, self._memory.to_keep(step, used)
 
     @property
     def _over(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from eventide.errors import StoreError
 from eventide.live import faults
@@ -21,6 +22,18 @@ AT_A_TIME = 1.0  # seconds that a sink may take before others go on
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds after a failure
 LAST_PATIENCE = 10.0  # seconds of failures at the end of a run
 REMEMBERED_EVERY = 64  # steps after which the store is told how far a sink is
+
+
+class SinkStanding(NamedTuple):
+    """The last step that a sink has, -1 before the first, and how often it failed in this run."""
+
+    name: str
+    last: int
+    failures: int
+
+
+class Undelivered(StoreError):
+    """A sink lacks releases at the end of a run; they are in the store, and the next run brings them."""
 
 
 class Delivery:
@@ -52,6 +65,7 @@ class Delivery:
         self.last = store.delivered(sink.name) if known is None else known
         self.last = max(-1 if sink.begins_anew else self.last, self._first() - 1)
         self._remembered = self.last
+        self.name, self.failures = sink.name, 0
         self._pause, self._rest_until = FIRST_PAUSE, 0.0
         self._failure: OSError | None = None
 
@@ -78,7 +92,7 @@ class Delivery:
             now = time.monotonic()
             give_up = now + self._last_patience if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
-                raise StoreError(
+                raise (Undelivered if self._store.durable else StoreError)(
                     f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
                     "others are in the store, and the same command delivers them when it works again"
                 )
@@ -116,7 +130,8 @@ class Delivery:
         if not self._store.durable:
             raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
         self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
-        fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause}
+        self.failures += 1
+        fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}
         log.warning("sink failed", extra={"fields": fields})
 
     def _remember(self) -> None:
@@ -168,10 +183,20 @@ class Deliveries:
         for delivery in self._each:
             delivery.advance()
 
+    def standing(self) -> list[SinkStanding]:
+        """How far each sink is; asked from any thread."""
+        return [SinkStanding(each.name, each.last, each.failures) for each in self._each]
+
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
+        lacking = []
         for delivery in self._each:
-            delivery.finish()
+            try:
+                delivery.finish()
+            except Undelivered as problem:
+                lacking.append(str(problem))
+        if lacking:
+            raise Undelivered("; ".join(lacking))
 
     def close(self) -> None:
         """Let go of the sinks."""

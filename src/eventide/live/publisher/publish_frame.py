@@ -97,6 +97,7 @@ def publish(
         zone=spec.zone,
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
+        levels=mechanism.levels,
     )
 
 

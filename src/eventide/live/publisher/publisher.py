@@ -21,11 +21,11 @@ from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import dry_run, setup
-from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries
+from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries, SinkStanding
 from eventide.live.publisher.rebuilding import rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.base import EventSource, Position
+from eventide.live.sources.base import EventSource, Position, ReadAgain
 from eventide.live.stores.base import Commit, Store, StoreState
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
@@ -39,7 +39,7 @@ from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
 
-SNAPSHOT_EVERY = 64  # steps; in between the answers alone are stored
+SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
 
 
 class _Drawn(NamedTuple):
@@ -108,8 +108,8 @@ class Publisher:
         out.
     **options
         How a source is read and cut into steps: step, start, until, zone, late, time, time_format, user, bin and
-        other, as a `StreamSpec` has them; follow, to go on as a file grows; and clock. Without step a file holds
-        counts.
+        other, as a `StreamSpec` has them; follow, to go on as a file grows; continue_with, the file of a log to begin
+        with where the one that was followed is not to be found; and clock. Without step a file holds counts.
 
     >>> import eventide as ev
     >>> mechanism = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], noise=ev.noise.Zero())
@@ -211,9 +211,17 @@ class Publisher:
         """Bring to the sinks what they lack, as far as they take it now."""
         self._deliveries.advance()
 
+    def sinks(self) -> list[SinkStanding]:
+        """How far each sink is."""
+        return self._deliveries.standing()
+
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
         self._deliveries.finish()
+
+    def close_sinks(self) -> None:
+        """Let go of the sinks: what they lack stays in the store, and the next run brings it."""
+        self._deliveries.close()
 
     def close(self) -> None:
         """Give up the store and let go of everything."""
@@ -266,14 +274,18 @@ class Publisher:
 
     def _closed_steps(self) -> Iterator[ClosedStep | None]:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
-        check = not (self.next_step or self._allow_refused)
-        resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
-        try:
-            yield from self.feed.steps(resume)
-        except FirstRowsRefused:
-            self.store.withdraw()
-            self._deliveries.close()
-            raise
+        while True:
+            check = not (self.next_step or self._allow_refused)
+            resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+            try:
+                yield from self.feed.steps(resume)
+                return
+            except ReadAgain:
+                continue
+            except FirstRowsRefused:
+                self.store.withdraw()
+                self._deliveries.close()
+                raise
 
     def _publish(self, step: int, counts: Ints, position: Position, kept: tuple[int, bytes] | None = None) -> None:
         if step > self.next_step:
@@ -344,16 +356,16 @@ class Publisher:
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
         snapshot = self._snapshot(recorded.whole)
-        commit = Commit(step, entries + answered.entries, line, recorded.data(), snapshot, position, answered.plan)
+        charges, looked = entries + answered.entries, bool(release.fresh)
+        commit = Commit(step, charges, line, recorded.data(), snapshot, position, answered.plan, fresh=looked)
         return _Drawn(commit, "released", told)
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
-        release = repeated(self._last, self._last_bins, self.mechanism.bins, step)
+        release = repeated(self._last, self._last_bins, self.mechanism, step)
         self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
-        return _Drawn(
-            Commit(step, [], self._last, b"", None, position), "repeated", {"measured_from": self._measured_from}
-        )
+        commit = Commit(step, [], self._last, b"", None, position, fresh=False)
+        return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
 
     def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""

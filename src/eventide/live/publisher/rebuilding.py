@@ -12,12 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from eventide.arrays import Floats
 from eventide.errors import StoreError
+from eventide.events.levels import Levels
 from eventide.live.stores.base import StoreState
 from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
 from eventide.privacy.recorded_answers import replay
+from eventide.releases.level_values import LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -35,9 +38,19 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     return mechanism
 
 
-def repeated(last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], step: int) -> ReleaseLine:
-    """`last`, a release of the bins `bins_then`, as the release of a later step of the bins `bins`."""
-    if last is None:
-        return ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
-    release = dataclasses.replace(read_line(last), step=step, fresh=False)
-    return over_bins(release, bins_then, bins, absent=0.0)
+def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism, step: int) -> ReleaseLine:
+    """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
+    bins = mechanism.bins
+    release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
+    if last is not None:
+        then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
+        release = over_bins(then, bins_then, bins, absent=0.0)
+    if mechanism.levels is None:
+        return release
+    return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
+
+
+def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:
+    """What levels are where nothing was measured: the sums of bins, without a noise scale of their own."""
+    sums = {level: np.asarray(np.bincount(labels, values), np.float64) for level, labels in levels.labels.items()}
+    return {level: LevelValues(each, np.full(each.shape, np.inf)) for level, each in sums.items()}

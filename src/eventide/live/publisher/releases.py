@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
+from eventide.events.levels import Levels
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
+from eventide.releases.level_values import Rows, flat
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
 
@@ -62,6 +64,8 @@ class Releases(LongFrames):
     operators_only
         How many events were taken, late, refused, and left out by the limit per person; `str()` of it is a sentence.
         Raw numbers: never publish them. None where counts were given.
+    levels
+        The groups that are published besides, and add up; None where there are none.
     """
 
     def __init__(
@@ -73,7 +77,11 @@ class Releases(LongFrames):
         zone: str = "UTC",
         end: str | None = None,
         operators_only: OperatorsOnly | None = None,
+        levels: Levels | None = None,
     ) -> None:
+        self._rows = Rows.of(bins, None if levels is None else levels.groups)
+        lines = [flat(line, self._rows) for line in lines]
+        self.levels = levels
         self.bins, self.guarantee, self.ledger, self.operators_only = bins, guarantee, ledger, operators_only
         self._steps = np.array([line.step for line in lines], dtype=np.int64)
         self._fresh = np.array([line.fresh for line in lines], dtype=np.bool_)
@@ -92,9 +100,9 @@ class Releases(LongFrames):
         return len(self._steps)
 
     def to_arrow(self) -> pa.Table:
-        """The releases as an Arrow table, a row for each step and bin."""
+        """The releases as an Arrow table, a row for each step and bin, and where there are levels for each group."""
         return long_table(
-            self.bins,
+            self._rows.names,
             self._steps,
             self._values,
             self._fresh,
@@ -103,6 +111,7 @@ class Releases(LongFrames):
             high=self._high,
             starts=self._starts,
             zone=self._zone,
+            levels=self._rows.levels,
         )
 
     def plot(self, bins: Sequence[str | int] | None = None) -> Any:
@@ -123,9 +132,10 @@ class Releases(LongFrames):
         if self._starts is not None:
             edges = [*self._starts, self._end]
         panels = []
-        for place in places(self.bins, bins, self._values):
+        names = self._rows.names
+        for place in places(names, bins, self._values):
             curve = released(edges, self._values, self._low, self._high, place)
-            panels.append(Panel(shortened(self.bins[place]), "", "count", [curve], y_log=False))
+            panels.append(Panel(shortened(names[place]), "", "count", [curve], y_log=False))
         panels[-1] = panels[-1]._replace(x_title="step" if self._starts is None else "")
         return draw(self._title(), panels, across=1, height=2.0)
 
@@ -141,7 +151,7 @@ class Releases(LongFrames):
         notes, table = [str(self.guarantee)], None
         if len(self):
             last = {"last value": self._values, "low": self._low, "high": self._high}
-            table, more = bin_table(self.bins, {name: None if a is None else a[-1] for name, a in last.items()})
+            table, more = bin_table(self._rows.names, {name: None if a is None else a[-1] for name, a in last.items()})
             notes = [*more, *notes]
         return card("Releases", facts, table, notes)
 
@@ -155,6 +165,6 @@ class Releases(LongFrames):
         return datetime.fromisoformat(iso).astimezone(ZoneInfo(self._zone))
 
     def _stacked(self, lines: Sequence[ReleaseLine], name: str) -> Floats:
-        unknown = np.full(len(self.bins), np.nan)
+        unknown = np.full(len(self._rows.names), np.nan)
         rows = [unknown if (row := getattr(line, name)) is None else row for line in lines]
-        return np.stack(rows) if rows else np.zeros((0, len(self.bins)))
+        return np.stack(rows) if rows else np.zeros((0, len(self._rows.names)))

@@ -73,9 +73,11 @@ def feed_of(
 ) -> Feed:
     """The feed that a publisher was given, or that of a source or of paths with these options."""
     if isinstance(source, str | Path | EventSource | Sequence):
-        follow, clock = options.pop("follow", False), options.pop("clock", None)
+        opening: dict[str, Any] = {
+            name: options.pop(name) for name in ("follow", "continue_with", "clock") if name in options
+        }
         spec = StreamSpec.for_mechanism(mechanism, options)
-        return spec.feed(source, follow=follow, clock=clock, clients=clients, zone_is_given="zone" in options)
+        return spec.feed(source, **opening, clients=clients, zone_is_given="zone" in options)
     if options:
         raise TypeError(f"a feed takes no further options; {min(options)!r} is for a path")
     return source
@@ -90,6 +92,7 @@ def sinks_of(
 ) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
     how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
+    how |= {"groups": mechanism.levels and mechanism.levels.groups}
     return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
 
 
@@ -164,9 +167,8 @@ def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Que
 def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool) -> Guarantee:
     """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
     promise = feed.promise()
-    assumptions = promise.assumptions
-    if promise.most is None:
-        assumptions = (*mechanism.assumptions(), *assumptions)
+    about_counts = mechanism.assumptions() if promise.most is None else mechanism.of_levels()
+    assumptions = (*about_counts, *promise.assumptions)
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if questions is not None:

@@ -18,11 +18,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from eventide.errors import InputError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.formats import Csv
+from eventide.releases.level_values import Groups
 
 
 class AppendingFile(Sink):
@@ -205,26 +207,34 @@ class AppendingTable(AppendingFile):
         *,
         starts: bool = False,
         intervals: bool | None = None,
+        groups: Groups | None = None,
     ) -> None:
-        if any("\n" in name or "\r" in name for name in bins):
-            raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         header = io.BytesIO()
-        table = Csv(header, bins, layout, starts=starts, intervals=intervals)
+        table = Csv(header, bins, layout, starts=starts, intervals=intervals, groups=groups)
+        self._rows, self._groups = table.rows, groups
+        if any("\n" in name or "\r" in name for name in (*self._rows.names, *(self._rows.levels or ()))):
+            raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         self._layout, self._intervals = table.layout, table.intervals
         self.bins, self._first = tuple(bins), ("step", "start") if starts else ("step",)
         self.header = header.getvalue()
-        self.lines_per_step = len(bins) if self._layout == "long" else 1
+        self.lines_per_step = len(self._rows.names) if self._layout == "long" else 1
         super().__init__(path)
 
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
         said = json.loads(release)
-        unknown = [None] * len(self.bins)
-        kinds = [said["values"], *((said.get(end, unknown) for end in ("low", "high")) if self._intervals else ())]
+        parts = [said, *(said.get("levels", {}).values() if self._groups else ())]
+
+        def numbers(kind: str) -> list[Any]:
+            cells = [cell for part in parts for cell in part.get(kind, [None] * len(part["values"]))]
+            return cells + [None] * (len(self._rows.names) - len(cells))  # levels before there were any
+
+        kinds = [numbers(kind) for kind in (("values", "low", "high") if self._intervals else ("values",))]
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
-            fresh = [[json.dumps(said["fresh"])] * len(self.bins)] if self._intervals else []
-            rows = [list(row) for row in zip(self.bins, *kinds, said["scale"], *fresh, strict=True)]
+            names = [self._rows.names] if self._rows.levels is None else [self._rows.levels, self._rows.names]
+            fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
+            rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)
@@ -237,7 +247,8 @@ class AppendingTable(AppendingFile):
     def _keep_columns(self) -> None:
         other = io.BytesIO()
         with suppress(InputError):  # bins that a table of that kind cannot have
-            Csv(other, self.bins, self._layout, starts="start" in self._first, intervals=not self._intervals)
+            starts, intervals = "start" in self._first, not self._intervals
+            Csv(other, self.bins, self._layout, starts=starts, intervals=intervals, groups=self._groups)
             header = other.getvalue()
             if os.pread(self._file.fileno(), len(header), 0) == header:
                 self.header, self._intervals = header, not self._intervals

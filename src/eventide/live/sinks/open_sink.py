@@ -18,6 +18,7 @@ from eventide.live.sinks.standard_output import StandardOutput
 from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
 from eventide.releases.files import refuse_path
+from eventide.releases.level_values import Groups
 
 _ADDRESSES: dict[str, Callable[..., Sink]] = {
     "http": Webhook,
@@ -35,6 +36,7 @@ def open_sink(
     growing: bool = True,
     starts: bool = False,
     intervals: bool = False,
+    groups: Groups | None = None,
     sources: Sequence[str] = (),
     clients: str | Path | None = None,
 ) -> Sink:
@@ -42,8 +44,9 @@ def open_sink(
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
     keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long ones
-    and JSON lines always do. sources: what is being read, which is never replaced. clients: a file of client settings,
-    for an address; the one that EVENTIDE_CLIENTS names where left out.
+    and JSON lines always do. groups: those of each level, where releases have levels. sources: what is being read,
+    which is never replaced. clients: a file of client settings, for an address; the one that EVENTIDE_CLIENTS names
+    where left out.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -63,7 +66,7 @@ def open_sink(
         return StandardOutput()
     told = intervals or None  # where it was not asked for, the layout says
     if not growing or ending == ".parquet":
-        return WholeFile(path, bins, layout, starts=starts, intervals=told, keeps=growing)
+        return WholeFile(path, bins, layout, starts=starts, intervals=told, keeps=growing, groups=groups)
     if ending == ".jsonl":
         return AppendingFile(path)
-    return AppendingTable(path, bins, layout, starts=starts, intervals=told)
+    return AppendingTable(path, bins, layout, starts=starts, intervals=told, groups=groups)

@@ -22,6 +22,7 @@ from eventide.errors import InputError
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.files import open_releases
 from eventide.releases.formats import Parquet, formats, with_ends
+from eventide.releases.level_values import Groups, unflat
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -44,11 +45,13 @@ class WholeFile(Sink):
         starts: bool = False,
         intervals: bool | None = None,
         keeps: bool = False,
+        groups: Groups | None = None,
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
         self._layout, self._starts, self._intervals, self._keeps = layout, starts, intervals, keeps
+        self._groups = groups
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
@@ -61,8 +64,8 @@ class WholeFile(Sink):
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
         self._look()
-        how = self.bins, self._layout, None, formats(starts=self._starts, intervals=self._intervals)
-        self._file = self._held.enter_context(open_releases(str(self.path), *how))
+        kinds = formats(starts=self._starts, intervals=self._intervals, groups=self._groups)
+        self._file = self._held.enter_context(open_releases(str(self.path), self.bins, self._layout, None, kinds))
 
     def last_step(self) -> int:
         """The step that the older file ends with, where that counts."""
@@ -94,7 +97,12 @@ class WholeFile(Sink):
     def _look(self) -> None:
         if self._keeps:
             self._older = OlderParquet(
-                self.path, self.bins, self._layout, starts=self._starts, intervals=self._intervals
+                self.path,
+                self.bins,
+                self._layout,
+                starts=self._starts,
+                intervals=self._intervals,
+                groups=self._groups,
             )
             self._intervals = self._older.intervals
 
@@ -113,15 +121,22 @@ class OlderParquet:
     """
 
     def __init__(
-        self, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool, intervals: bool | None
+        self,
+        path: Path,
+        bins: Sequence[str],
+        layout: str | None,
+        *,
+        starts: bool,
+        intervals: bool | None,
+        groups: Groups | None = None,
     ) -> None:
-        self._path, self._bins = path, bins
+        self._path, self._bins, self._groups = path, bins, groups
         self.intervals = intervals
         self.steps: Ints = np.zeros(0, np.int64)
         if not path.exists():
             return
         try:
-            self._form = _form_of(pa_parquet.read_schema(path), path, bins, layout, starts=starts)
+            self._form = _form_of(pa_parquet.read_schema(path), path, bins, layout, starts=starts, groups=groups)
             self.intervals = self._form.intervals
             self.steps = np.unique(pa_parquet.read_table(path, columns=["step"])["step"])
         except (pa.ArrowException, OSError):
@@ -138,13 +153,17 @@ class OlderParquet:
         fresh = rows["fresh"].to_pylist() if "fresh" in own else [False] * len(rows)
         starts = rows["start"].to_pylist() if self._form.starts else [None] * len(rows)
         for row in zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True):
-            yield ReleaseLine(*row)
+            yield self._with_levels(ReleaseLine(*row))
+
+    def _with_levels(self, rows: ReleaseLine) -> ReleaseLine:
+        """A release of rows as one of bins and levels."""
+        return rows if self._groups is None else unflat(rows, self._bins, self._groups)
 
     def _numbers(self, table: Any) -> tuple[Floats, Floats, Floats, Floats]:
         """Values, both ends of intervals and scales, `(steps, d)`; NaN or, of scales, inf where they are not known."""
 
         def cells(*names: str) -> Floats:
-            return np.column_stack([_numbers(table[name]) for name in names]).reshape(-1, len(self._bins))
+            return np.column_stack([_numbers(table[name]) for name in names]).reshape(-1, len(self._form.rows.names))
 
         wide = self._form.layout == "wide"
         values = cells(*self._bins) if wide else cells("value")
@@ -156,11 +175,13 @@ class OlderParquet:
         return values, cells(*low), cells(*high), scales
 
 
-def _form_of(schema: Any, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool) -> Parquet:
+def _form_of(
+    schema: Any, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool, groups: Groups | None
+) -> Parquet:
     """The form in which a file with these columns is written."""
     for intervals in (False, True):
         with suppress(InputError):  # bins that a table of that kind cannot have
-            form = Parquet(io.BytesIO(), bins, layout, starts=starts, intervals=intervals)
+            form = Parquet(io.BytesIO(), bins, layout, starts=starts, intervals=intervals, groups=groups)
             form.abandon()
             if schema.equals(form.schema):
                 return form

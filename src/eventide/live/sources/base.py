@@ -6,16 +6,22 @@ before `seen_until` has been handed over. Only that closes steps, so no event de
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
-from eventide.events.reader import EventReader, Events
 from eventide.events.zones import LATEST
+
+if TYPE_CHECKING:  # stores know positions, and need neither Arrow nor compiled code to be read
+    from eventide.events.reader import EventReader, Events
 
 Position = dict[str, Any] | None
 """Where a source stands, as plain data that the store keeps; None where it cannot replay or has not begun."""
 
 FOREVER = LATEST
 """What a complete source has seen until, when all of it was handed over."""
+
+
+class ReadAgain(Exception):
+    """A source lost its way: it has to be opened again, at the position of the last step that was committed."""
 
 
 class EventBatch(NamedTuple):

@@ -22,13 +22,21 @@ from eventide.live.sources.standard_input import StandardInput
 
 
 def open_source(
-    source: Paths, clock: Clock | None = None, *, follow: bool = False, clients: str | Path | None = None
+    source: Paths,
+    clock: Clock | None = None,
+    *,
+    follow: bool = False,
+    continue_with: str | Path | None = None,
+    clients: str | Path | None = None,
 ) -> EventSource:
     """Open a source of events: several files are read as if they were one.
 
-    With `follow` a file is read on as it grows, and `clock` tells when its lines arrive. clients: a file of client
-    settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
+    With `follow` a file is read on as it grows and is rotated, and `clock` tells when its lines arrive; `continue_with`
+    is where to begin if the file that was read before is not to be found. clients: a file of client settings, for an
+    address; the one that EVENTIDE_CLIENTS names where left out.
     """
+    if continue_with is not None and not follow:
+        raise InputError("--continue-with names a file of a log that is followed; give --follow as well")
     if not isinstance(source, str | Path) and any(place == "-" or is_address(place) for place in source):
         raise InputError("of several sources each must be a file or folder; an address or - stands alone")
     if source == "-":
@@ -40,13 +48,15 @@ def open_source(
         return Kafka(str(source), clock, clients=clients)
     if isinstance(source, str) and is_address(source):
         raise InputError(f"{scheme}:// is no source that eventide knows; give nats://, kafka:// or the path of a file")
-    return _growing(source, clock) if follow else CompleteFiles(find_members(source))
+    if not follow:
+        return CompleteFiles(find_members(source))
+    return _growing(source, clock, None if continue_with is None else Path(continue_with))
 
 
-def _growing(source: Paths, clock: Clock | None) -> GrowingFile:
-    if not isinstance(source, str | Path) or not os.path.isfile(source):  # noqa: PTH113 - False also where it is hidden
+def _growing(source: Paths, clock: Clock | None, continue_with: Path | None) -> GrowingFile:
+    if not isinstance(source, str | Path) or os.path.isdir(source) or not os.path.isdir(Path(source).parent):  # noqa: PTH112
         raise InputError(f"{source} is not a file; only one file can be followed, so name it")
     path = Path(source)
     if not is_lines(path.name) or path.suffix.lower() == ".gz":
         raise InputError(f"{path.name} cannot be followed; only {', '.join(CSV_ENDINGS + JSON_ENDINGS)} grow")
-    return GrowingFile(path, clock)
+    return GrowingFile(path, clock, continue_with=continue_with)

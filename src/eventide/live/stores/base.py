@@ -124,6 +124,7 @@ class Commit(NamedTuple):
     position: Position
     plan: PlanStep | None = None  # of the window queries, whose answers stand in the release
     kept: tuple[int, bytes] | None = None  # what the feed wants to have kept until another step is committed; raw
+    fresh: bool = True  # False where nothing was measured, so that the release may be much like the one before
 
 
 class Epoch(NamedTuple):

@@ -116,6 +116,14 @@ class Database(abc.ABC):
     def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
         """Refuse if the store's name does not mean any more what was just written to."""
 
+    def compressed(self, data: bytes) -> bytes:
+        """Bytes as they are stored; a server compresses what is long by itself."""
+        return data
+
+    def expanded(self, data: bytes) -> bytes:
+        """What `compressed` was given."""
+        return data
+
     def forget(self, erased: Collection[str]) -> None:  # noqa: B027
         """Called after each commit of a step or of events: what these tables have erased must not be found for long."""
 

@@ -41,6 +41,7 @@ class DatabaseStore(Store):
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
+        self._latest: tuple[int, bytes] | None = None  # the release that this writer committed last
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:
@@ -113,23 +114,30 @@ class DatabaseStore(Store):
         """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
         writer = self._writing()
         _refuse_misplaced(commit, writer.epoch)
-        before = self._patiently(self._rows.head)
         entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        row = sealed(before.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
-        self._settled(
-            lambda head: self._write_step(head, row, commit),
-            "inside-transaction",
-            done=lambda: self._rows.head()[1:] == (row.step, row.chain),
-        )
+        row: StoredStep | None = None
+
+        def write(head: Head) -> None:
+            nonlocal row
+            row = sealed(head.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
+            self._write_step(head, row, commit)
+
+        def is_written() -> bool:
+            return row is not None and self._rows.head()[1:] == (row.step, row.chain)
+
+        self._settled(write, "inside-transaction", done=is_written)
         self._patiently(lambda: writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step)))
         self._patiently(lambda: self._database.forget(self._erased))
+        self._latest = commit.step, commit.release
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
-        return next((row.release for row in self._rows.steps(step, step)), None)
+        return next((release for _, release in self.releases(step, step)), None)
 
     def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Stored releases in order, from `first` up to and including `last`."""
+        if self._latest is not None and first == self._latest[0] and last in (None, first):
+            return iter([self._latest])  # whoever follows a writer needs no look at its disk
         return ((row.step, row.release) for row in self._rows.steps(first, last))
 
     def entries(self, first: int = 0) -> Iterator[Entry]:

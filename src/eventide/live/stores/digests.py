@@ -13,9 +13,8 @@ def digest(*parts: Part) -> bytes:
     >>> digest("ab", "c") == digest("a", "bc")
     False
     """
-    total = hashlib.blake2b(digest_size=16)
+    pieces: list[bytes] = []
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
-        total.update(f"{type(part).__name__}{len(data)}:".encode())
-        total.update(data)
-    return total.digest()
+        pieces += (f"{type(part).__name__}{len(data)}:".encode(), data)
+    return hashlib.blake2b(b"".join(pieces), digest_size=16).digest()

@@ -4,6 +4,8 @@ Version 2: where a source stands is known of the last step alone. The first vers
 differences told how many events each step had. The seal of a row covered it, so that all rows are sealed anew; one that
 was damaged before gets no seal that fits, and is still found. The old rows are written over or thrown away as a whole,
 so that nothing of them is left once the log is cut.
+
+Version 3: a release may be told as what differs from an earlier one, its base. Rows of before have none, and stay.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from eventide.live.stores.digests import digest
 from eventide.live.stores.tables import without_statistics
 
 ROWS_AT_A_TIME = 64
+
+_BASE = "ALTER TABLE step ADD COLUMN base {}"
 
 _IN_SQLITE = """
 CREATE TABLE moved (
@@ -60,6 +64,16 @@ def to_second_in_postgres(connection: Any) -> None:
         connection.execute(statement)
     (chain, position) = connection.execute("SELECT chain, position FROM head").fetchone()
     connection.execute("UPDATE head SET seal = %s", (digest(chain, position),))
+
+
+def to_third_in_sqlite(connection: sqlite3.Connection) -> None:
+    """Make room for the base of a step."""
+    connection.execute(_BASE.format("INTEGER"))
+
+
+def to_third_in_postgres(connection: Any) -> None:
+    """The same; the views are made anew by whoever knows them."""
+    connection.execute(_BASE.format("bigint"))
 
 
 def _resealed(chain: bytes, seal: bytes, release: bytes, tape: bytes, position: str) -> bytes:

@@ -13,14 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
+from eventide.events.levels import TOTAL
 from eventide.live import faults
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
-from eventide.live.stores.migrations import to_second_in_postgres
+from eventide.live.stores.migrations import to_second_in_postgres, to_third_in_postgres
 from eventide.live.stores.tables import VERSION, table_statements, without_statistics
-
-MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres}
-"""What brings a schema to each version from the one before; run in order, all in one transaction."""
 
 LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
 VIEW_PATIENCE = 2_000  # milliseconds for which a view that somebody reads is waited for
@@ -38,18 +36,47 @@ _SHOWN = {
     "fresh": "(body ->> 'fresh')::boolean",
 }
 _EARLIER = ("step", "start", "fresh", "bin", "value", "scale")  # what a view had before it showed intervals
-_ANSWERS = """
-CREATE VIEW answers AS
+_RELEASED = """step JOIN epoch ON epoch.number = step.epoch LEFT JOIN step AS base ON base.step = step.base,
+        LATERAL (
+            SELECT string_agg(coalesce(told.part, earlier.part), ', ' ORDER BY earlier.place) AS line
+            FROM unnest(string_to_array(convert_from(base.release, 'UTF8'), ', ')) WITH ORDINALITY
+                AS earlier (part, place)
+            LEFT JOIN (
+                SELECT split_part(each, ' ', 1)::bigint + 1 AS place, substr(each, strpos(each, ' ') + 1) AS part
+                FROM unnest(string_to_array(convert_from(step.release, 'UTF8'), E'\\n')) AS each
+                WHERE step.base IS NOT NULL
+            ) AS told USING (place)
+        ) AS rebuilt,
+        LATERAL (SELECT coalesce(rebuilt.line, convert_from(step.release, 'UTF8'))::jsonb AS body) AS released"""
+_ANSWERS = f"""
+CREATE OR REPLACE VIEW answers AS
     SELECT step.step, answer ->> 'query' AS query, (answer ->> 'begin')::bigint AS begin_step,
         (answer ->> 'end')::bigint AS end_step, bin.name AS bin,
         (answer -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
         (answer ->> 'variance')::double precision AS variance
-    FROM step JOIN epoch ON epoch.number = step.epoch,
-        LATERAL jsonb_array_elements(convert_from(step.release, 'UTF8')::jsonb -> 'answers') AS answer,
+    FROM {_RELEASED},
+        LATERAL jsonb_array_elements(body -> 'answers') AS answer,
         LATERAL jsonb_array_elements_text(
             CASE epoch.setting::jsonb -> 'queries' ->> 'of' WHEN 'bins' THEN epoch.setting::jsonb -> 'bins'
             ELSE '["total"]'::jsonb END
         ) WITH ORDINALITY AS bin (name, place)
+"""
+_OF_GROUP = "(body -> 'levels' -> told.level -> '{}' ->> (told.place - 1)::integer)::double precision"
+_LEVELS = f"""
+CREATE OR REPLACE VIEW levels AS
+    SELECT step.step, body ->> 'start' AS start, told.level, told.name AS bin, {_OF_GROUP.format("values")} AS value,
+        {_OF_GROUP.format("low")} AS low, {_OF_GROUP.format("high")} AS high, {_OF_GROUP.format("scale")} AS scale,
+        (body -> 'levels' -> told.level ->> 'fresh')::boolean AS fresh
+    FROM {_RELEASED},
+        LATERAL (
+            SELECT given ->> 0 AS level, member.name,
+                row_number() OVER (PARTITION BY given ->> 0 ORDER BY min(member.place)) AS place
+            FROM jsonb_array_elements(epoch.setting::jsonb -> 'mechanism' -> 'parameters' -> 'levels') AS given,
+                LATERAL jsonb_array_elements_text(given -> 1) WITH ORDINALITY AS member (name, place)
+            GROUP BY given ->> 0, member.name
+            UNION ALL SELECT '{TOTAL}', '{TOTAL}', 1
+        ) AS told
+    WHERE body -> 'levels' IS NOT NULL
 """
 
 
@@ -95,6 +122,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         _migrate(connection, schema)
         faults.passing("after-migration")
     _show_intervals(connection, schema)
+    _show_levels(connection, schema)
     return VERSION
 
 
@@ -126,25 +154,51 @@ def _releases(columns: Iterable[str]) -> str:
     return f"""
 CREATE OR REPLACE VIEW releases AS
     SELECT {shown}
-    FROM step JOIN epoch ON epoch.number = step.epoch,
-        LATERAL (SELECT convert_from(step.release, 'UTF8')::jsonb AS body) AS released,
+    FROM {_RELEASED},
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
 """
+
+
+def _columns(connection: Any, view: str) -> list[str]:
+    """What a view shows, in its order; nothing where there is none."""
+    query = "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute WHERE attrelid = to_regclass(%s)"
+    return list(connection.execute(query, (view,)).fetchone()[0] or ())
 
 
 def _show_intervals(connection: Any, schema: str) -> None:
     """Let the view of an older store show intervals too; where somebody just reads it, at another start."""
     import psycopg
 
-    name = f'"{schema}".releases'
-    query = "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute WHERE attrelid = to_regclass(%s)"
-    (columns,) = connection.execute(query, (name,)).fetchone()
-    if columns != list(_EARLIER):
+    if _columns(connection, f'"{schema}".releases') != list(_EARLIER):
         return
     with suppress(psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege), connection.transaction():
         connection.execute(f'SET LOCAL search_path TO "{schema}"')
         connection.execute(f"SET LOCAL lock_timeout TO {VIEW_PATIENCE}")
         connection.execute(_releases([*_EARLIER, "low", "high"]))
+
+
+def _show_levels(connection: Any, schema: str) -> None:
+    """Give an older store a view of levels, which the next epoch may have."""
+    import psycopg
+
+    if _columns(connection, f'"{schema}".levels'):
+        return
+    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        connection.execute(_LEVELS)
+
+
+def _to_third(connection: Any) -> None:
+    """Let steps have a base, and the views that are there follow it."""
+    to_third_in_postgres(connection)
+    if (columns := _columns(connection, "releases")) and _SHOWN.keys() >= set(columns):
+        connection.execute(_releases(columns))
+    if _columns(connection, "answers"):
+        connection.execute(_ANSWERS)
+
+
+MIGRATIONS: dict[int, Callable[[Any], None]] = {2: to_second_in_postgres, 3: _to_third}
+"""What brings a schema to each version from the one before; run in order, all in one transaction."""
 
 
 def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
@@ -159,6 +213,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _releases(_SHOWN),
             _ANSWERS,
+            _LEVELS,
             *without_statistics(),
         ):
             connection.execute(statement)

@@ -3,6 +3,9 @@
 The steps form a chain: the digest of a step's charges goes into that of the next step's, and the rest of the row is
 sealed with it. So a changed, missing or misplaced row is found by whoever reads it. A reader takes a store of an older
 version as it is; a writer changes rows in a transaction of its caller.
+
+A release that is much like an earlier one is stored as what differs from it. Digests are of the lines themselves, in
+whatever way they are stored.
 """
 
 from __future__ import annotations
@@ -10,10 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from zlib import error as NotCompressed
 
 from eventide.errors import StoreError
 from eventide.live.stores.base import Commit, Epoch, PlanRecord, PlanStep
 from eventide.live.stores.database import Database
+from eventide.live.stores.differences import difference, restored
 from eventide.live.stores.digests import digest
 from eventide.live.stores.epochs import read_setting, setting_text
 from eventide.live.stores.tables import NO_CHAIN
@@ -30,7 +35,7 @@ class Head(NamedTuple):
 
 
 class StoredStep(NamedTuple):
-    """A row of the table of steps, column by column."""
+    """A row of the table of steps with its release as a line."""
 
     step: int
     epoch: int
@@ -57,6 +62,7 @@ class CheckedRows:
         self.all = database.all
         self._database = database
         self._has_positions = database.version == 1  # in every row
+        self._further = {1: "NULL, position", 2: "NULL, NULL"}.get(database.version, "base, NULL")
 
     def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         """The first row of a query."""
@@ -120,15 +126,31 @@ class CheckedRows:
     def steps(self, first: int, last: int | None = None) -> Iterator[StoredStep]:
         """The rows of the steps from `first` up to and including `last`."""
         before, step = self.chain_before(first), first
-        columns = "step, epoch, entries, chain, seal, release, tape, " + ("NULL", "position")[self._has_positions]
+        columns = f"step, epoch, entries, chain, seal, release, tape, {self._further}"
+        lines: dict[int, bytes] = {}  # of the base that steps had last
         query = f"SELECT {columns} FROM step WHERE step BETWEEN ? AND ? ORDER BY step LIMIT ?"
         while rows := self.all(query, step, 2**62 if last is None else last, ROWS_AT_A_TIME):
-            for *stored, position in rows:
+            for *stored, base, position in rows:
                 row = StoredStep._make(stored)
+                row = row._replace(release=self._line(row, base, lines))
                 if row != sealed(before, *row[:3], row.release, row.recorded, position):
                     raise self.damaged(f"step {row.step}")
                 before, step = row.chain, row.step + 1
                 yield row
+
+    def _line(self, row: StoredStep, base: int | None, lines: dict[int, bytes]) -> bytes:
+        """The line of a release, by the line of its base if it has one; `lines` remembers that."""
+        try:
+            told = self._database.expanded(row.release)
+            if base is None:
+                return told
+            if base not in lines:
+                lines.clear()
+                found = self.one("SELECT release FROM step WHERE step = ?", base) or (b"",)
+                lines[base] = self._database.expanded(found[0])
+            return restored(told, lines[base])
+        except (NotCompressed, ValueError, IndexError, AttributeError, TypeError):
+            raise self.damaged(f"step {row.step}") from None
 
     def epochs(self) -> list[Epoch]:
         """All epochs in order."""
@@ -212,11 +234,14 @@ class WrittenRows:
     """Changes the rows of a database."""
 
     def __init__(self, database: Database) -> None:
-        self._change, self._change_each = database.change, database.change_each
+        self._change, self._change_each, self._compressed = database.change, database.change_each, database.compressed
+        self._base: tuple[int, bytes] | None = None  # the last step that was written whole, and its line
 
     def step(self, row: StoredStep, commit: Commit) -> list[str]:
         """Write a step and move the head to it; the tables in which anything raw was erased."""
-        self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        told, base = self._told(row, fresh=commit.fresh)
+        columns = (*row._replace(release=self._compressed(told)), base)
+        self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *columns)
         position = json.dumps(commit.position)
         self._change(
             "UPDATE head SET step = ?, chain = ?, position = ?, seal = ?",
@@ -235,6 +260,15 @@ class WrittenRows:
         if commit.kept is not None:
             self.kept([commit.kept], None, row.step)
         return over + [table for table, state in replaced.items() if state is not None]
+
+    def _told(self, row: StoredStep, *, fresh: bool) -> tuple[bytes, int | None]:
+        """The release of a step as what differs from a base, if that is little, or whole; then it is the next base."""
+        if self._base is not None and not fresh and self._base[0] < row.step:  # one that was not committed comes again
+            base, line = self._base
+            if (told := difference(row.release, line)) is not None:
+                return told, base
+        self._base = row.step, row.release
+        return row.release, None
 
     def _plan(self, step: int, plan: PlanStep) -> None:
         """Keep what a step left of the plan; open slots of before are erased, and behind a snapshot all the rest."""

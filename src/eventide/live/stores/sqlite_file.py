@@ -19,7 +19,7 @@ from eventide.errors import StoreError
 from eventide.live import faults
 from eventide.live.stores.database import Unavailable, unusable
 from eventide.live.stores.digests import digest
-from eventide.live.stores.migrations import to_second_in_sqlite
+from eventide.live.stores.migrations import to_second_in_sqlite, to_third_in_sqlite
 from eventide.live.stores.tables import VERSION, table_statements
 from eventide.live.stores.writer_lock import WriterLock, lock_path, read_note
 
@@ -29,7 +29,7 @@ PATIENCE = 5.0  # seconds to wait for another process's transaction
 Migration = Callable[[sqlite3.Connection], None]
 
 
-MIGRATIONS: dict[int, Migration] = {2: to_second_in_sqlite}
+MIGRATIONS: dict[int, Migration] = {2: to_second_in_sqlite, 3: to_third_in_sqlite}
 """What brings a file to each version from the one before; run in order, each in a transaction of its own."""
 
 

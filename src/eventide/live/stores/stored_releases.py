@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from eventide.arrays import Floats
+from eventide.arrays import Floats, Ints
+from eventide.events.levels import Levels
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
+from eventide.releases.level_values import Groups, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -25,11 +27,50 @@ def all_bins(store: Store) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for epoch in reversed(store.epochs()) for name in epoch.setting.bins))
 
 
-def stored_releases(store: Store, bins: tuple[str, ...]) -> Iterator[ReleaseLine]:
-    """All releases, over `bins`; a bin that was none at a step has no value there, which is NaN."""
+def levels_of(setting: StoreSetting) -> Levels | None:
+    """The levels of an epoch, if it has any."""
+    described = setting.mechanism.get("parameters", {}).get("levels")
+    return None if described is None else Levels.of(described, setting.bins)
+
+
+def all_groups(store: Store) -> Groups:
+    """The groups of each level of all epochs, those of the last one first; empty where none has levels."""
+    found: dict[str, dict[str, None]] = {}
+    for levels in filter(None, (levels_of(epoch.setting) for epoch in reversed(store.epochs()))):
+        for level, groups in levels.groups.items():
+            found.setdefault(level, {}).update(dict.fromkeys(groups))
+    return {level: tuple(groups) for level, groups in found.items()}
+
+
+def stored_releases(store: Store, bins: tuple[str, ...], groups: Groups | None = None) -> Iterator[ReleaseLine]:
+    """All releases, over `bins` and the groups of each level; what was none at a step has no value there: NaN."""
     for epoch, end in _epochs(store):
+        levels = levels_of(epoch.setting) if groups else None
         for _, line in store.releases(epoch.first_step, end - 1):
-            yield over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
+            release = over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
+            yield _over_groups(release, levels, groups) if groups else replace(release, levels=None)
+
+
+def _over_groups(release: ReleaseLine, own: Levels | None, groups: Groups) -> ReleaseLine:
+    """A release with all levels of a store, in their order."""
+    told, found = release.levels or {}, {}
+    for level, names in groups.items():
+        place = {} if own is None or level not in told else {name: at for at, name in enumerate(own.groups[level])}
+        source = np.array([place.get(name, -1) for name in names])
+        found[level] = _moved(told.get(level), source)
+    return replace(release, levels=found)
+
+
+def _moved(told: LevelValues | None, source: Ints) -> LevelValues:
+    unknown = np.full(source.shape, np.nan)
+    if told is None:
+        return LevelValues(unknown, unknown + np.inf)
+
+    def moved(array: Floats) -> Floats:
+        return np.where(source < 0, np.nan, array[source])
+
+    low, high = (None if end is None else moved(end) for end in (told.low, told.high))
+    return LevelValues(moved(told.values), moved(told.scale), told.fresh, low, high)
 
 
 def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, absent: float) -> ReleaseLine:

@@ -3,6 +3,8 @@
 One text makes them all, so that stores differ in nothing else. Where a source stands counts its events, so it is known
 of the last step alone, in the head.
 
+The release of a step that has a base is what differs from the release of that one (`differences`).
+
 PostgreSQL samples columns for its planner, and what it sampled outlives the rows: so it samples nothing that is raw. A
 list of the commonest values of open events would stay after their step, and the commonest steps of batches would tell
 how many came.
@@ -14,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from eventide.live.stores.digests import digest
 
-VERSION = 2  # of the tables; `migrations` brings older ones to it
+VERSION = 3  # of the tables; `migrations` brings older ones to it
 NO_CHAIN, NO_POSITION = b"", "null"  # of a head before the first step
 
 _TABLES = """
@@ -29,7 +31,7 @@ CREATE TABLE epoch (
     restored {number} NOT NULL, setting TEXT NOT NULL, guarantee TEXT NOT NULL, digest {binary} NOT NULL);
 CREATE TABLE step (
     step {number} PRIMARY KEY, epoch {number} NOT NULL REFERENCES epoch, entries TEXT NOT NULL, chain {binary} NOT NULL,
-    seal {binary} NOT NULL, release {binary} NOT NULL, tape {binary} NOT NULL);
+    seal {binary} NOT NULL, release {binary} NOT NULL, tape {binary} NOT NULL, base {number});
 CREATE TABLE snapshot (
     id {number} PRIMARY KEY CHECK (id = 1), step {number} NOT NULL REFERENCES step, state {binary} NOT NULL,
     digest {binary} NOT NULL);

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from eventide.errors import EventideError, InputError
+from eventide.live.addresses import is_address
 from eventide.live.client_settings import read_clients
+from eventide.live.sinks.open_sink import open_sink
 from eventide.service.config.settings import DEFAULTS, REQUIRED, TABLES, Access, Config, Limits, Server, StreamConfig
 from eventide.toml_lines import TOP, Document, TomlTable
 
@@ -77,7 +79,7 @@ class _Reader:
         paths = {key: str(self.folder / server[key]) for key in ("certificate", "key", "clients") if server[key]}
         return Config(
             server=Server(**server | paths),
-            access=Access(**access | {"tokens": self.folder / access["tokens"]}),
+            access=Access(**access | {key: self.folder / access[key] for key in ("tokens", "log") if access[key]}),
             limits=Limits(**limits),
             populations={stream.population: stream.epsilon for stream in built} | totals,
             streams=built,
@@ -144,6 +146,12 @@ class _Reader:
                     if (same := os.path.normpath(values[key])) in seen:
                         self._complain(f"another stream has the {key} {values[key]!r}; each needs its own", entry, key)
                     seen.add(same)
+        places = [(entry, place) for entry, values in streams for place in values.get("out", ())]
+        for number, (entry, place) in enumerate(places):
+            if place in [other for _, other in places[:number]]:
+                self._complain(
+                    f"releases are delivered to {place!r} already; each place takes one stream", entry, "out"
+                )
 
     def _check_populations(self, streams: WrittenTables, totals: dict[str, Any]) -> None:
         for name in sorted({str(values["population"]) for _, values in streams if values.get("population")}):
@@ -182,7 +190,9 @@ class _Reader:
     def _built(self, entry: TomlTable, values: dict[str, Any]) -> StreamConfig:
         if "://" not in values["store"]:
             values["store"] = self.folder / values["store"]
+        values["out"] = tuple(each if is_address(each) else str(self.folder / each) for each in values["out"])
         stream = StreamConfig.of(values)
+        self._asked(entry, "out", lambda: [open_sink(each, stream.bins) for each in stream.out])
         mechanism = self._asked(entry, "mechanism", stream.build_mechanism)
         if mechanism is not None:
             self._asked(entry, "queries", lambda: (asked := stream.questions()) and asked.start(mechanism))

@@ -7,7 +7,7 @@ keys must be together is checked by `config_file`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -67,6 +67,13 @@ class Access:
     open_reading: bool = setting(
         False, readers.yes_or_no, "True: releases, which are private, may be read by anybody who gets here.", "false"
     )
+    log: Path | None = setting(
+        None,
+        readers.place,
+        "A file that says who read and who operated, and when; never what was sent.",
+        '"access.jsonl"',
+        left_out="nobody is written down",
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,7 @@ class ServedOptions(StreamOptions, total=False):
 
     name: str
     store: str | Path
+    out: str | Sequence[str]
 
 
 @dataclass(frozen=True, init=False, kw_only=True)
@@ -129,6 +137,13 @@ class StreamConfig(StreamSpec):
     )
     store: str | Path = setting(
         "", readers.place, "Where ledger, releases and open events are kept, readable by you alone.", '"city.store"'
+    )
+
+    out: tuple[str, ...] = setting(
+        (),
+        readers.places,
+        "Deliver releases to these files (.jsonl, .csv, .parquet) and addresses, too.",
+        '["city.jsonl"]',
     )
 
     def __init__(self, **options: Unpack[ServedOptions]) -> None:

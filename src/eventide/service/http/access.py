@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
+from eventide.service.http.access_log import AccessLog
 from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Token, Tokens
 
@@ -45,10 +46,11 @@ class RequestRate:
 
 
 class Doorkeeper:
-    """Knows tokens and how often each may knock. With `open_reading` whoever comes may read."""
+    """Knows tokens and how often each may knock. With `open_reading` whoever comes may read. `log` says who came."""
 
-    def __init__(self, tokens: Tokens, rate: RequestRate, open_reading: bool = False) -> None:
+    def __init__(self, tokens: Tokens, rate: RequestRate, log: AccessLog, open_reading: bool = False) -> None:
         self.tokens = tokens
+        self.log = log
         self.rate = rate
         self.open_reading = open_reading
 
@@ -65,16 +67,26 @@ class Doorkeeper:
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         given = scheme.lower() == "bearer" and 0 < len(secret) <= LONGEST_TOKEN
         token = self.tokens.find(secret.strip()) if given else None
+        anybody = token is None and scheme == "" and role == "read" and self.open_reading
+        try:
+            self._refuse(request, role, token, anybody)
+        except Problem as problem:
+            self.log.note(request, role, token, problem.document.code)
+            raise
+        admitted = token or ANYBODY
+        self.log.note(request, role, admitted, "admitted")
+        return admitted
+
+    def _refuse(self, request: Request, role: str, token: Token | None, anybody: bool) -> None:
         address = request.client.host if request.client else "unknown"
         self.rate.take(token.digest if token else address)
-        if token is None and scheme == "" and role == "read" and self.open_reading:
-            return ANYBODY
+        if anybody:
+            return
         if token is None:
             title = "this needs a token in the header Authorization: Bearer ..."
             raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
         if not token.may(role):
             raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")
-        return token
 
     def knows(self, token: Token) -> bool:
         """Whether a token that was admitted is one still."""

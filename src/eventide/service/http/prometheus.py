@@ -1,6 +1,7 @@
 """Figures for Prometheus: about publishing, which is public, and for operators about events, which is not.
 
-No label names a person or a bin, and without the right to operate nothing counts events.
+No label names a person or a bin, and without the right to operate nothing counts events. Sinks are named after files
+and hosts, which are the operator's as well.
 """
 
 from __future__ import annotations
@@ -47,11 +48,25 @@ class _Figures(Collector):
             yield self._of_streams(counter, "raw_late_events", late, lambda each: each.feed.totals.late)
             left_out = "accepted events of released steps that the limits per person left out"
             yield self._of_streams(counter, "raw_left_out_events", left_out, lambda each: each.feed.left_out)
+            name, by_cap = "raw_left_out_by_cap_events", "those of them that the cap alone left out"
+            yield self._of_streams(counter, name, by_cap, lambda each: each.feed.left_out_by_cap)
             refused = counter("eventide_raw_refused_events", "events not taken", labels=["stream", "reason"])
             for stream in self.streams:
                 for reason, count in stream.feed.totals.refused.items():
                     refused.add_metric([stream.settings.name, reason], count)
             yield refused
+            yield from self._of_sinks()
+
+    def _of_sinks(self) -> Iterator[Metric]:
+        labels = ["stream", "sink"]
+        behind = GaugeMetricFamily("eventide_sink_lag_steps", "releases that a sink does not have yet", labels=labels)
+        failures = CounterMetricFamily("eventide_sink_failures", "how often a sink took nothing", labels=labels)
+        for stream in self.streams:
+            for sink in stream.publisher.sinks():
+                behind.add_metric([stream.settings.name, sink.name], stream.notices.last - sink.last)
+                failures.add_metric([stream.settings.name, sink.name], sink.failures)
+        yield behind
+        yield failures
 
     def _of_streams(self, kind: Family, name: str, text: str, value: Callable[[LiveStream], float]) -> Metric:
         figure = kind(f"eventide_{name}", text, labels=["stream"])

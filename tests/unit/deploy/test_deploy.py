@@ -1,0 +1,146 @@
+"""The files for operators fit the code: their metrics exist, their paths agree, and their own checkers accept them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from running_service import configuration, event, running, stream
+
+from eventide.live.stores.open_store import open_store
+from eventide.service.config.config_file import examine
+
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+SHOWING = [DEPLOY / "prometheus" / "alerts.yml", DEPLOY / "grafana" / "eventide.json"]
+UNIT = (DEPLOY / "systemd" / "eventide.service").read_text()
+
+
+def program(name, package):
+    if shutil.which(name) is None:
+        pytest.skip(f"needs {name}: install Debian's package {package}")
+    return name
+
+
+def checked(*command, cwd=None):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory):
+    """The names of all metrics of a service that has a sink and has refused an event."""
+    folder = tmp_path_factory.mktemp("metrics")
+    with running(configuration(folder, [stream(folder, out=(str(folder / "city.jsonl"),))])) as up:
+        up.post([event(), event("atlantis")])
+        up.pass_steps()
+        text = up.client("operate").get("/metrics").text
+    return set(re.findall(r"^(eventide_\w+)[{ ]", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("file", SHOWING, ids=lambda path: path.name)
+def test_every_metric_that_is_drawn_or_watched_exists(metrics, file):
+    named = set(re.findall(r"eventide_\w+", file.read_text()))
+    assert len(named) > 3
+    assert named <= metrics
+
+
+def test_every_metric_stands_in_the_reference_and_is_drawn(metrics):
+    metrics = {name for name in metrics if not name.endswith("_created")}
+    reference = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    assert metrics == set(re.findall(r"^\| `(eventide_\w+)`", reference, re.MULTILINE))
+    assert metrics <= set(re.findall(r"eventide_\w+", (DEPLOY / "grafana" / "eventide.json").read_text()))
+
+
+def test_the_dashboard_says_what_is_raw():
+    panels = json.loads((DEPLOY / "grafana" / "eventide.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        raw = any("eventide_raw_" in target["expr"] for target in panel["targets"])
+        assert panel["title"].startswith("Raw, for operators only") == raw
+
+
+def test_no_alert_tells_a_number_of_events():
+    assert "$value" not in (DEPLOY / "prometheus" / "alerts.yml").read_text()
+
+
+def test_everything_is_installed_in_the_same_place():
+    container = (DEPLOY / "container" / "Containerfile").read_text()
+    for place in ("/usr/local/lib/eventide/compiled", "/etc/eventide/eventide.toml", "/var/lib/eventide"):
+        assert place in container
+        assert place in UNIT
+
+
+def test_a_backup_of_stores_in_use_is_whole_and_private(tmp_path):
+    target = tmp_path / "backups"
+    target.mkdir()
+    command = [sys.executable, str(DEPLOY / "systemd" / "backup.py"), str(tmp_path), str(target)]
+    with running(configuration(tmp_path)) as up:
+        up.post([event()])
+        up.pass_steps(3)
+        for _ in range(2):  # the second replaces the first
+            assert checked(*command) == f"1 stores are in {target}.\n"
+        up.pass_steps()
+    copy = open_store(target / "city.store", read_only=True)
+    copy.verify()
+    assert copy.next_step() == 3
+    copy.close()
+    names = {path.name for path in target.iterdir()} - {"city.store-wal", "city.store-shm"}
+    assert names == {"city.store", "city.store.lock", "city.population"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in target.iterdir()} == {0o600}
+    assert sqlite3.connect(target / "city.store").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.slow
+def test_prometheus_accepts_its_files_and_the_alerts_come_when_they_should(tmp_path):
+    promtool = program("promtool", "prometheus")
+    folder = shutil.copytree(DEPLOY / "prometheus", tmp_path / "prometheus")
+    (folder / "operate.token").touch()
+    checked(promtool, "check", "config", "prometheus.yml", cwd=folder)
+    checked(promtool, "check", "rules", "alerts.yml", cwd=folder)
+    checked(promtool, "test", "rules", "alerts_test.yml", cwd=folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["eventide.service", "eventide-backup.service", "eventide-backup.timer"])
+def test_systemd_accepts_its_units(tmp_path, name):
+    analyze = program("systemd-analyze", "systemd")
+    for path in (DEPLOY / "systemd").glob("*.*"):  # the program of a test stands for the one that is installed
+        (tmp_path / path.name).write_text(re.sub(r"ExecStart=\S+", f"ExecStart={sys.executable}", path.read_text()))
+    assert "eventide" not in checked(analyze, "verify", "--man=no", str(tmp_path / name))
+    if name.endswith(".service"):
+        said = checked(analyze, "security", "--offline=true", "--threshold=20", str(tmp_path / name))
+        assert float(re.search(r"exposure level for \S+: ([\d.]+)", said)[1]) <= 2.0
+
+
+@pytest.mark.slow
+def test_the_manifests_are_those_of_the_image(tmp_path):
+    yaml = pytest.importorskip("yaml", reason="needs pyyaml: pip install '.[test-all]'")
+    text = (DEPLOY / "kubernetes" / "eventide.yaml").read_text()
+    settings, service, stateful = yaml.safe_load_all(text)
+    (tmp_path / "eventide.toml").write_text(settings["data"]["eventide.toml"])
+    config, mistakes = examine(tmp_path / "eventide.toml")
+    assert not mistakes
+    pod = stateful["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"http": config.server.port, "health": config.server.health_port}
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
+    assert stateful["spec"]["replicas"] == 1
+    assert container["args"][:2] == ["serve", "/etc/eventide/eventide.toml"]
+    places = {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert {str(config.streams[0].store.parent), str(config.access.tokens.parent)} <= places
+    user = (DEPLOY / "container" / "Containerfile").read_text().partition("\nUSER ")[2].partition(":")[0]
+    assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["fsGroup"] == int(user)
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe", "startupProbe")} == {
+        "health"
+    }

@@ -1,0 +1,73 @@
+"""operate.md, followed to the end as far as a test can: in folders of its own, with a stand-in for systemd.
+
+The first block makes a machine, which test_containerfile.py does in a root of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from documents import ROOT, Reader
+from nats_server import free_port
+
+pytestmark = pytest.mark.slow
+
+SYSTEMCTL = """#!{python}
+# Does what a unit says, for as long as the test goes on.
+import os, re, subprocess, sys
+words = [word for word in sys.argv[1:] if not word.startswith("--")]
+if words[0] == "daemon-reload":
+    sys.exit()
+name = words[1] if "." in words[1] else words[1] + ".service"
+if name == "prometheus.service":
+    sys.exit(subprocess.call(["promtool", "check", "config", "{folder}/etc/prometheus/prometheus.yml"]))
+unit = open("{folder}/etc/systemd/system/" + name).read()
+if name.endswith(".timer"):
+    sys.exit()
+command = re.search("^ExecStart=(.*)", unit, re.MULTILINE)[1].split()
+if "Type=oneshot" in unit:
+    sys.exit(subprocess.call(command))
+with open("{folder}/journal", "w") as journal:
+    started = subprocess.Popen(command, stdout=journal, stderr=journal, start_new_session=True)
+open("{folder}/pid", "w").write(str(started.pid))
+"""
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """Folders that stand for those of a machine, and a systemctl."""
+    for name in ("curl", "promtool", "logrotate"):
+        if shutil.which(name) is None:
+            pytest.skip(f"needs {name}: install it with the system's package manager")
+    for folder in ("etc/systemd/system", "etc/prometheus", "etc/logrotate.d", "usr/local/lib/eventide", "bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "usr/local/lib/eventide/bin").symlink_to(Path(sys.executable).parent)
+    stand_in = tmp_path / "bin" / "systemctl"
+    stand_in.write_text(SYSTEMCTL.format(python=sys.executable, folder=tmp_path))
+    stand_in.chmod(0o700)
+    yield tmp_path
+    if (tmp_path / "pid").exists():
+        process = int((tmp_path / "pid").read_text())
+        os.kill(process, signal.SIGTERM)
+
+
+def test_from_an_empty_machine_to_a_service(machine, capsys):
+    port, health = free_port(), free_port()
+    here = {f"{place}/": f"{machine}{place}/" for place in ("/etc", "/var", "/usr")}
+    here |= {"8710": str(port), "8711": str(health), "runuser -u eventide -- ": ""}
+    here |= {" -o eventide -g eventide": "", " -o root -g eventide": "", " -o prometheus -g prometheus": ""}
+    here |= {"chgrp eventide": "true"}
+    deploy = shutil.copytree(ROOT / "deploy", machine / "deploy")
+    reader = Reader(machine, here, PATH=f"{machine}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}")
+    for path in [*deploy.glob("systemd/*"), *deploy.glob("prometheus/*"), *deploy.glob("logrotate/*")]:
+        path.write_text(re.sub(r"\n *su .*", "", reader._here(path.read_text())))
+    reader.follow((ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8"))
+    assert '"who": "read"' in (machine / "var/lib/eventide/access.jsonl").read_text()
+    assert (machine / "var/backups/eventide/city.store").exists()
+    assert "Error" not in (machine / "journal").read_text()
