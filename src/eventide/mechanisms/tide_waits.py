@@ -22,7 +22,8 @@ PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its f
 PHASES, ENOUGH, LOOKS = 13, 12, 60  # parts of a period, how many of them looks should meet, and how many looks
 TRIED = 8  # waits, until one does
 BELIEVED = 2  # one part in so many of the seasonal voice's say: what it calls scatter may be a move worth watching
-AWAKE, SLEEPING = 0.5, 4  # a count; with a calendar an empty stream waits one part in so many of the window at the most
+SEEN, AWAKE = 0.5, 0.05  # a count that is released as one; the part of bins with such counts in a stream that is awake
+SLEEPING = 4  # with a calendar a stream that is not waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
 
@@ -82,7 +83,7 @@ class Waits(Stateful):
             short = np.minimum(longest, np.maximum(step // part, 1))
             longest = np.where(self._clear | self.watchful, short, longest)
         if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes
-            sleeps = values.max(axis=1, keepdims=True) < AWAKE
+            sleeps = (values >= SEEN).mean(axis=1, keepdims=True) < AWAKE
             longest = np.where(sleeps, np.minimum(longest, max(self.window // SLEEPING, 1)), longest)
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)
