@@ -48,15 +48,15 @@ def small_calls() -> None:
         "secure, one draw": lambda: secure.laplace(NANO, one, (1,)),
         "seeded, 100 replicas": lambda: seeded.laplace(NANO, replicas, (100, 1)),
         "seeded, 50 of 100 replicas charged": lambda: seeded.laplace(NANO, some, (100, 1)),
-        "probabilities of a new scale near 100": lambda: coins.digit_expansions(NANO, next(fresh), 72),
-        "probabilities of scale 10^16": lambda: coins.digit_expansions(noise.LARGEST_SCALE, 1, 72),
+        "probabilities of a new scale near 100": lambda: coins.laplace_expansions(NANO, next(fresh), 72),
+        "probabilities of scale 10^16": lambda: coins.laplace_expansions(noise.LARGEST_SCALE, 1, 72),
     }
     for name, seconds in zip(cases, best(*cases.values(), repetitions=20, calls=200), strict=True):
         print(f"{name:<40}{1e6 * seconds:7.1f} microseconds")
 
 
 if __name__ == "__main__":
-    print(f"{BINS:,} draws   secure  seeded   numpy    opendp   secure/numpy (target 2.5)   opendp/secure")
+    print(f"{BINS:,} draws   secure  seeded   numpy    opendp   secure/numpy (target 1.0)   opendp/secure")
     for scale in SCALES:
         print(vector(scale))
     small_calls()

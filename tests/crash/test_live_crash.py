@@ -132,7 +132,7 @@ def split(path, folder, dealt):
             (folder / name).write_text("".join([header, *some]))
 
 
-@pytest.mark.parametrize("dealt", [True, False])
+@pytest.mark.parametrize("dealt", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_killed_in_the_middle_of_a_folder(lives, tmp_path, dealt):
     """The twin reads the same rows from one file."""
     write_events(tmp_path / "events.csv", seed=1)

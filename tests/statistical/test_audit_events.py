@@ -22,14 +22,14 @@ class KeepsEverything(EventFeed):
         return tally
 
 
-@pytest.mark.parametrize("max_per_step", [1, 2])
+@pytest.mark.parametrize("max_per_step", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_bounded_events_pass_and_the_attack_has_power(max_per_step):
     verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, max_per_step=max_per_step, runs=4_000)
     assert 0.7 <= verdict.bound <= 1, str(verdict)
     assert not verdict.broken, str(verdict)
 
 
-@pytest.mark.parametrize("max_per_step", [1, 2])
+@pytest.mark.parametrize("max_per_step", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_feed_that_keeps_everything_is_found(max_per_step):
     options = {"max_per_step": max_per_step, "feed": KeepsEverything, "runs": 4_000, "alpha": 1e-6}
     verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)

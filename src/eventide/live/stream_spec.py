@@ -137,7 +137,6 @@ class StreamSpec:
         "Publish groups of bins too, which add up: a CSV of bins and the groups each is in, from small to large.",
         '"districts.csv"',
         "FILE",
-        served=False,
     )
     other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")

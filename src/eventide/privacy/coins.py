@@ -6,8 +6,10 @@ involved, probabilities are certified to every binary digit that is looked at, a
 Why so few coins are enough. Let G be geometric, P(G = g) proportional to q^g with q = exp(-1 / scale). Written in
 binary, q^g is a product with one factor per digit of g, so the digits of G are independent, and digit k is 1 with
 probability q^(2^k) / (1 + q^(2^k)). The same holds from any digit on: floor(G / 2^K) is geometric with ratio q^(2^K)
-and independent of the digits below K. The difference of two such G is discrete Laplace: P(x) proportional to
-exp(-|x| / scale).
+and independent of the digits below K.
+
+A discrete Laplace draw x, with P(x) proportional to q^|x|, is not 0 with probability 2 q / (1 + q). If so, its sign is
+fair and |x| - 1 is such a G: q^|x| is q times q^(|x| - 1). So one coin, one bit and one G are a draw.
 
 The number of coins follows from the scale alone, so the time of a draw hardly depends on its value (a tie, in about
 one coin of 256, costs a little more). The time of `binomial` grows with the counts it thins.
@@ -77,10 +79,11 @@ class Coins:
                 return drawn < wanted
 
 
-def digit_expansions(numerator: int, charge: int, bits: int) -> list[int]:
-    """floor(p * 2^bits), `bits` >= 64, of the coins of a geometric number of scale numerator / charge.
+def laplace_expansions(numerator: int, charge: int, bits: int) -> list[int]:
+    """floor(p * 2^bits), `bits` >= 64, of the coins of a draw of scale numerator / charge.
 
-    One coin for each digit below K, the first digit with p < 2^-64, and last the coin q^(2^K) of the digits from K on.
+    First whether it is not 0; then the coins of a geometric number: one for each digit below K, the first digit with
+    p < 2^-64, and last the coin q^(2^K) of the digits from K on.
     Both ends of an interval around p must agree. A power of e is irrational, so more precision always makes them.
     """
     guard = 8
@@ -101,7 +104,10 @@ def _certified(numerator: int, charge: int, bits: int, guard: int) -> list[int] 
     low, high = _exponential(charge, numerator << halvings, precision)
     for _ in range(halvings):
         low, high = _squared(low, high, precision)
-    expansions: list[int] = []
+    not_zero = (low << bits + 1) // (one + low)
+    if not_zero != (high << bits + 1) // (one + high):
+        return None
+    expansions: list[int] = [not_zero]
     while (digit := (low << bits) // (one + low)) == (high << bits) // (one + high):
         if digit >> (bits - 64) == 0:
             far = low >> (precision - bits)
@@ -134,32 +140,35 @@ def _exponential(numerator: int, denominator: int, precision: int) -> tuple[int,
 def laplace(numerator: int, charge: int, count: int, entropy: Entropy) -> Ints:
     """`count` independent discrete Laplace draws of scale numerator / charge, at most 10^16."""
     shared = math.gcd(numerator, charge)
-    coins = _digit_coins(numerator // shared, charge // shared)
+    coins = _laplace_coins(numerator // shared, charge // shared)
     draws = np.empty(count, np.int64)
-    size = BLOCK // (2 * len(coins))
+    size = BLOCK // len(coins)
     for begin in range(0, count, size):
         block = draws[begin : begin + size]
-        pair = _geometric(coins, 2 * block.size, entropy)
-        np.subtract(pair[: block.size], pair[block.size :], out=block, dtype=np.int64, casting="same_kind")
+        heads = coins.toss(block.size, entropy)
+        signs = np.unpackbits(np.frombuffer(entropy(-(-block.size // 8)), np.uint8), count=block.size).view(np.int8)
+        signs += signs - 1  # from 0 or 1 to -1 or 1
+        signs *= heads[0].view(np.int8)
+        block[:] = _geometric(coins, heads, entropy)
+        block += 1
+        block *= signs
     return draws
 
 
 @lru_cache(SCALES_KEPT)
-def _digit_coins(numerator: int, charge: int) -> Coins:
-    return Coins(partial(digit_expansions, numerator, charge))
+def _laplace_coins(numerator: int, charge: int) -> Coins:
+    return Coins(partial(laplace_expansions, numerator, charge))
 
 
-def _geometric(coins: Coins, count: int, entropy: Entropy) -> Array:
-    """Independent geometric numbers; `coins` are those of their digits, the last that of all far digits together."""
-    heads = coins.toss(count, entropy)
+def _geometric(coins: Coins, heads: Bools, entropy: Entropy) -> Array:
+    """Geometric numbers from tossed coins: those behind the first are their digits, the last that of all far digits."""
     beyond = np.flatnonzero(heads[-1])
-    numbers = _from_digits(heads.view(np.uint8))
+    numbers = _from_digits(heads[1:].view(np.uint8))
     if beyond.size:  # hardly ever: the coin is about 2^-64 or less
         numbers = numbers.astype(np.int64)
-        far = len(coins) - 1
         for index in beyond:
-            while coins.toss_one(far, entropy):
-                numbers[index] += 1 << far
+            while coins.toss_one(len(coins) - 1, entropy):
+                numbers[index] += 1 << len(coins) - 2
     return numbers
 
 

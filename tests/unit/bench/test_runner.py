@@ -87,7 +87,12 @@ def test_streams_of_one_bin_and_one_length_are_one_run(study):
         assert len({(cell.mechanism.label, cell.setting) for cell in cells}) == 1
 
 
-@pytest.mark.parametrize("name", ev.mechanism_names())
+QUICK = ("uniform", "ba", "dsat", "pegasus", "rg", "tide")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ev.mechanism_names()]
+)
 def test_a_cell_alone_is_the_cell_among_others(study, name):
     study = with_mechanism(study, name)
     for batch in batches_of(study):
@@ -245,7 +250,7 @@ def interrupted(study, after):
         run_study(study, "results.parquet", tell=tell)
 
 
-@pytest.mark.parametrize("after", [0, 1, 5, 12])
+@pytest.mark.parametrize("after", [1, 12, *(pytest.param(after, marks=pytest.mark.slow) for after in (0, 5))])
 def test_an_interrupted_study_goes_on_where_it_stopped(study, monkeypatch, after):
     run_study(study, "whole.parquet")
     interrupted(study, after)
@@ -359,6 +364,7 @@ def test_what_goes_wrong_in_a_worker_is_raised_here():
         list(in_processes(math.sqrt, enumerate([1, -1]), 2))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_noticed():
     with pytest.raises(StateError, match="a worker process ended"):
         list(in_processes(os._exit, enumerate([1, 1]), 2))

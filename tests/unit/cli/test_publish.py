@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from pairwise import pairwise
 
 from eventide.cli import main
 from eventide.mechanisms.base import Mechanism
@@ -110,11 +111,18 @@ def test_every_kind_of_file_is_published_step_by_step(publish, released, tmp_pat
     assert f"Published {STEPS} steps of 2 bins to standard output" in err
 
 
-@pytest.mark.parametrize("mechanism", ["ba", "bd", "sample"])
-@pytest.mark.parametrize("filter_name", ["truncate", "none"])
-@pytest.mark.parametrize(
-    ("out", "layout"), [("p.csv", "wide"), ("p.csv", "long"), ("p.parquet", "wide"), ("p.parquet", "long")]
+TABLES = pairwise(
+    {
+        "mechanism": ["ba", "bd", "sample"],
+        "filter_name": ["truncate", "none"],
+        "out": ["p.csv", "p.parquet"],
+        "layout": ["wide", "long"],
+    },
+    fits=lambda case: True,
 )
+
+
+@pytest.mark.parametrize(("mechanism", "filter_name", "out", "layout"), [tuple(case.values()) for case in TABLES])
 def test_a_table_holds_what_was_released(publish, released, tmp_path, mechanism, filter_name, out, layout):
     save(tmp_path / "counts.csv", wide_lines(COUNTS[:50] % 7))
     words = ("--mechanism", mechanism, "--filter", filter_name, "--out", out, "--layout", layout)
@@ -247,9 +255,17 @@ def refused(result, tmp_path, files):
     return err
 
 
-@pytest.mark.parametrize("fault", BAD_CELLS)
-@pytest.mark.parametrize("source", ["wide.csv", "wide.parquet", "long.csv.gz", "long.parquet"])
-@pytest.mark.parametrize("out", [None, "private.csv", "private.parquet", "private.jsonl"])
+BAD_LAST_ROWS = pairwise(
+    {
+        "fault": list(BAD_CELLS),
+        "source": ["wide.csv", "wide.parquet", "long.csv.gz", "long.parquet"],
+        "out": [None, "private.csv", "private.parquet", "private.jsonl"],
+    },
+    fits=lambda case: True,
+)
+
+
+@pytest.mark.parametrize(("fault", "source", "out"), [tuple(case.values()) for case in BAD_LAST_ROWS])
 def test_a_bad_cell_in_the_last_row_stops_before_anything_is_done(publish, charges, tmp_path, fault, source, out):
     lines = wide_lines() if source.startswith("wide") else long_lines()
     lines[-1] = lines[-1].rsplit(",", 1)[0] + "," + BAD_CELLS[fault]

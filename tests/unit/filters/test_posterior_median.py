@@ -137,7 +137,7 @@ def test_the_chance_of_a_look_is_that_of_discrete_noise(look, scale):
     assert found == pytest.approx(plain, rel=1e-9, abs=1e-19)
 
 
-@pytest.mark.parametrize("steps", [1, 7, 200])
+@pytest.mark.parametrize("steps", [7, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (1, 200))])
 def test_drift_tables_are_the_dense_kernel(steps):
     grid = grid_up_to(60, bins=1)
     passing, staying = np.empty((2, len(grid.first), MODELS))

@@ -226,7 +226,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become som
 
 
 @as_root
-@pytest.mark.parametrize("file_mode", [0o600, 0o644])
+@pytest.mark.parametrize("file_mode", [0o600, pytest.param(0o644, marks=pytest.mark.slow)])
 def test_without_rights_nothing_is_begun(everybodys_folder, file_mode):
     path = everybodys_folder / "city.db"
     filled(path).close()

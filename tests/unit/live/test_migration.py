@@ -57,7 +57,10 @@ def test_no_old_position_is_left_in_the_file_or_its_log(old, tmp_path):
     assert marks_left(tmp_path) == []
 
 
-@pytest.mark.parametrize("point", ["migrating-step:100", "inside-migration", "after-migration"])
+LONG = [pytest.param(point, marks=pytest.mark.slow) for point in ("migrating-step:100", "after-migration")]
+
+
+@pytest.mark.parametrize("point", ["inside-migration", *LONG])
 def test_killed_in_the_middle_it_goes_on(old, tmp_path, point, monkeypatch):
     with monkeypatch.context() as dying:
         dying.setenv("EVENTIDE_FAULT", point)

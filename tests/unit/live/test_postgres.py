@@ -462,6 +462,22 @@ def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, serv
     ]
 
 
+def test_analysts_see_levels(opened, address, server):
+    counts, groups = [[1, 2, 3], [4, 5, 6]], {"ward": ["W2", "W1", "W2"]}
+    for levels, until in ((None, 1), (groups, 2)):
+        with psycopg.connect(server.address) as connection:  # a store of before levels has no view of them
+            connection.execute(f"DROP VIEW IF EXISTS {address.partition('#')[2]}.levels")
+        mechanism = ev.Uniform(epsilon=1, window=1, bins=["a", "b", "c"], noise=ev.noise.Zero(), levels=levels)
+        with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), new_epoch=True) as publisher:
+            publisher.run(until=until)
+    with psycopg.connect(server.address) as connection:
+        query = (
+            f"SELECT step, level, bin, value, fresh FROM {address.partition('#')[2]}.levels ORDER BY level DESC, value"
+        )
+        rows = connection.execute(query).fetchall()
+    assert rows == [(1, "ward", "W1", 5, True), (1, "ward", "W2", 10, True), (1, "total", "total", 15, True)]
+
+
 @pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])
 def lose_next_commit(request, monkeypatch, server):
     """

@@ -55,7 +55,10 @@ class Collecting(Sink):
         self.sent.append((step, release))
 
 
-@pytest.mark.parametrize("name", ["uniform", "ba", "rg", "dsat", "pegasus", "fast"])
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("ba", "pegasus", "fast")]
+
+
+@pytest.mark.parametrize("name", ["uniform", "rg", "dsat", *LONG])
 def test_stopped_after_any_step_it_goes_on_as_if_nothing_had_happened(tmp_path, name):
     with publisher(tmp_path / "whole.db", mech=mechanism(name)) as whole:
         assert whole.run() == len(COUNTS)

@@ -12,8 +12,8 @@ import eventide as ev
 from eventide.cli import main
 from eventide.errors import StoreError
 from eventide.live.publisher import publisher as publishing
+from eventide.live.publisher.comparing import compare
 from eventide.live.sinks.base import Sink
-from eventide.live.sinks.comparing import compare
 from eventide.live.stores.budget_report import budget_report
 from eventide.live.stores.open_store import open_store
 

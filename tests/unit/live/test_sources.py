@@ -18,6 +18,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import pairwise
 
 from eventide.errors import InputError
 from eventide.events.clock import ManualClock
@@ -219,9 +220,13 @@ def test_the_mark_of_a_file_is_keyed_and_of_all_its_parts(tmp_path):
     assert mark_of_file(path, KEY) != mark
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"])
-@pytest.mark.parametrize("length", [151, 2000])
-@pytest.mark.parametrize("place", [0, 77, len(ROWS)])
+TOO_LONG = pairwise(
+    {"ending": [".csv", ".csv.gz", ".jsonl", ".jsonl.gz"], "length": [151, 2000], "place": [0, 77, len(ROWS)]},
+    fits=lambda case: True,
+)
+
+
+@pytest.mark.parametrize(("ending", "length", "place"), [tuple(case.values()) for case in TOO_LONG])
 def test_a_line_that_is_too_long_is_refused_alone(tmp_path, expected, ending, length, place):
     before, after = (lines_of(rows, ending.removesuffix(".gz")) for rows in (ROWS[:place], ROWS[place:]))
     text = ("time,more,user,bin\n" if "csv" in ending else "") + before + "x" * length + "\n" + after

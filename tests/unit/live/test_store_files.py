@@ -143,7 +143,7 @@ def test_a_store_that_was_not_finished_leaves_nothing(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("linked", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_a_kill_left_while_a_store_was_made_is_gone_with_the_next_start(tmp_path, linked):
     path = tmp_path / "city.db"
     code = f"""

@@ -93,7 +93,10 @@ def test_steps_never_looked_at_change_nothing():
     assert not np.array_equal(ev.run(tide(bins=bins), changed).values, seen.values)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"filter": "truncate"}, {"filter": "kalman"}, {"replicas": 2}])
+FILTERS = [pytest.param({"filter": name}, marks=pytest.mark.slow) for name in ("truncate", "kalman")]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"replicas": 2}, *FILTERS])
 def test_it_goes_on_from_any_step(parameters):
     whole = tide(**parameters)
     expected = ev.run(whole, STREAM)

@@ -50,26 +50,29 @@ def decimal_expansions(numerator, charge, bits):
     digits = []
     while (digit := prefix(len(digits), 1)) >= 2 ** (bits - 64):
         digits.append(digit)
-    return [*digits, prefix(len(digits), 0)]
+    exponential = context.exp(context.minus(ratio))
+    not_zero = context.divide(context.multiply(2, exponential), context.add(1, exponential))
+    return [math.floor(context.multiply(not_zero, Decimal(2**bits))), *digits, prefix(len(digits), 0)]
 
 
 @pytest.mark.parametrize("bits", [64, 72, 136, 400])
 @pytest.mark.parametrize(("numerator", "charge"), SCALES)
 def test_expansions_are_those_of_decimal_arithmetic(numerator, charge, bits):
-    assert coins.digit_expansions(numerator, charge, bits) == decimal_expansions(numerator, charge, bits)
+    assert coins.laplace_expansions(numerator, charge, bits) == decimal_expansions(numerator, charge, bits)
 
 
 def test_expansions_of_many_scales_are_those_of_decimal_arithmetic():
     pick = random.Random(20)
     for _ in range(300):
         numerator, charge = pick.randint(1, 10 ** pick.randint(1, 16)), pick.randint(1, 10 ** pick.randint(1, 15))
-        assert coins.digit_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
+        assert coins.laplace_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
 
 
 @pytest.mark.parametrize(("numerator", "charge"), [(1, 1), (37, 10), (3, 7)])
 def test_expansions_lie_within_rational_bounds(numerator, charge):
     """Partial sums of e^x in exact fractions enclose each probability, with no rounding anywhere."""
-    expansions = coins.digit_expansions(numerator, charge, 136)
+    not_zero, *expansions = coins.laplace_expansions(numerator, charge, 136)
+    assert not_zero == coins.laplace_expansions(numerator, charge, 137)[1]  # twice the first digit's probability
     for digit, expansion in enumerate(expansions[:-1]):
         x = Fraction(charge * 2**digit, numerator)
         term, below = Fraction(1), Fraction(0)
@@ -83,27 +86,41 @@ def test_expansions_lie_within_rational_bounds(numerator, charge):
 @pytest.mark.parametrize(("numerator", "charge"), [(4340805565708, 5), (4210876099, 79873113)])
 def test_an_undecided_prefix_is_settled_with_more_precision(numerator, charge):
     assert coins._certified(numerator, charge, 72, guard=8) is None
-    assert coins.digit_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
+    assert coins.laplace_expansions(numerator, charge, 72) == decimal_expansions(numerator, charge, 72)
 
 
 @pytest.mark.parametrize(("scale", "digits"), [((1, 10**9), 0), ((1, 1), 6), ((120, 1), 13), ((10**16, 1), 59)])
 def test_digits_end_where_the_probability_falls_below_two_to_the_minus_64(scale, digits):
-    assert len(coins.digit_expansions(*scale, 72)) == digits + 1
+    assert len(coins.laplace_expansions(*scale, 72)) == digits + 2
 
 
-def test_digit_probabilities_make_a_geometric_number():
-    """The product over the digits of g is (1 - q) q^g, for every g below the far digits."""
-    *digits, far = (expansion / 2**200 for expansion in coins.digit_expansions(37, 10, 200))
+def test_coins_make_a_geometric_number_and_a_discrete_laplace_draw():
+    """The product over the digits of g is (1 - q) q^g, for every g below the far digits; and so of a draw 1 + g."""
+    not_zero, *digits, far = (expansion / 2**200 for expansion in coins.laplace_expansions(37, 10, 200))
     q = math.exp(-10 / 37)
+    at_zero = (1 - q) / (1 + q)
+    assert 1 - not_zero == pytest.approx(at_zero, rel=1e-12)
     for g in range(2 ** len(digits)):
         product = math.prod(p if g >> k & 1 else 1 - p for k, p in enumerate(digits))
         assert (1 - far) * product == pytest.approx((1 - q) * q**g, rel=1e-12)
+        assert not_zero / 2 * (1 - far) * product == pytest.approx(at_zero * q ** (1 + g), rel=1e-12)
+
+
+def test_a_draw_is_a_coin_a_bit_and_a_geometric_number():
+    """At scale 1: four draws, two of them not 0, with the digits 1 0 1 and 0 1 1 of 5 and 6, lowest first."""
+    drawn = np.full((8, 4), 255, np.uint8)
+    drawn[0, [1, 3]] = 0
+    drawn[[1, 3], 1] = drawn[[2, 3], 3] = 0
+    drawn[1, 0] = 0  # a digit of a draw that is 0
+    script = Script(drawn.tobytes(), bytes([0b0001_0000]))
+    assert coins.laplace(1, 1, 4, script).tolist() == [0, -6, 0, 7]
+    assert not script.lines
 
 
 def test_a_coin_compares_a_byte_then_a_word_then_further_words():
-    prefix = coins.digit_expansions(1, 1, 136)[0]
+    prefix = coins.laplace_expansions(1, 1, 136)[1]
     byte, middle, deep = prefix >> 128, (prefix >> 64) % 2**64, prefix % 2**64
-    coin = coins.Coins(lambda bits: coins.digit_expansions(1, 1, bits)[:1])
+    coin = coins.Coins(lambda bits: coins.laplace_expansions(1, 1, bits)[1:2])
 
     assert coin.toss(256, Script(bytes(range(256)), word(middle - 1)))[0].tolist() == [i <= byte for i in range(256)]
     assert coin.toss(256, Script(bytes(range(256)), word(middle + 1)))[0].tolist() == [i < byte for i in range(256)]
@@ -114,7 +131,7 @@ def test_a_coin_compares_a_byte_then_a_word_then_further_words():
 
 
 def test_each_tie_is_settled_for_its_own_coin_and_toss():
-    column = coins.Coins(lambda bits: coins.digit_expansions(10, 1, bits))
+    column = coins.Coins(lambda bits: coins.laplace_expansions(10, 1, bits))
     ties = np.full((len(column), 3), 255, np.uint8)
     ties[2, 1], ties[3, 0], ties[3, 2] = column.first_byte[2, 0], column.first_byte[3, 0], column.first_byte[3, 0]
     next_two, next_three = int(column.next_word[2]), int(column.next_word[3])
@@ -124,12 +141,12 @@ def test_each_tie_is_settled_for_its_own_coin_and_toss():
 
 def test_far_digits_are_tossed_until_the_first_tail():
     """At scale 1 the digits from 2^6 on share the coin exp(-64), about 2^-92: zeros below it are its rare heads."""
-    drawn = np.full((7, 2), 255, np.uint8)
-    drawn[6, 0] = 0
+    drawn = np.full((8, 1), 255, np.uint8)
+    drawn[0], drawn[7] = 0, 0
     zeros, tails = bytes(8), b"\xff" * 8
     head_after_a_byte, one_more_head, then_tails = [zeros, zeros], [zeros, zeros], [tails]
-    script = Script(drawn.tobytes(), *head_after_a_byte, *one_more_head, *then_tails)
-    assert coins.laplace(1, 1, 1, script).tolist() == [2 * 64]
+    script = Script(drawn.tobytes(), *head_after_a_byte, b"\xff", *one_more_head, *then_tails)
+    assert coins.laplace(1, 1, 1, script).tolist() == [1 + 2 * 64]
     assert not script.lines
 
 
@@ -142,20 +159,20 @@ def test_numbers_are_joined_from_digits_as_by_powers_of_two():
 
 
 def test_the_cache_is_bounded_and_knows_a_scale_by_its_lowest_terms():
-    coins._digit_coins.cache_clear()
+    coins._laplace_coins.cache_clear()
     coins.laplace(10, 4, 1, ssl.RAND_bytes)
     coins.laplace(5 * 10**9, 2 * 10**9, 1, ssl.RAND_bytes)
-    assert coins._digit_coins.cache_info().currsize == 1
+    assert coins._laplace_coins.cache_info().currsize == 1
     for charge in range(1, 2 * coins.SCALES_KEPT):
         coins.laplace(10**9 + 7, charge, 1, ssl.RAND_bytes)
-    assert coins._digit_coins.cache_info().currsize == coins.SCALES_KEPT
+    assert coins._laplace_coins.cache_info().currsize == coins.SCALES_KEPT
 
 
 def test_draws_ask_for_a_bounded_number_of_bytes_at_a_time():
     asked = []
     coins.laplace(10**16, 1, 20_000, lambda count: asked.append(count) or ssl.RAND_bytes(count))
     assert max(asked) <= coins.BLOCK
-    assert sum(asked) >= 2 * 60 * 20_000
+    assert sum(asked) >= 61 * 20_000
 
 
 def test_no_coin_is_tossed_at_0_and_100_percent():

@@ -193,9 +193,10 @@ def test_the_configuration_in_the_documents_is_right(tmp_path):
     (queries,) = re.findall(r'```toml title="queries.toml"\n(.*?)```', page, re.DOTALL)
     (tmp_path / "queries.toml").write_text(queries)
     config = read_config(written(tmp_path, "".join(re.findall(r"```toml\n(.*?)```", page, re.DOTALL))))
-    assert config.populations == {"patients": Fraction(1), "clinic": Fraction(1), "emergency": Fraction(1)}
-    assert [stream.window for stream in config.streams] == [168, 168, 168, 144]
-    assert [len(stream.queries) for stream in config.streams] == [0, 0, 0, 1]
+    assert config.populations == dict.fromkeys(["patients", "clinic", "emergency", "harbour"], Fraction(1))
+    assert [stream.window for stream in config.streams] == [168, 168, 168, 144, 144]
+    assert [len(stream.queries) for stream in config.streams] == [0, 0, 0, 1, 0]
+    assert config.streams[-1].out == (str(tmp_path / "harbour.jsonl"), "https://example.org/releases")
 
 
 def test_the_file_of_client_settings_is_checked_with_the_configuration(tmp_path):

@@ -121,6 +121,26 @@ def test_what_was_drawn_is_written_as_it_was_drawn(tmp_path):
     assert len(drawn) == 1
 
 
+def test_the_log_of_a_store_is_emptied_before_it_is_tried_again(tmp_path):
+    """It may be what fills the disk, and is otherwise emptied after a commit only."""
+    with running(configuration(tmp_path)) as up:
+        store = up.service.streams["city"].publisher.store
+        store._database._log_cut_at = float("inf")  # not by commits
+        up.pass_steps(3)
+        original, sizes = store._write_step, []
+
+        def failing(head, row, commit):
+            sizes.append((tmp_path / "city.store-wal").stat().st_size)
+            original(head, row, commit)
+            if len(sizes) == 1:
+                raise Unavailable("the disk is full", "make room")
+
+        store._write_step = failing
+        up.pass_steps()
+    assert sizes[0] > 0
+    assert sizes[1:] == [0]
+
+
 def test_a_stream_that_waits_is_stopped_without_waiting_for_its_store(towns, monkeypatch, caplog):
     monkeypatch.setattr(store_wait, "FIRST_PAUSE", PATIENCE)
     fill(towns)

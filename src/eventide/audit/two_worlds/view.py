@@ -38,7 +38,9 @@ NOT_FOR_EVERYBODY = (
     Unseen("operators*", None, "counters of events, for operators only"),
     Unseen("stderr*", r"For operators only, .*", "counters of events, for operators only, and named so"),
     Unseen(
-        "stdout*", r'"operators_only": \{[^{}]*\{[^{}]*\}\}', "counters of events, for operators only, and named so"
+        "stdout*",
+        r'"operators_only": \{[^{}]*\{[^{}]*\}[^{}]*\}',
+        "counters of events, for operators only, and named so",
     ),
 )
 REFUSED = Unseen(

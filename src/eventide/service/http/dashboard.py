@@ -17,7 +17,20 @@ from fastapi.responses import Response
 from eventide.service.http.problems import Problem
 
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-SCRIPTS = ("answers", "api", "app", "budget", "format", "heat", "history", "plotly", "search", "series", "theme")
+SCRIPTS = (
+    "answers",
+    "api",
+    "app",
+    "budget",
+    "format",
+    "heat",
+    "history",
+    "levels",
+    "plotly",
+    "search",
+    "series",
+    "theme",
+)
 ASSETS = ("icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
 
 router = APIRouter(include_in_schema=False)

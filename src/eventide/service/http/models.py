@@ -60,10 +60,19 @@ class StreamsAnswer(BaseModel):
     streams: list[StreamAnswer]
 
 
+class LevelAnswer(BaseModel):
+    """A level: its groups in the order of its values, and for every bin the place of its group among them."""
+
+    name: str
+    groups: list[str]
+    group_of: list[int]
+
+
 class BinsAnswer(BaseModel):
-    """The names of the bins, in the order of the values of a release."""
+    """The names of the bins, in the order of the values of a release; and the levels, from small to the total."""
 
     bins: list[str]
+    levels: list[LevelAnswer] = []
 
 
 class DueAnswer(BaseModel):
@@ -79,6 +88,16 @@ class DueAnswer(BaseModel):
     variance: float
 
 
+class LevelRelease(BaseModel):
+    """What a release says of a level: sums of its bins, in the order of its groups."""
+
+    fresh: bool
+    values: list[float]
+    scale: list[float | None]
+    low: list[float] | None = None
+    high: list[float] | None = None
+
+
 class ReleaseAnswer(BaseModel):
     """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
 
@@ -89,6 +108,7 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float] | None = None
     high: list[float] | None = None
+    levels: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
 
 

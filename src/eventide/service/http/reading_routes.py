@@ -14,6 +14,7 @@ from fastapi import APIRouter, Header, Path, Query
 from fastapi.responses import Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from eventide.events.levels import Levels
 from eventide.service.http import models
 from eventide.service.http.problems import Problem
 from eventide.service.http.result_pages import AskedAnswers, answer_page, chosen_bins, release_page
@@ -63,7 +64,8 @@ def _add_descriptions(router: APIRouter, service: Service) -> None:
     @router.get("/streams/{name}/bins")
     def bins(name: Name) -> models.BinsAnswer:
         """Name the bins."""
-        return models.BinsAnswer(bins=list(service.stream(name).settings.bins))
+        settings = service.stream(name).settings
+        return models.BinsAnswer(bins=list(settings.bins), levels=_levels(settings.levels))
 
     @router.get("/streams/{name}/guarantee")
     def guarantee(name: Name) -> models.GuaranteeAnswer:
@@ -74,6 +76,15 @@ def _add_descriptions(router: APIRouter, service: Service) -> None:
     def ledger(name: Name) -> models.LedgerAnswer:
         """Show what the windows hold, from the stored entries."""
         return service.ledger(service.stream(name))
+
+
+def _levels(levels: Levels | None) -> list[models.LevelAnswer]:
+    if levels is None:
+        return []
+    return [
+        models.LevelAnswer(name=name, groups=list(groups), group_of=levels.labels[name].tolist())
+        for name, groups in levels.groups.items()
+    ]
 
 
 def _add_releases(router: APIRouter, service: Service) -> None:
@@ -96,7 +107,8 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         chosen = chosen_bins(bins, bin or [])
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
-        return _paged(release_page(lines, bins, chosen, form, following), form, following)
+        groups = None if chosen is not None or found.settings.levels is None else found.settings.levels.groups
+        return _paged(release_page(lines, bins, chosen, form, following, groups), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:

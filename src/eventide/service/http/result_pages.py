@@ -18,6 +18,7 @@ from eventide.arrays import Array
 from eventide.live.stores.stored_releases import Answer, answers_in
 from eventide.releases.answer_formats import OWN_COLUMNS, AnswerCsv, AnswerTable, rows_of
 from eventide.releases.formats import Csv, Tabular
+from eventide.releases.level_values import Groups
 from eventide.releases.lines import ReleaseLine, read_line, write_line
 from eventide.service.http.problems import Problem
 from eventide.service.live_stream import LiveStream
@@ -63,8 +64,15 @@ def chosen_bins(bins: Sequence[str], names: Sequence[str]) -> Array | None:
     return np.array([places[name] for name in dict.fromkeys(names)])
 
 
-def release_page(lines: Lines, bins: Sequence[str], chosen: Array | None, form: str, following: int | None) -> bytes:
-    """Releases in the form asked for; in JSON with the step to ask for next.
+def release_page(
+    lines: Lines,
+    bins: Sequence[str],
+    chosen: Array | None,
+    form: str,
+    following: int | None,
+    groups: Groups | None = None,
+) -> bytes:
+    """Releases in the form asked for; in JSON with the step to ask for next. Of chosen bins there are no levels.
 
     A table is wide or long by the number of bins, as files of releases are.
     """
@@ -74,7 +82,7 @@ def release_page(lines: Lines, bins: Sequence[str], chosen: Array | None, form: 
     names = bins if chosen is None else [bins[place] for place in chosen]
     stream = io.BytesIO()
     layout = "long" if {"step", "start"} & set(names) else None
-    table = (Csv if form == "csv" else ArrowStream)(stream, names, layout, starts=True)
+    table = (Csv if form == "csv" else ArrowStream)(stream, names, layout, starts=True, groups=groups)
     for _, line in lines:
         release = read_line(line)
         table.add(release if chosen is None else _part(release, chosen))
@@ -84,7 +92,7 @@ def release_page(lines: Lines, bins: Sequence[str], chosen: Array | None, form: 
 
 def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
     arrays = {name: getattr(release, name) for name in ("values", "scale", "low", "high")}
-    return replace(release, **{name: array[chosen] for name, array in arrays.items() if array is not None})
+    return replace(release, levels=None, **{name: array[chosen] for name, array in arrays.items() if array is not None})
 
 
 class AskedAnswers(NamedTuple):

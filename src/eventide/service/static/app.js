@@ -6,6 +6,7 @@ import { drawBudget } from "./budget.js";
 import { duration, fillList, find, number, shortTime } from "./format.js";
 import { Heat } from "./heat.js";
 import { History } from "./history.js";
+import { Levels, OpenGroup } from "./levels.js";
 import { Search } from "./search.js";
 import { Series } from "./series.js";
 
@@ -18,7 +19,8 @@ const TROUBLES = {
 };
 
 const series = new Series();
-const heat = new Heat(choose);
+const group = new OpenGroup(() => { heat.order = heat.cursor = null; draw(); });
+const heat = new Heat((row) => { choose(row); group.open(row); }, group);
 const search = new Search(choose);
 let role = null;
 let history = null;
@@ -64,12 +66,13 @@ async function open(name) {
   following?.abort();
   following = new AbortController();
   const { signal } = following;
-  const [info, { bins }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
-  const begun = new History(info, bins);
+  const [info, { bins, levels }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
+  const begun = new History(info, new Levels(bins, levels));
   const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
   if (signal.aborted) return; // another stream was chosen meanwhile
   releases.forEach((release) => begun.add(release));
   history = search.history = begun;
+  group.begin(begun.levels);
   series.chosen = [];
   series.zoom = null;
   if (info.synthetic) await addTruth();
@@ -86,7 +89,7 @@ async function open(name) {
 async function addTruth() {
   const first = history.releases[0]?.step ?? 0;
   const { counts } = await get(streamPath(history.info.name, "/synthetic?first=" + Math.max(first, ...history.truth.keys(), 0)));
-  counts.forEach(({ step, values }) => history.truth.set(step, values));
+  counts.forEach(({ step, values }) => history.truth.set(step, history.levels.counts(values)));
 }
 
 async function askAnswers() {
@@ -145,9 +148,10 @@ function draw() {
   if (!history || !window.Plotly) return;
   if (!series.chosen.length && !history.emptied) history.contrast().forEach((bin) => series.choose(bin));
   series.draw(history);
+  group.draw(history.latest);
   heat.draw(history);
   if (ledger) drawBudget(ledger);
-  drawAnswers(history.info.questions, answers, history.bins, series.chosen);
+  drawAnswers(history.info.questions, answers, history.bins, series.chosen.filter((bin) => bin < history.levels.bins));
   showStatus();
 }
 

@@ -1,12 +1,15 @@
-// All bins over time on a canvas: one column a step, one row a bin (or several, where there are more bins than pixels).
+// Bins over time on a canvas: one column a step, one row a bin (or several, where there are more bins than pixels). With
+// levels the rows are those of the group that is open.
 
 import { colour, find, number, shortTime } from "./format.js";
 
 const SHADES = 256;
+const NAME_HEIGHT = 13; // pixels that the name of a row needs
 
 export class Heat {
-  constructor(onChoose) {
+  constructor(onChoose, group) {
     this.onChoose = onChoose;
+    this.group = group;
     this.canvas = find("heat");
     this.picture = document.createElement("canvas");
     this.order = null;
@@ -28,24 +31,39 @@ export class Heat {
     }
     if (!this.order) {
       const bySize = document.querySelector("input[name=order]:checked").value === "size";
-      this.order = bySize ? history.busiest() : history.bins.map((_, bin) => bin);
+      this.order = bySize ? history.busiest(history.latest.values, this.group.rows) : this.group.rows;
     }
     const height = Math.max(1, Math.floor(this.canvas.getBoundingClientRect().height));
-    const [columns, rows] = [history.releases.length, Math.min(history.bins.length, height)];
+    const [columns, rows] = [history.releases.length, Math.min(this.order.length, height)];
     const cells = this.cells(columns, rows);
     const limit = this.limit(cells);
     this.paint(cells, columns, rows, limit);
     this.scale();
+    this.name(rows, height);
     if (this.cursor && (this.cursor.column >= columns || this.cursor.row >= rows)) this.cursor = null; // the picture shrank
     find("heat-high").textContent = number(limit) + " or more";
     find("heat-first").textContent = shortTime(history.releases[0]);
     find("heat-last").textContent = shortTime(history.latest);
     find("heat-note").textContent =
-      number(history.bins.length) + " bins, the last " + number(columns) + " steps" + (rows < history.bins.length ? "; a row shows the largest of several bins" : "");
+      number(this.order.length) + (history.levels.levels.length ? " rows" : " bins") + ", the last " + number(columns) + " steps" + (rows < this.order.length ? "; a row shows the largest of several" : "");
     this.showCell();
   }
 
+  // The names of the rows, every so many where they are low; of a row that stands for several, none.
+  name(rows, height) {
+    const every = Math.ceil((NAME_HEIGHT * rows) / height);
+    const shown = rows === this.order.length ? [...Array(Math.ceil(rows / every)).keys()].map((place) => place * every) : [];
+    this.canvas.parentElement.classList.toggle("named", shown.length > 0);
+    find("heat-names").replaceChildren(...shown.map((row) => {
+      const name = document.createElement("span");
+      name.textContent = name.title = this.history.bins[this.order[row]];
+      name.style.top = ((row + 0.5) / rows) * 100 + "%";
+      return name;
+    }));
+  }
+
   clear() {
+    find("heat-names").replaceChildren();
     this.canvas.width = this.canvas.width; // setting it wipes the canvas
     ["heat-first", "heat-last", "heat-high", "heat-note"].forEach((id) => (find(id).textContent = ""));
     this.showCell();
@@ -127,7 +145,7 @@ export class Heat {
     const [width, height] = [box.width / columns, box.height / rows];
     const { column, row } = this.cursor;
     Object.assign(frame.style, {
-      left: column * width - 3 + "px", top: row * height - 3 + "px",
+      left: this.canvas.offsetLeft + column * width - 3 + "px", top: row * height - 3 + "px",
       width: Math.max(8, width + 6) + "px", height: Math.max(8, height + 6) + "px",
     });
     const release = this.history.releases[column];

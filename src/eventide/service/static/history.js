@@ -5,10 +5,11 @@ const CELLS = 1_500_000;
 const hasInterval = (release) => Boolean(release.low && release.high); // of 90 %, which is what filters give by default
 
 export class History {
-  constructor(info, bins) {
+  constructor(info, levels) {
     this.info = info;
-    this.bins = bins;
-    this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / bins.length)));
+    this.levels = levels;
+    this.bins = levels.names; // and groups, where there are levels
+    this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / this.bins.length)));
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
     this.answered = false; // whether a release brought answers to window queries that are not shown yet
@@ -20,14 +21,14 @@ export class History {
 
   add(release) {
     if (this.latest && release.step <= this.latest.step) return false;
-    this.releases.push(release);
+    this.releases.push(this.levels.flat(release));
     if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
     return true;
   }
 
   // The interval around a released value that comes with it, or where most of the noise falls.
   interval(release, bin) {
-    if (hasInterval(release)) return [release.low[bin], release.high[bin]];
+    if (hasInterval(release) && release.low[bin] !== null) return [release.low[bin], release.high[bin]];
     const scale = release.scale[bin];
     if (scale === null) return [null, null];
     const [value, reach] = [release.values[bin], scale * NOISE_INSIDE];
@@ -45,6 +46,7 @@ export class History {
   // Two bins worth a first look: the busiest now, and whichever is busiest when that one is at its lowest.
   contrast() {
     if (!this.latest) return [];
+    if (this.levels.levels.length) return [this.levels.total];
     const [first] = this.busiest();
     const lowest = this.releases.reduce((low, release) => (release.values[first] < low.values[first] ? release : low));
     const second = this.busiest(lowest.values).find((bin) => bin !== first);
@@ -52,7 +54,7 @@ export class History {
   }
 
   // Bins, those with the largest values first.
-  busiest(values = this.latest ? this.latest.values : []) {
-    return this.bins.map((_, bin) => bin).sort((one, other) => values[other] - values[one]);
+  busiest(values = this.latest ? this.latest.values : [], among = this.bins.map((_, bin) => bin)) {
+    return [...among].sort((one, other) => values[other] - values[one]);
   }
 }
