@@ -81,6 +81,7 @@ class StreamOptions(EventOptions, total=False):
     filter: str
     seasons: str | Sequence[float]
     population: str
+    keep: int | str
     queries: str | Path | Sequence[Query]
     queries_epsilon: Amount
     queries_of: str
@@ -198,6 +199,13 @@ class StreamSpec:
         left_out="auto with a cap, else none",
     )
     population: str = setting("everybody", readers.text, "Whose events these are.", '"residents"')
+    keep: int = setting(
+        0,
+        readers.steps_or_duration,
+        "How long releases are kept in the store, such as 400d; what was charged stays.",
+        '"400d"',
+        left_out="for ever",
+    )
     queries: tuple[Query, ...] = setting(
         (), readers.as_written, "Answer the window queries of this TOML file.", '"queries.toml"', "FILE"
     )
