@@ -47,7 +47,7 @@ class Stream(NamedTuple):
 STREAMS = {
     "retail-day": Stream("retail_events", "1d", 30, 600, {1.0: 0.40}),
     "retail-hour": Stream("retail_events", "1h", 168, 30, {}),
-    "planes-hour": Stream("nycflights_events", "1h", 168, 40, {1.0: 0.50}),
+    "planes-hour": Stream("nycflights_events", "1h", 168, 100, {1.0: 0.50}),
 }
 
 
@@ -92,7 +92,9 @@ def show(name: str, choice: CapChoice, target: float | None) -> None:
     worst = max(capped, key=lambda cap: capped[cap]["tide"].error / capped[cap]["uniform"].error)
     ratio = capped[worst]["tide"].error / capped[worst]["uniform"].error
     wanted = "" if target is None else f" (target {target:.2f})"
-    print(f"best cap with Tide ({best.events}) / Tide without: {gain:.3f}{wanted}")
+    parts = [deviation(trials["tide"], times) / trials["tide"].error for trials in (capped[best], by_cap[None])]
+    unsure = gain * (parts[0] ** 2 + parts[1] ** 2) ** 0.5
+    print(f"best cap with Tide ({best.events}) / Tide without: {gain:.3f} +- {unsure:.3f}{wanted}")
     print(
         f"Tide / no filter: {over:.3f} with the best cap of each ({best.events} and {plain.events}), "
         f"{ratio:.3f} at the worst cap ({worst.events})",
@@ -101,8 +103,12 @@ def show(name: str, choice: CapChoice, target: float | None) -> None:
 
 
 def said(trial: CapTrial, repetitions: int) -> str:
-    deviation = (trial.high - trial.low) / NINE_OF_TEN
-    return f"{trial.error:10.3f} +- {deviation / repetitions**0.5:.3f}"
+    return f"{trial.error:10.3f} +- {deviation(trial, repetitions):.3f}"
+
+
+def deviation(trial: CapTrial, repetitions: int) -> float:
+    """The standard error of a mean error."""
+    return float((trial.high - trial.low) / NINE_OF_TEN / repetitions**0.5)
 
 
 def main() -> None:

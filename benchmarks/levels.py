@@ -116,7 +116,7 @@ def errors(
 
 
 def summed(values: Floats, labels: Ints) -> Floats:
-    return np.stack([np.bincount(labels, row) for row in values])
+    return np.stack([np.bincount(labels, row) for row in np.atleast_2d(values)])
 
 
 def table(name: str, options: argparse.Namespace) -> None:

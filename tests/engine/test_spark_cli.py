@@ -30,11 +30,16 @@ not json
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "cap"),
-    [("events.csv", EVENTS, []), ("events.jsonl", OBJECTS, []), ("events.csv", AGAIN, ["--cap", "1/5min"])],
+    ("name", "text", "more"),
+    [
+        ("events.csv", EVENTS, ["--levels", "levels.csv"]),
+        ("events.jsonl", OBJECTS, []),
+        ("events.csv", AGAIN, ["--cap", "1/5min"]),
+    ],
 )
-def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, cap):
+def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
     (tmp_path / name).write_text(text)
+    (tmp_path / "levels.csv").write_text("bin\nnorth\nsouth\n")
     (tmp_path / "bins.txt").write_text("north\nsouth\n")
     open_store(tmp_path / "one.db").close()
     shutil.copy(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
@@ -42,12 +47,13 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, cap):
     for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
         options = f"--epsilon 1000000 --window 5 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
             --bins bins.txt --mechanism uniform --json --out {store}.jsonl --store {store}".split()
-        command = [sys.executable, "-m", "eventide", "publish", name, *options, *cap, *engine]
+        command = [sys.executable, "-m", "eventide", "publish", name, *options, *more, *engine]
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))
     assert (tmp_path / "one.db.jsonl").read_text() == (tmp_path / "spark.db.jsonl").read_text()
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
+    assert ('"total"' in (tmp_path / "spark.db.jsonl").read_text()) == ("--levels" in more)
 
 
 def test_rows_that_mostly_cannot_be_read_stop_the_first_run_and_leave_nothing_in_the_way(tmp_path):

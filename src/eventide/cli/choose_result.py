@@ -7,6 +7,7 @@ is for data that may be looked at, and says so.
 from __future__ import annotations
 
 import html
+import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -43,7 +44,17 @@ class MechanismAnswer(NamedTuple):
         from eventide.bench import choose
 
         study = asked.study()
-        return cls(choose(asked.counts(), hide=asked.hidden, sensitivity=asked.sensitivity, tell=tell, **study))
+        cores = os.cpu_count() or 1
+        return cls(
+            choose(
+                asked.counts(),
+                hide=asked.hidden,
+                sensitivity=asked.sensitivity,
+                tell=tell,
+                processes=cores,
+                **study,
+            )
+        )
 
     def page(self, repeat: str) -> str:
         """Everything on a page."""

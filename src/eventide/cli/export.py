@@ -27,7 +27,13 @@ ERROR_NOTE = (
 
 @click.command("export")
 @click.argument("store")
-@click.option("--out", required=True, metavar="PATH", help="A .csv, .jsonl or .parquet file; - is standard output.")
+@click.option("--out", metavar="PATH", help="A .csv, .jsonl or .parquet file; - is standard output.")
+@click.option(
+    "--check",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Write nothing: compare an output of publish, .jsonl or .csv, with the store, step by step.",
+)
 @click.option("--layout", type=click.Choice(["wide", "long"]), help="Of a table: a column or a row for each bin.")
 @click.option(
     "--totals",
@@ -37,17 +43,32 @@ ERROR_NOTE = (
 )
 @click.option("--intervals", is_flag=True, help="Add low and high to a wide table: the columns BIN_low and BIN_high.")
 @click.option("--answers", is_flag=True, help="Write the answers to window queries instead.")
-def command(store: str, out: str, layout: str | None, totals: Path | None, intervals: bool, answers: bool) -> None:
-    """Write the releases that STORE holds to a file, which appears when it is complete.
+def command(
+    store: str,
+    out: str | None,
+    check: Path | None,
+    layout: str | None,
+    totals: Path | None,
+    intervals: bool,
+    answers: bool,
+) -> None:
+    """Write the releases that STORE holds to a file, which appears when it is complete; or check a file.
 
     \b
     Example: eventide export city.db --out releases.parquet
              eventide export city.db --out districts.csv --totals districts.toml
              eventide export city.db --out answers.csv --answers
+             eventide export city.db --check private.jsonl
     """
     from eventide.live.stores.open_store import open_store
 
     warn_of_secrets(store)
+    if (out is None) == (check is None):
+        raise InputError("give either --out PATH to write the releases, or --check FILE to compare a file with them")
+    if check is not None:
+        _check(store, check)
+        return
+    assert out is not None
     if answers and totals is not None:
         raise InputError("--answers and --totals write different things; choose one of them")
     if intervals and (answers or totals is not None or not out.lower().endswith((".csv", ".parquet"))):
@@ -62,6 +83,20 @@ def command(store: str, out: str, layout: str | None, totals: Path | None, inter
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{written} written{'' if out == '-' else f' to {out}'}", err=True)
+
+
+def _check(store: str, path: Path) -> None:
+    from eventide.live.publisher.comparing import compare
+    from eventide.live.stores.open_store import open_store
+
+    with closing(open_store(store, read_only=True)) as opened:
+        found = compare(opened, path)
+    if found.differs_at is not None:
+        raise InputError(
+            f"{path} is not what was published: it differs from the store at step {found.differs_at}; write it anew "
+            f"with eventide export {store} --out PATH"
+        )
+    click.echo(f"{found.alike} steps of {path} are as they were published", err=True)
 
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:

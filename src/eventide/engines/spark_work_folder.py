@@ -3,7 +3,8 @@
 Tallies are raw: users are pseudonyms by the store's key, the folder is closed to others, and what belongs to a step is
 deleted once it is published. There is a part for each batch, and a batch that Spark hands over again replaces its own.
 Tallies name bins by their place in the list, and events after the end are in none of them. So a folder belongs to one
-store, one list of bins and one end, and to the number of shards it began with.
+store and one list of bins, and to the number of shards it began with; for another end it is made anew, and the source
+is read from its beginning.
 """
 
 from __future__ import annotations
@@ -59,33 +60,53 @@ class WorkFolder:
 
     def settle(self, counting: Counting, shards: int) -> Counting:
         """Make the folder, or refuse one that was made for something else; say how many shards it has."""
+        purpose = _purpose(counting)
+        discarded = self.path.with_name(f"{self.path.name}.discarded")
+        shutil.rmtree(discarded, ignore_errors=True)  # which somebody was killed over
+        if self._has_another_end(purpose):  # of what is open, events behind the old end are missing
+            self.path.rename(discarded)
+            shutil.rmtree(discarded)
         self._made_here = not self.path.exists()
         for folder in (self.path, self.open_steps):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
-        purpose = {
-            "store": hashes[0].item(),
-            "bins": digest(*counting.spec.bins).hex(),
-            "users": counting.spec.user is not None,
-            "until": counting.spec.until,
-        }
         if not self.mark.exists():
             unfinished = self.mark.with_suffix(".unfinished")
             unfinished.write_text(json.dumps(purpose | {"shards": shards}))
             unfinished.replace(self.mark)
-        found = json.loads(self.mark.read_text())
-        found["until"] = found["until"] and moment(found["until"])  # which was once kept as it had been written
+        found = self._found()
         if found | purpose != found:
             raise InputError(
-                f"{self.path} was made for another store, bins or end; choose a new work folder, or delete this one to "
-                "have the source read again from its beginning"
+                f"{self.path} was made for another store or other bins; choose a new work folder, or delete this one "
+                "to have the source read again from its beginning"
             )
         return dataclasses.replace(counting, shards=found["shards"])
+
+    def _found(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.mark.read_text())
+        found["until"] = found["until"] and moment(found["until"])  # which was once kept as it had been written
+        return found
+
+    def _has_another_end(self, purpose: dict[str, Any]) -> bool:
+        """Whether all but the end is as it was: then the source is read again from its beginning."""
+        if not self.mark.exists():
+            return False
+        found = self._found()
+        return found["until"] != purpose["until"] and found | purpose == found | {"until": purpose["until"]}
 
     def withdraw(self) -> None:
         """Remove the folder if it was made for this run, so that another one has the source read from its beginning."""
         if self._made_here:
             shutil.rmtree(self.path)
+
+
+def _purpose(counting: Counting) -> dict[str, Any]:
+    hashes, _ = hash_texts(key_words(counting.key), *buffers(texts(["the work folder of a store"])))
+    return {
+        "store": hashes[0].item(),
+        "bins": digest(*counting.spec.bins).hex(),
+        "users": counting.spec.user is not None,
+        "until": counting.spec.until,
+    }
 
 
 class Summary(NamedTuple):

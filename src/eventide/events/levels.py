@@ -40,7 +40,8 @@ class Levels:
 
     def __init__(self, groups: Mapping[str, Sequence[str] | Mapping[str, str]], bins: Sequence[str]) -> None:
         self.bins = tuple(bins)
-        named = {str(level): _in_order(str(level), given, self.bins) for level, given in groups.items()}
+        given = {str(level): _in_order(str(level), each, self.bins) for level, each in groups.items()}
+        named = dict(sorted(given.items(), key=lambda each: -len(set(each[1]))))  # from many groups to few
         for level in named:
             if level in (TOTAL, BIN) or not level:
                 raise InputError(f"a level cannot be named {level!r}; choose another name")

@@ -33,7 +33,8 @@ from eventide.releases.level_values import LevelValues
 if TYPE_CHECKING:
     from eventide.mechanisms.base import Mechanism
 
-OF_A_CHAIN = Fraction(4, 5)  # what the bins keep where every level lies inside the next
+LEAST_ABOVE, MOST_ABOVE = Fraction(1, 20), Fraction(1, 5)  # what levels take where each lies inside the next
+MANY_BINS = 250  # so many, or more, leave them the most
 OF_CROSSING = Fraction(2, 5)  # what a level above takes of what the bins keep, on average, where levels cross
 COMMON = 0.5  # of filtered estimates: how much bins of a group err together, next to the variance of each
 GIVES_WAY = 0.1  # of filtered estimates: the variance of a level counts so much less than that of one it has heard
@@ -82,14 +83,16 @@ def default_split(levels: Levels) -> dict[str, Fraction]:
     """The part of epsilon for each level, the bins first: a rule from public facts alone.
 
     It is near the least sum, over all levels, of errors relative to those of sums over bins without levels. In a chain
-    of levels, each inside the next, those above tell the bins little: the bins keep four fifths, and the rest is shared
-    so that the sum of sqrt(groups) / share, those errors where levels hear nothing from below, is smallest. Levels that
-    cut across each other tell the bins much, and take 0.4 times what the bins keep, on average, the more groups the
-    more. `benchmarks/levels.py` searches for better ones.
+    of levels, each inside the next, those above tell the bins little, and the sum over few bins is sharp anyway: they
+    take a fifth beside 250 bins or more, less beside fewer, and share it so that the sum of sqrt(groups) / share, those
+    errors where levels hear nothing from below, is smallest. Levels that cut across each other tell the bins much, and
+    take 0.4 times what the bins keep, on average, the more groups the more. `benchmarks/levels.py` searches for better
+    ones.
     """
     labels = list(levels.labels.values())
     chain = all(_inside(small, large) for small, large in pairwise(labels))
-    bins, power = (OF_A_CHAIN, 0.25) if chain else (1 / (1 + OF_CROSSING * len(labels)), 0.75)
+    above = min(max(MOST_ABOVE * len(levels.bins) / MANY_BINS, LEAST_ABOVE), MOST_ABOVE)
+    bins, power = (1 - above, 0.25) if chain else (1 / (1 + OF_CROSSING * len(labels)), 0.75)
     weights = {level: Fraction(round(1000 * len(groups) ** power)) for level, groups in levels.groups.items()}
     return {BIN: bins} | {level: (1 - bins) * weight / sum(weights.values()) for level, weight in weights.items()}
 

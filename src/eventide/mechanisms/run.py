@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Floats
+from eventide.arrays import Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
+from eventide.releases.level_values import Groups, LevelValues, Rows, flat, stacked
 from eventide.releases.long_table import LongFrames, long_table
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class Run(LongFrames):
         The ends of an interval around the values, `(T, d)`, where the filter knows one.
     scale
         The noise scale of the measurement behind each value, `(T, d)`; infinite before the first.
+    levels
+        Where the mechanism has levels, what was released of each by its name, in arrays `(T, groups)`.
+    groups
+        The names of the groups of each level.
     """
 
     values: Floats
@@ -52,6 +57,8 @@ class Run(LongFrames):
     low: Floats | None = None
     high: Floats | None = None
     scale: Floats | None = None
+    levels: dict[str, LevelValues] | None = None
+    groups: Groups | None = None
 
     @property
     def steps(self) -> int:
@@ -70,15 +77,27 @@ class Run(LongFrames):
         if self.values.ndim == 2:
             return self
         arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high", "scale")}
-        return replace(self, **{name: array[number] for name, array in arrays.items() if array is not None})
+        levels = self.levels and {name: each.replica(number) for name, each in self.levels.items()}
+        plain = {name: array[number] for name, array in arrays.items() if array is not None}
+        return replace(self, levels=levels, **plain)
 
     def to_arrow(self) -> pa.Table:
-        """The releases as an Arrow table, a row for each step and bin; of replicas, choose one with `replica`."""
+        """The releases as an Arrow table, a row for each step and bin or group; choose one replica with `replica`."""
         if self.values.ndim > 2:
             raise InputError(f"this run has {self.replicas} replicas; choose one, such as run.replica(0)")
         scale = np.full_like(self.values, np.nan) if self.scale is None else self.scale
-        steps = self.begin + np.arange(self.steps)
-        return long_table(self.bins, steps, self.values, self.fresh, scale, low=self.low, high=self.high)
+        rows = Rows.of(self.bins, self.groups)
+        all_rows: Any = flat(replace(self, scale=scale), rows)
+        return long_table(
+            rows.names,
+            self.begin + np.arange(self.steps),
+            all_rows.values,
+            self.fresh,
+            all_rows.scale,
+            low=all_rows.low,
+            high=all_rows.high,
+            levels=rows.levels,
+        )
 
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
         """The released series as a matplotlib figure, with intervals where known, looks and what was spent.
@@ -136,17 +155,24 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
         raise InputError(f"a matrix of shape {counts.shape} does not fit {mechanism!r}")
     begin, steps = mechanism.step, counts.shape[-2]
     shape = (mechanism.replicas, steps)
-    kept: dict[str, Array] = {
+    kept: dict[str, Any] = {
         "values": np.empty((*shape, mechanism.size)),
         "fresh": np.empty(shape, dtype=np.bool_),
         "spent": np.empty(shape),
         "scale": np.empty((*shape, mechanism.size)),
     }
+    levels: dict[str, list[LevelValues]] = {name: [] for name in (mechanism.levels.names if mechanism.levels else ())}
     for t in range(steps):
         release = mechanism.release(counts[:, t] if each_its_own else counts[t])
+        for name, told in levels.items():
+            told.append((release.levels or {})[name])
         if release.low is not None and "low" not in kept:
             kept |= {end: np.full((*shape, mechanism.size), np.nan) for end in ("low", "high")}
         for name, array in kept.items():
             array[:, t] = getattr(release, name)
     whole = Run(**kept, bins=mechanism.bins, begin=begin)
-    return whole if mechanism.replicas > 1 else whole.replica(0)
+    one = whole if mechanism.replicas > 1 else whole.replica(0)
+    if not (levels and steps and mechanism.levels):
+        return one
+    found = {name: stacked(told) for name, told in levels.items()}
+    return replace(one, levels=found, groups=mechanism.levels.groups)

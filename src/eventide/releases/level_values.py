@@ -41,10 +41,25 @@ class LevelValues:
     low: Floats | None = None
     high: Floats | None = None
 
+    def replica(self, number: int) -> LevelValues:
+        """Those of one replica, without the leading axis."""
+        plain = {f.name: None if (value := getattr(self, f.name)) is None else value[number] for f in fields(self)}
+        return LevelValues(**plain)  # type: ignore[arg-type]
+
     def first(self) -> LevelValues:
-        """Those of the first replica, without the leading axis."""
-        plain = {f.name: None if (value := getattr(self, f.name)) is None else value[0] for f in fields(self)}
-        return LevelValues(**plain | {"fresh": bool(plain["fresh"])})  # type: ignore[arg-type]
+        """Those of the first replica of one release."""
+        return replace(alone := self.replica(0), fresh=bool(alone.fresh))
+
+
+def stacked(told: Sequence[LevelValues]) -> LevelValues:
+    """Those of several steps as arrays with an axis for steps, before that of groups and behind that of replicas."""
+    axis = told[0].values.ndim - 1
+
+    def joined(name: str) -> Any:
+        parts = [getattr(each, name) for each in told]
+        return None if parts[0] is None else np.stack(parts, axis=axis)
+
+    return LevelValues(**{f.name: joined(f.name) for f in fields(LevelValues)})
 
 
 class Rows(NamedTuple):
@@ -75,8 +90,13 @@ def flat(release: Line, rows: Rows) -> Line:
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
-        parts = [np.full(size, np.nan) if part is None else part for size, part in known]
-        return np.concatenate([*parts, np.full(len(rows.names) - sum(size for size, _ in known), np.nan)])
+        sizes = [*(size for size, _ in known), len(rows.names) - sum(size for size, _ in known)]
+        steps = release.values.shape[:-1]
+        parts = [part for _, part in known] + [None]
+        filled = [
+            np.full((*steps, size), np.nan) if part is None else part for size, part in zip(sizes, parts, strict=True)
+        ]
+        return np.concatenate(filled, axis=-1)
 
     ends = {} if release.low is None else {"low": joined("low"), "high": joined("high")}
     return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends)

@@ -11,6 +11,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -43,12 +44,14 @@ _TURNED_AWAY = (
 
 def serve(service: Service, told: Callable[[str], None]) -> None:
     """Listen, tell the address, and answer until SIGTERM or SIGINT; the steps in hand are finished."""
-    try:
-        listening, health = listen(service.config), listen_for_health(service.config)
+    with ExitStack() as failing:
+        failing.callback(service.stop)
+        listening = failing.enter_context(listen(service.config))
+        health = listen_for_health(service.config)
+        if health is not None:
+            failing.enter_context(health)
         server = build_server(service, health=health)
-    except BaseException:
-        service.stop()
-        raise
+        failing.pop_all()
     host, port = listening.getsockname()[:2]
     encrypted = service.config.server.certificate is not None
     if service.config.server.host not in LOOPBACK and not encrypted:

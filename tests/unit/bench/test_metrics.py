@@ -52,8 +52,9 @@ def tallied(run, metrics, block, window=10, epsilon=2.0, options=OPTIONS):
 def test_errors_are_those_of_the_whole_run(run, block):
     truth, released, _, _ = run
     error = np.abs(released - truth[:, None])
-    figures = tallied(run, ["mse", "mae", "mre"], block)
-    assert list(figures) == ["mse", "mae", "mre"]
+    figures = tallied(run, ["mse", "mae", "mre", "total_mae"], block)
+    assert list(figures) == ["mse", "mae", "mre", "total_mae"]
+    assert np.allclose(figures["total_mae"], np.abs((released - truth[:, None]).sum(axis=3)).mean(axis=2))
     assert np.allclose(figures["mae"], error.mean(axis=(2, 3)))
     assert np.allclose(figures["mse"], (error**2).mean(axis=(2, 3)))
     for stream, repetition in np.ndindex(STREAMS, REPETITIONS):

@@ -4,13 +4,16 @@ import csv
 import io
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import eventide as ev
 from eventide.cli import main
+from eventide.live.sinks.open_sink import open_sink
 from eventide.live.stores.base import Commit, StoreSetting
 from eventide.live.stores.open_store import open_store
 from eventide.releases.lines import ReleaseLine
@@ -199,3 +202,39 @@ def test_damage_is_exit_code_5_and_no_file(run, tmp_path):
     assert code == 5
     assert "step 2" in err
     assert not (tmp_path / "city.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["out.jsonl", "wide.csv", "long.csv", "intervals.csv"])
+def test_a_line_that_was_changed_in_an_output_is_found_on_request(run, place):
+    feed = ev.MemoryFeed([[number, 2, 3] for number in range(20)])
+    layout = {"layout": "long"} if "long" in place else {}
+    sink = open_sink(place, BINS, intervals="intervals" in place, **layout)
+    with ev.Publisher(feed, ev.Uniform(epsilon=1, window=2, bins=BINS), "city.db", [sink]) as publisher:
+        publisher.run()
+    code, _, err = run("city.db", "--check", place)
+    assert (code, err) == (0, f"20 steps of {place} are as they were published\n")
+    path = Path(place)
+    written = path.read_text()
+    lines = written.splitlines(keepends=True)
+    middle = len(lines) // 2
+    digit = next(at for at in range(len(lines[middle]) - 1, 0, -1) if lines[middle][at].isdigit())
+    other = str((int(lines[middle][digit]) + 1) % 10)
+    for changed, step in (
+        ([*lines[:middle], lines[middle][:digit] + other + lines[middle][digit + 1 :], *lines[middle + 1 :]], r"\d+"),
+        ([*lines[:-1]] if "long" not in place else lines[:-3], None),
+        ([*lines, lines[-1]], "20"),
+        (lines[:1] + lines[2:] if "csv" not in place else lines[:2] + lines[5:], r"\d+"),
+    ):
+        path.write_text("".join(changed))
+        code, _, err = run("city.db", "--check", place)
+        assert code == (0 if step is None else 2)
+        assert re.search("19 steps" if step is None else f"differs from the store at step {step};", err)
+
+
+def test_what_cannot_be_compared_is_refused(run):
+    made().close()
+    Path("other.csv").write_text("something,else\n")
+    Path("releases.parquet").touch()
+    assert "does not begin with the columns" in run("city.db", "--check", "other.csv")[2]
+    assert "only these are compared" in run("city.db", "--check", "releases.parquet")[2]
+    assert "give either --out" in run("city.db")[2]

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from nats_server import free_port
 
 from eventide.cli import main
 from eventide.cli.live_log import logging_to_stderr
@@ -420,6 +421,20 @@ def test_a_signal_ends_a_live_run_between_steps(folder, number, code):
     if code == 0:
         assert len(stored) == len(written)
         assert "Published" in err
+
+
+@pytest.mark.slow
+def test_sigterm_with_a_webhook_that_is_away_ends_well_and_says_what_is_still_to_be_sent(folder):
+    (folder / "log.jsonl").touch()
+    process = start_following("--start", datetime.now(UTC).isoformat(), "--webhook", f"http://127.0.0.1:{free_port()}/")
+    wait_for_steps(process, 3)
+    process.terminate()
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "Still to be sent: webhook 127.0.0.1" in err
+    store = open_store("store.db", read_only=True)
+    assert published() == store.next_step() >= 3  # the other sink has everything
+    store.close()
 
 
 @pytest.mark.slow

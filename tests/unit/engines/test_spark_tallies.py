@@ -183,12 +183,26 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert work.settle(counting(), 8).shards == 4
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
     spec = counting().spec
-    specs = [replace(spec, bins=BINS[::-1]), replace(spec, until="1970-01-02")]
+    specs = [replace(spec, bins=BINS[::-1]), replace(spec, bins=BINS[::-1], until="1970-01-02")]
     others = [counting(user=None), replace(counting(), key=bytes(16))]
     others += [replace(counting(), spec=other) for other in specs]
     for other in others:
-        with pytest.raises(InputError, match="another store, bins or end"):
+        with pytest.raises(InputError, match="another store or other bins"):
             work.settle(other, 4)
+
+
+def test_a_work_folder_is_made_anew_for_another_end(tmp_path):
+    """Events behind the old end were read and are in no tally, so the source has to be read again."""
+    work = WorkFolder(tmp_path / "work")
+    work.settle(counting(), 4)
+    for part in (work.checkpoint, work.open_steps / "batch=0"):
+        part.mkdir()
+    later = replace(counting(), spec=replace(counting().spec, until="1970-01-02"))
+    assert work.settle(later, 8).shards == 8
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["open", "setting.json", "work"]
+    (work.open_steps / "batch=0").mkdir()
+    assert work.settle(later, 4).shards == 8
+    assert (work.open_steps / "batch=0").exists()
 
 
 def test_a_work_folder_whose_end_was_kept_as_it_was_written_is_known_again(tmp_path):

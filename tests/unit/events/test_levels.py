@@ -52,6 +52,10 @@ def test_what_is_no_file_of_levels_is_refused_in_a_sentence(tmp_path, text, sent
         Levels.of(written(tmp_path, text), BINS)
 
 
+def test_levels_stand_from_small_groups_to_large_ones_in_whatever_order_they_came():
+    assert Levels({"city": list("xxyy"), "ward": list("1223")}, BINS).names == ("ward", "city", "total")
+
+
 def test_the_total_alone():
     assert Levels({}, BINS).names == ("total",)
 

@@ -178,7 +178,6 @@ def test_the_command_takes_levels_of_ready_made_counts(files):
     [
         (["counts.csv", "--window", "2", "--mechanism", "fast"], "cannot have levels"),
         (["counts.csv", "--window", "2", "--mechanism", "ba", "--bins", "3"], "is in no group of level"),
-        (["visits.csv", "--step", "1h", "--window", "2", "--engine", "spark"], "not for Spark yet"),
     ],
 )
 def test_what_levels_cannot_be_is_said(files, words, sentence):

@@ -18,7 +18,7 @@ from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
-from eventide.live.stores import postgres_schema
+from eventide.live.stores import postgres_database, postgres_schema
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.database_store import DatabaseStore
 from eventide.live.stores.open_store import open_store
@@ -300,7 +300,8 @@ def test_a_changed_row_is_found(opened, address, server):
         ("mysql://h/d", InputError, "postgresql"),
     ],
 )
-def test_a_wrong_address_is_refused(url, error, message):
+def test_a_wrong_address_is_refused(url, error, message, monkeypatch):
+    monkeypatch.setattr(postgres_database, "PATIENCE", 0.0)
     with pytest.raises(error, match=message):
         open_store(url)
 
@@ -460,6 +461,22 @@ def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, serv
     ]
 
 
+def test_analysts_see_levels(opened, address, server):
+    counts, groups = [[1, 2, 3], [4, 5, 6]], {"ward": ["W2", "W1", "W2"]}
+    for levels, until in ((None, 1), (groups, 2)):
+        with psycopg.connect(server.address) as connection:  # a store of before levels has no view of them
+            connection.execute(f"DROP VIEW IF EXISTS {address.partition('#')[2]}.levels")
+        mechanism = ev.Uniform(epsilon=1, window=1, bins=["a", "b", "c"], noise=ev.noise.Zero(), levels=levels)
+        with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), new_epoch=True) as publisher:
+            publisher.run(until=until)
+    with psycopg.connect(server.address) as connection:
+        query = (
+            f"SELECT step, level, bin, value, fresh FROM {address.partition('#')[2]}.levels ORDER BY level DESC, value"
+        )
+        rows = connection.execute(query).fetchall()
+    assert rows == [(1, "ward", "W1", 5, True), (1, "ward", "W2", 10, True), (1, "total", "total", 15, True)]
+
+
 @pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])
 def lose_next_commit(request, monkeypatch, server):
     """
@@ -612,6 +629,17 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back():
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):
+    server = PostgresServer()
+    starting = threading.Timer(0.5, server.start)
+    starting.start()
+    with closing(DatabaseStore(PostgresDatabase(f"{server.address}#awaited", patience=300.0))) as store:
+        assert store.next_step() == 0
+    starting.join()
+    server.kill()
+    assert [record.message for record in caplog.records] == ["127.0.0.1#awaited does not answer; waiting for it"]
 
 
 def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):

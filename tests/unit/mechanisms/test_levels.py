@@ -92,13 +92,25 @@ def test_saved_and_loaded_it_goes_on(name):
         assert here.spent == there.spent
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_a_run_keeps_its_levels_and_frames_have_a_row_for_each_group(replicas):
+    run = ev.run(made("uniform", replicas=replicas), stream(4)).replica(replicas - 1)
+    assert np.array_equal(run.levels["total"].values[:, 0], run.values.sum(axis=1))
+    table = run.to_arrow()
+    assert table.column_names == ["step", "level", "bin", "value", "scale", "fresh"]
+    assert table["level"].to_pylist()[:11] == [*["bin"] * 6, *["district"] * 2, *["kind"] * 2, "total"]
+    assert table["value"].to_pylist()[10] == run.values[0].sum()
+
+
 def test_a_total_of_its_own_is_sharper_than_a_sum_over_bins():
     """200 bins, all of epsilon at every step: the error of the total is a fraction of that of the sum."""
     counts, bins = np.full((20, 200), 30), [str(number) for number in range(200)]
     halves = {"half": ["a"] * 100 + ["b"] * 100}
     errors = {}
     for levels in (None, halves):
-        values = ev.run(ev.Uniform(1, 10, bins, replicas=50, seed=3, levels=levels), counts).values
+        split = levels and {"bin": 0.7, "half": 0.1, "total": 0.2}
+        uniform = ev.Uniform(1, 10, bins, replicas=50, seed=3, levels=levels, level_split=split)
+        values = ev.run(uniform, counts).values
         errors[levels is None] = np.abs(values.sum(axis=2) - 6000).mean()
     assert errors[False] < 0.6 * errors[True]
 

@@ -37,6 +37,7 @@ OTHER_WINDOWS = (0.25, 0.5, 2)
 REMEDY_SIZES = (4, 16, 64)  # how much of a remedy is tried, until one helps
 VALUES = 500  # repetitions times bins: many bins say as much with fewer repetitions
 FEWEST, MOST = 5, 50  # repetitions
+FEWER = 4  # one in so many of them where only a comparison is drawn: other windows and budgets, remedies
 
 
 def choose(
@@ -51,6 +52,7 @@ def choose(
     repetitions: int | None = None,
     seed: int = 1,
     tell: Callable[[int, int], None] = lambda done, total: None,
+    processes: int = 1,
 ) -> Choice:
     """Try mechanisms on a history and recommend one that can be published.
 
@@ -70,11 +72,14 @@ def choose(
     sensitivity
         The most that one person adds to a step.
     repetitions
-        Runs of each candidate: by default 50, and down to 5 the more bins there are.
+        Runs of each candidate: by default 50, and down to 5 the more bins there are. Under other windows and budgets, a
+        quarter of them, but at least 5.
     seed
         The same seed gives the same choice.
     tell
         `tell(done, total)` hears of finished trials.
+    processes
+        How many run side by side; the choice is the same.
 
     >>> from eventide.bench import describe
     >>> calm = describe(level=400, steps=100)
@@ -90,7 +95,7 @@ def choose(
     field = [each for each in field if _can_be_published(each, given, sensitivity, mechanisms or ())]
     if repetitions is None:
         repetitions = min(MOST, max(FEWEST, VALUES // history.counts.shape[1]))
-    trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell)
+    trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell, processes)
     return _choice(history, given, None if hide is None else positive_integer(hide, "hide"), field, trials)
 
 
@@ -105,6 +110,9 @@ def _choice(history: History, given: Publication, hide: int | None, field: list[
     level = float(counts.mean())
     windows = _other_windows(window, (season, hide), len(counts))
     epsilons = [epsilon * factor for factor in OTHER_EPSILONS if SMALLEST <= epsilon * factor * NANO <= LARGEST]
+    over_window = [(each, given._replace(window=other)) for other in windows for each in shortlist]
+    over_epsilon = [(each, given._replace(epsilon=other)) for other in epsilons for each in shortlist]
+    compared = trials.run(over_window + over_epsilon, _fewer(trials))
     return Choice(
         history=history,
         epsilon=epsilon,
@@ -117,11 +125,17 @@ def _choice(history: History, given: Publication, hide: int | None, field: list[
         movement=float(np.abs(counts - np.median(counts, axis=0)).mean()),
         season=season,
         candidates=tuple(tried),
-        over_window=(*as_asked, *trials.run([(c, given._replace(window=w)) for w in windows for c in shortlist])),
-        over_epsilon=(*as_asked, *trials.run([(c, given._replace(epsilon=e)) for e in epsilons for c in shortlist])),
+        over_window=(*as_asked, *compared[: len(over_window)]),
+        over_epsilon=(*as_asked, *compared[len(over_window) :]),
         remedies=() if tried[0].error <= USELESS * level else _remedies(trials, shortlist, given),
         released=trials.released(ranked[0], given),
     )
+
+
+def _fewer(trials: Trials) -> int:
+    """Repetitions of a trial that is compared with others, and not recommended."""
+    repetitions = trials.study.repetitions
+    return min(repetitions, max(FEWEST, repetitions // FEWER))
 
 
 def candidates(
@@ -252,7 +266,7 @@ def _remedies(trials: Trials, shortlist: list[Candidate], given: Publication) ->
         for change in (remedy(given, size) for size in REMEDY_SIZES):
             if change is None:
                 break
-            best = least(trials.run([(candidate, change.publication) for candidate in field]))
+            best = least(trials.run([(candidate, change.publication) for candidate in field], _fewer(trials)))
             result = Remedy(change.words, best, float(change.publication.counts.mean()))
             if result.share <= USELESS:
                 break

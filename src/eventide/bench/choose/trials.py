@@ -1,24 +1,27 @@
 """Trials of candidates on counts in memory: the cells of a study that nobody has to write down.
 
-A trial's noise follows from the seed, the candidate and the setting alone.
+A trial's noise follows from the seed, the candidate and the setting alone, in however many processes they run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.bench.choose.choice import Trial
-from eventide.bench.run.runner import repeat_cell
+from eventide.bench.run.runner import STEP_COST, repeat_cell
+from eventide.bench.run.workers import in_processes
 from eventide.bench.study.study import Cell, Setting, StudiedMechanism, StudiedStream, Study, labelled
 from eventide.mechanisms.run import run
 from eventide.privacy.noise import Seeded
 
 NINE_OF_TEN = (0.05, 0.95)
+SHORT = 20_000_000  # what trials cost, in values, that are over before another process has begun
 
 
 class Candidate(NamedTuple):
@@ -55,16 +58,31 @@ class InMemory(StudiedStream):
 class Trials:
     """Runs trials with so many `repetitions` each; `tell(done, total)` hears of each that is finished."""
 
-    def __init__(self, sensitivity: int, repetitions: int, seed: int, tell: Callable[[int, int], None]) -> None:
-        self.sensitivity = sensitivity
+    def __init__(
+        self,
+        sensitivity: int,
+        repetitions: int,
+        seed: int,
+        tell: Callable[[int, int], None] = lambda done, total: None,
+        processes: int = 1,
+    ) -> None:
+        self.sensitivity, self._processes = sensitivity, processes
         self.study = Study("choose", "", seed, repetitions, metrics=("mae", "publications"))
         self._tell = tell
         self._done = self._total = 0
 
-    def run(self, wanted: Sequence[tuple[Candidate, Publication]]) -> list[Trial]:
-        """A trial of each, in this order."""
+    def run(self, wanted: Sequence[tuple[Candidate, Publication]], repetitions: int | None = None) -> list[Trial]:
+        """A trial of each, in this order, with other `repetitions` where given."""
         self._total += len(wanted)
-        return [self._trial(candidate, given) for candidate, given in wanted]
+        study = self.study if repetitions is None else replace(self.study, repetitions=repetitions)
+        cells = [self._cell(candidate, given) for candidate, given in wanted]
+        figures: dict[int, dict[str, Floats]] = {}
+        processes = self._processes if self._cost(study, wanted) > SHORT else 1
+        for number, found in in_processes(partial(repeat_cell, study), enumerate(cells), processes):
+            figures[number] = found
+            self._done += 1
+            self._tell(self._done, self._total)
+        return [_trial(candidate, given, figures[number]) for number, (candidate, given) in enumerate(wanted)]
 
     def released(self, candidate: Candidate, given: Publication) -> Floats:
         """What one run of a candidate releases, `(T, d)`."""
@@ -72,22 +90,9 @@ class Trials:
         noise = Seeded(self.study.seed_of(cell))
         return run(cell.mechanism.build(cell.setting, given.counts.shape[1], 1, noise), given.counts).values
 
-    def _trial(self, candidate: Candidate, given: Publication) -> Trial:
-        figures = repeat_cell(self.study, self._cell(candidate, given))
-        errors = figures["mae"]
-        low, high = np.quantile(errors, NINE_OF_TEN)
-        self._done += 1
-        self._tell(self._done, self._total)
-        return Trial(
-            mechanism=candidate.name,
-            parameters=candidate.parameters,
-            epsilon=given.epsilon,
-            window=given.window,
-            error=float(errors.mean()),
-            low=float(low),
-            high=float(high),
-            looks=float(figures["publications"].mean()),
-        )
+    @staticmethod
+    def _cost(study: Study, wanted: Sequence[tuple[Candidate, Publication]]) -> int:
+        return sum(len(counts) * (study.repetitions * counts.shape[1] + STEP_COST) for _, (counts, *_) in wanted)
 
     def _cell(self, candidate: Candidate, given: Publication) -> Cell:
         mechanism = StudiedMechanism(
@@ -98,3 +103,18 @@ class Trials:
         )
         stream = InMemory("file", "history", counts=given.counts)
         return Cell(mechanism, stream, Setting("choose", given.epsilon, given.window))
+
+
+def _trial(candidate: Candidate, given: Publication, figures: dict[str, Floats]) -> Trial:
+    errors = figures["mae"]
+    low, high = np.quantile(errors, NINE_OF_TEN)
+    return Trial(
+        mechanism=candidate.name,
+        parameters=candidate.parameters,
+        epsilon=given.epsilon,
+        window=given.window,
+        error=float(errors.mean()),
+        low=float(low),
+        high=float(high),
+        looks=float(figures["publications"].mean()),
+    )

@@ -9,6 +9,7 @@ releases.
 | mae, mse | mean absolute, mean squared error over all steps and bins |
 | tse | total squared error: the sum over all steps and bins |
 | mre | mean of the absolute error divided by the true count, or by the sanity bound where that is larger |
+| total_mae | mean absolute error of the total over all bins, which mechanisms with levels measure by itself |
 | season_kept | 1 if the season length of the released total is that of the true total within a tenth, else 0 |
 | amplitude_kept | the released total's largest less smallest value, divided by the true total's |
 | level_error | by how much the smallest value of the total is off |
@@ -156,6 +157,11 @@ def release_seconds(tally: MetricTally, block: StepBlock) -> Floats:
     return np.full((streams, repetitions), block.seconds / (streams * repetitions * tally.steps))
 
 
+def total_mae(truth: Array, released: Floats, options: MetricOptions) -> Floats:
+    """By how much the total is off, on average over the steps."""
+    return np.asarray(np.abs(released - truth).mean(axis=1))
+
+
 def season_kept(truth: Ints, released: Floats, options: MetricOptions) -> Floats:
     """Is the season's length kept within a tenth?"""
     season = season_length(truth)
@@ -196,6 +202,7 @@ SUMMED: dict[str, Callable[[MetricTally, StepBlock], Floats]] = {
     "release_seconds": release_seconds,
 }
 OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
+    "total_mae": total_mae,
     "season_kept": season_kept,
     "amplitude_kept": amplitude_kept,
     "level_error": level_error,
@@ -205,7 +212,14 @@ OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
 METRICS = (*SUMMED, *OF_TOTALS)
 ANSWER_ERRORS = ("mae", "mse", "mre")
 PLAN_METRICS = ("workload_error", *ANSWER_ERRORS, "planning_seconds", "answering_seconds")
-ERRORS = ("mae", "mse", "tse", "mre", "workload_error")  # those for which a mechanism is compared with the best
+ERRORS = (
+    "mae",
+    "mse",
+    "tse",
+    "mre",
+    "total_mae",
+    "workload_error",
+)  # those for which a mechanism is compared with the best
 
 
 def sanity_bounds(counts: Ints, options: MetricOptions) -> Floats:

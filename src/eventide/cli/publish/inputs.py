@@ -98,8 +98,6 @@ def _event_feed(options: Options) -> Feed:
 
 def _spark_feed(options: Options) -> Feed:
     """A feed of a file of events that Spark counts."""
-    if options.spec.levels is not None:
-        raise InputError("--levels is not for Spark yet; leave --engine out, or leave --levels out")
     if options.several:
         raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.live:

@@ -20,6 +20,7 @@ from eventide.cli.publish.summary import described, predicted, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
@@ -66,6 +67,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
         publisher.run(stop=lambda: count(publisher.published) or terminated())
+        lacking = _brought_to_sinks(publisher, terminated)
     counted = OperatorsOnly.of(feed)
     report = described(options, publisher) | {
         "steps": publisher.published,
@@ -74,7 +76,20 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counted is None else {"operators_only": vars(counted)}
-    return report, [summary(report)] if counted is None else [summary(report), str(counted)]
+    return report, [summary(report), *([] if counted is None else [str(counted)]), *lacking]
+
+
+def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> list[str]:
+    """Bring everything to the sinks; after SIGTERM one that cannot take it is no failure, and what it lacks is said."""
+    lacking = []
+    try:
+        publisher.finish()
+    except Undelivered as problem:
+        if not terminated():
+            raise
+        lacking.append(f"Stopped. Still to be sent: {problem}")
+    publisher.close_sinks()
+    return lacking
 
 
 def _sinks(options: Options, mechanism: Mechanism, starts: bool) -> list[Sink]:

@@ -32,6 +32,10 @@ class SinkStanding(NamedTuple):
     failures: int
 
 
+class Undelivered(StoreError):
+    """A sink lacks releases at the end of a run; they are in the store, and the next run brings them."""
+
+
 class Delivery:
     """What one sink has of one store."""
 
@@ -88,7 +92,7 @@ class Delivery:
             now = time.monotonic()
             give_up = now + self._last_patience if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
-                raise StoreError(
+                raise (Undelivered if self._store.durable else StoreError)(
                     f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
                     "others are in the store, and the same command delivers them when it works again"
                 )
@@ -185,8 +189,14 @@ class Deliveries:
 
     def finish(self) -> None:
         """Bring everything to the sinks, and let them show it."""
+        lacking = []
         for delivery in self._each:
-            delivery.finish()
+            try:
+                delivery.finish()
+            except Undelivered as problem:
+                lacking.append(str(problem))
+        if lacking:
+            raise Undelivered("; ".join(lacking))
 
     def close(self) -> None:
         """Let go of the sinks."""

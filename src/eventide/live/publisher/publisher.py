@@ -217,6 +217,10 @@ class Publisher:
         """Bring everything to the sinks, and let them show it."""
         self._deliveries.finish()
 
+    def close_sinks(self) -> None:
+        """Let go of the sinks: what they lack stays in the store, and the next run brings it."""
+        self._deliveries.close()
+
     def close(self) -> None:
         """Give up the store and let go of everything."""
         self._deliveries.close()

@@ -8,16 +8,13 @@ the other as if they were one; where reading stands is the number of a file and 
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from eventide.errors import InputError
 from eventide.events.files.members import SourceFile
@@ -25,6 +22,7 @@ from eventide.events.files.open_file import EventFile
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import FOREVER, EventBatch, Position
+from eventide.live.sources.damage import damage_told
 from eventide.live.sources.file_marks import mark_of_files, mark_of_names
 
 THREADS = 2
@@ -144,7 +142,7 @@ class CompleteFiles:
         """What is made of each block, in order, by threads that are a few blocks ahead."""
 
         def told(block: Block) -> _Made:
-            with _damage_told(block.name):
+            with damage_told(block.name):
                 return make(block)
 
         waiting: deque[Future[_Made]] = deque()
@@ -158,16 +156,7 @@ class CompleteFiles:
     def _blocks(self, begin: Place) -> Iterator[Block]:
         """The blocks of all files from a place on; a file is open while its blocks are read."""
         for number, member in enumerate(self._members[begin.number :], start=begin.number):
-            with _damage_told(member.name):
+            with damage_told(member.name):
                 file = member.open()
                 for block in file.blocks(begin.at if number == begin.number else 0):
                     yield Block(file, member.name, block.content, Place(number, block.end))
-
-
-@contextmanager
-def _damage_told(name: str) -> Iterator[None]:
-    """Say in one sentence that a file cannot be read; the cause would show what stands in it."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, EOFError, zlib.error):
-        raise InputError(f"{name} cannot be read to its end; it is damaged or cut short") from None

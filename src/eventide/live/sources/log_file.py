@@ -8,9 +8,8 @@ was read to, which tell nothing of what is in it.
 from __future__ import annotations
 
 import os
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from gzip import GzipFile
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from eventide.errors import InputError
 from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
 from eventide.events.rows import ParsedRows
+from eventide.live.sources.damage import damage_told
 from eventide.live.sources.file_marks import mark_of
 
 BLOCK = 4 << 20  # bytes read at a time
@@ -220,12 +220,3 @@ class LogFile:
             content = known + self._unpacked.read(size - len(known))
         self._last_unpacked = begin, content
         return content
-
-
-@contextmanager
-def damage_told(name: str) -> Iterator[None]:
-    """Say in one sentence that a file cannot be read; the cause would show what stands in it."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error):
-        raise InputError(f"{name} cannot be read to its end; it is damaged or cut short") from None

@@ -7,6 +7,7 @@ with `ConnectionLost`, and the store reads whether it was committed. Needs the e
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,8 +21,11 @@ from eventide.live.stores.database import ConnectionLost, Database, Unavailable,
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
 from eventide.live.stores.tables import RAW
 
+log = logging.getLogger("eventide.live")
+
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+_AWAY = ("refused", "No such file", "timeout expired", "unexpectedly", "starting up", "shutting down", "recovery mode")
 _WAY_BACK = "nothing is published any more: restore a backup and go on with --after-restore"
 
 
@@ -35,18 +39,18 @@ class PostgresDatabase(Database):
         for_tests: bool = False,
         read_only: bool = False,
         clients: str | Path | None = None,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> None:
         super().__init__()
         self._psycopg = load_psycopg()
         self._address, self._schema = parse_address(url)
         self._settings = settings_of(url, clients)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
-        self._read_only, self._patience = read_only, patience
+        self._read_only, self._patience = read_only, PATIENCE if patience is None else patience
         self._in_transaction = self._writes = False
         self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
-            self._connection = self._connected()
+            self._connection = self._first_connection()
         try:
             with self._opening():
                 self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
@@ -142,6 +146,20 @@ class PostgresDatabase(Database):
                 f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
+
+    def _first_connection(self) -> Any:
+        """A connection, waited for while there is no server or it is starting; what it refuses will not pass."""
+        until, told = time.monotonic() + self._patience, False
+        while True:
+            try:
+                return self._connected()
+            except self._psycopg.OperationalError as problem:
+                if time.monotonic() > until or not any(words in str(problem) for words in _AWAY):
+                    raise
+            if not told:
+                log.warning("%s does not answer; waiting for it", self.place)
+            told = True
+            time.sleep(PAUSE)
 
     def _connected(self) -> Any:
         return self._psycopg.connect(self._address, autocommit=True, connect_timeout=5, **self._settings)

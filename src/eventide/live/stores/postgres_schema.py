@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
+from eventide.events.levels import TOTAL
 from eventide.live import faults
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
@@ -60,6 +61,23 @@ CREATE OR REPLACE VIEW answers AS
             ELSE '["total"]'::jsonb END
         ) WITH ORDINALITY AS bin (name, place)
 """
+_OF_GROUP = "(body -> 'levels' -> told.level -> '{}' ->> (told.place - 1)::integer)::double precision"
+_LEVELS = f"""
+CREATE OR REPLACE VIEW levels AS
+    SELECT step.step, body ->> 'start' AS start, told.level, told.name AS bin, {_OF_GROUP.format("values")} AS value,
+        {_OF_GROUP.format("low")} AS low, {_OF_GROUP.format("high")} AS high, {_OF_GROUP.format("scale")} AS scale,
+        (body -> 'levels' -> told.level ->> 'fresh')::boolean AS fresh
+    FROM {_RELEASED},
+        LATERAL (
+            SELECT given ->> 0 AS level, member.name,
+                row_number() OVER (PARTITION BY given ->> 0 ORDER BY min(member.place)) AS place
+            FROM jsonb_array_elements(epoch.setting::jsonb -> 'mechanism' -> 'parameters' -> 'levels') AS given,
+                LATERAL jsonb_array_elements_text(given -> 1) WITH ORDINALITY AS member (name, place)
+            GROUP BY given ->> 0, member.name
+            UNION ALL SELECT '{TOTAL}', '{TOTAL}', 1
+        ) AS told
+    WHERE body -> 'levels' IS NOT NULL
+"""
 
 
 def parse_address(url: str) -> tuple[str, str]:
@@ -104,6 +122,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         _migrate(connection, schema)
         faults.passing("after-migration")
     _show_intervals(connection, schema)
+    _show_levels(connection, schema)
     return VERSION
 
 
@@ -158,6 +177,17 @@ def _show_intervals(connection: Any, schema: str) -> None:
         connection.execute(_releases([*_EARLIER, "low", "high"]))
 
 
+def _show_levels(connection: Any, schema: str) -> None:
+    """Give an older store a view of levels, which the next epoch may have."""
+    import psycopg
+
+    if _columns(connection, f'"{schema}".levels'):
+        return
+    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        connection.execute(_LEVELS)
+
+
 def _to_third(connection: Any) -> None:
     """Let steps have a base, and the views that are there follow it."""
     to_third_in_postgres(connection)
@@ -183,6 +213,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _releases(_SHOWN),
             _ANSWERS,
+            _LEVELS,
             *without_statistics(),
         ):
             connection.execute(statement)

@@ -1,0 +1,68 @@
+"""Whether a file that grew by a step at a time still holds what a store released, from its first line to its last."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eventide.errors import InputError
+from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
+from eventide.live.stores.base import Store
+from eventide.live.stores.stored_releases import all_groups
+from eventide.releases.lines import read_line
+
+
+class Comparison(NamedTuple):
+    """How many steps of a file are as they were stored, and the first step where something else stands, if any."""
+
+    alike: int
+    differs_at: int | None
+
+
+def compare(store: Store, path: Path) -> Comparison:
+    """Compare a .jsonl or .csv file with what a store released, byte for byte."""
+    sink = _sink(store, path)
+    with path.open("rb") as file:
+        file.seek(len(sink.header))
+        first, alike = file.readline(), 0
+        if not first:
+            return Comparison(0, None)
+        file.seek(len(sink.header))
+        begin = _step_of(sink, first)
+        for step, release in store.releases(begin):
+            expected = sink.encode(release)
+            found = file.read(len(expected))
+            if not found:
+                return Comparison(alike, None)
+            if found != expected:
+                return Comparison(alike, step)
+            alike += 1
+        return Comparison(alike, begin + alike if file.read(1) else None)
+
+
+def _sink(store: Store, path: Path) -> AppendingFile:
+    """What writes a file like this one, by its ending and its first line."""
+    if path.suffix.lower() == ".jsonl":
+        return AppendingFile(path)
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"{path.name} ends neither in .jsonl nor in .csv; only these are compared")
+    epochs, groups = store.epochs(), all_groups(store)
+    starts = any(read_line(release).start is not None for _, release in store.releases(0, 0))
+    with path.open("rb") as file:
+        first = file.readline()
+    for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
+        with suppress(InputError):  # bins that a table of that kind cannot have
+            how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": groups or None}
+            sink = AppendingTable(path, epoch.setting.bins, layout, **how)
+            if sink.header == first:
+                return sink
+    raise InputError(f"{path.name} does not begin with the columns of this store; it was written from another one")
+
+
+def _step_of(sink: AppendingFile, line: bytes) -> int:
+    try:
+        return sink.step_of_line(line)
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{sink.path.name} holds something else than releases") from None
