@@ -86,7 +86,7 @@ def command(
 
 
 def _check(store: str, path: Path) -> None:
-    from eventide.live.sinks.comparing import compare
+    from eventide.live.publisher.comparing import compare
     from eventide.live.stores.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:

@@ -26,11 +26,14 @@ def compare(store: Store, path: Path) -> Comparison:
     sink = _sink(store, path)
     with path.open("rb") as file:
         file.seek(len(sink.header))
-        first, alike = file.readline(), 0
-        if not first:
-            return Comparison(0, None)
-        file.seek(len(sink.header))
-        begin = _step_of(sink, first)
+        begin, alike, place, kept_from = -1, 0, file.tell(), store.kept_from()
+        for line in iter(file.readline, b""):
+            if (begin := _step_of(sink, line)) >= kept_from:  # what is not kept cannot be compared
+                break
+            place = file.tell()
+        if place > len(sink.header) and begin > kept_from:
+            return Comparison(0, kept_from)
+        file.seek(place)
         for step, release in store.releases(begin):
             expected = sink.encode(release)
             found = file.read(len(expected))
