@@ -7,6 +7,9 @@ Parts, each printed line by line as it is measured:
     artificial  the w-event benchmark's 220 cells against the best of nine in the public code's figures (--reference)
     real        core real streams in 9 settings against the best of all mechanisms, and the best Hybrid(k) (--data)
     unseen      the same on real streams that no choice was made on (--data)
+    calendar    streams with a rhythm, without one, and waking ones, over Tide's errors before it had seasons (--data)
+    wrong       the same with a period that no stream has (--data)
+    caps        the best cap with Tide over Tide without a cap, and over no filter (--data)
     steady      streams that hardly move, its weak side
     sparse      sparse streams against releasing zeros for ever
     gallery     streams made to mislead it, against the better of Uniform and Sample
@@ -23,9 +26,12 @@ import argparse
 import resource
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import tide_calendar
+import tide_caps
 from java_agreement import Cell, our_errors, read_figures, read_streams
 from tide_streams import gallery, steady, zipf
 from tide_variants import VARIANTS
@@ -135,6 +141,41 @@ def unseen(options: argparse.Namespace) -> None:
     compare(present(UNSEEN, options.data), SETTINGS, options.repetitions)
 
 
+def calendar(options: argparse.Namespace, seasons: tuple[int, ...] = ()) -> None:
+    """Ratios over the whole stream, its second half and its first window; with the seasons of each, or with others."""
+    before = tide_calendar.before()
+    found: dict[str, list[list[float]]] = {}
+    for name, case in tide_calendar.cases(partial(narrowed, folder=options.data)).items():
+        ratios = []
+        for setting in tide_calendar.settings(case):
+            now = tide_calendar.errors(case, *setting, seasons=seasons or case.seasons or None)
+            then = before[tide_calendar.cell_name(name, *setting)]
+            ratios.append([new / old for new, old in zip(now, then, strict=True)])
+        found.setdefault(case.kind, []).extend(ratios)
+        say_parts(name, ratios)
+    for kind, ratios in found.items():
+        say_parts(f"all: {kind}", ratios)
+
+
+def say_parts(label: str, ratios: list[list[float]]) -> None:
+    whole, half, first = zip(*ratios, strict=True)
+    say(label, list(whole), f"second half {geometric(half):.3f}, first window {geometric(first):.3f}")
+
+
+def wrong(options: argparse.Namespace) -> None:
+    calendar(options, tide_calendar.WRONG)
+
+
+def caps(options: argparse.Namespace) -> None:
+    for name, case in tide_caps.CASES.items():
+        for epsilon in (1.0, 0.3):
+            found = tide_caps.errors(case, epsilon, options.data, options.repetitions or 8)
+            print(f"{name}, epsilon {epsilon:g}: without a cap {found.uncapped:.2f}; as measured (with Tide) by cap: ")
+            print("    " + ", ".join(f"{cap}: {raw:.2f} ({tide:.2f})" for cap, (raw, tide) in found.capped.items()))
+            best = min(tide for _, tide in found.capped.values())
+            print(f"    best / without a cap {best / found.uncapped:.2f}", flush=True)
+
+
 def steady_streams(options: argparse.Namespace) -> None:
     compare(steady(), SHORT_SETTINGS, options.repetitions)
 
@@ -229,6 +270,9 @@ PARTS = {
     "artificial": artificial,
     "real": real,
     "unseen": unseen,
+    "calendar": calendar,
+    "wrong": wrong,
+    "caps": caps,
     "steady": steady_streams,
     "sparse": sparse,
     "gallery": gallery_streams,
@@ -236,7 +280,7 @@ PARTS = {
     "coverage": coverage,
     "cost": cost,
 }
-NEEDS = {"artificial": "reference", "real": "data", "unseen": "data"}
+NEEDS = {"artificial": "reference"} | dict.fromkeys(("real", "unseen", "calendar", "wrong", "caps"), "data")
 
 
 def main() -> None:

@@ -337,7 +337,8 @@ def test_the_band_is_called_what_it_is(browser, tmp_path):
         mixed = page.evaluate(
             """async () => {
                 const { History } = await import("/assets/history.js");
-                const history = new History({}, ["north"]);
+                const { Levels } = await import("/assets/levels.js");
+                const history = new History({}, new Levels(["north"], []));
                 history.add({ step: 0, values: [3], scale: [1] });
                 history.add({ step: 1, values: [3], scale: [1], low: [2], high: [4] });
                 return history.band();

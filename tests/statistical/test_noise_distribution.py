@@ -82,11 +82,12 @@ def correlation_p(digits):
 
 
 def test_digits_are_pairwise_uncorrelated():
-    """Digits of one geometric number, and of the two that make one draw; those rarer than one in 50 say little."""
-    column = coins._digit_coins(120, 1)
-    usable = [k for k, expansion in enumerate(column.expansions(72)) if expansion > 2**72 // 50]
-    first, second = coins._geometric(column, 200_000, ssl.RAND_bytes).reshape(2, -1)
-    digits = np.array([number >> k & 1 for number in (first, second) for k in usable])
+    """The sign of a draw that is not 0, and the digits of what is beyond 1; those rarer than one in 50 say little."""
+    _, *expansions = coins.laplace_expansions(120, 1, 72)
+    usable = [k for k, expansion in enumerate(expansions) if expansion > 2**72 // 50]
+    drawn = coins.laplace(120, 1, 100_000, ssl.RAND_bytes)
+    drawn = drawn[drawn != 0]
+    digits = np.array([drawn > 0, *((np.abs(drawn) - 1) >> k & 1 for k in usable)])
     assert correlation_p(digits) > ACCEPT
     for one, other in itertools.combinations(range(len(digits)), 2):
         tied = digits.copy()
@@ -103,7 +104,7 @@ def test_neighbouring_draws_are_uncorrelated():
 
 def test_ties_are_settled_with_the_probability_left():
     """Once the first byte is equal, heads has the probability that the further digits of p say."""
-    coin = coins.Coins(lambda bits: coins.digit_expansions(37, 10, bits)[1:2])
+    coin = coins.Coins(lambda bits: coins.laplace_expansions(37, 10, bits)[2:3])
     lines = iter([bytes(coin.first_byte[0]) * 100_000])
     heads = int(coin.toss(100_000, lambda count: next(lines, None) or ssl.RAND_bytes(count)).sum())
     left = int(coin.next_word[0]) / 2**64
@@ -117,10 +118,11 @@ def test_far_digits_complete_the_number(digits):
     """The coin of the far digits, set in early enough to be tossed often, on top of none or a few digits below it."""
 
     def expansions(bits):
-        *below, first_far = coins.digit_expansions(3, 1, bits)[: digits + 1]
-        return [*below, (first_far << bits) // (2**bits - first_far)]
+        *before, first_far = coins.laplace_expansions(3, 1, bits)[: digits + 2]
+        return [*before, (first_far << bits) // (2**bits - first_far)]
 
-    drawn = coins._geometric(coins.Coins(expansions), 20_000, ssl.RAND_bytes)
+    column = coins.Coins(expansions)
+    drawn = coins._geometric(column, column.toss(20_000, ssl.RAND_bytes), ssl.RAND_bytes)
     observed = np.bincount(np.minimum(drawn, 15), minlength=16)
     for off in (1, *OFF):
         q = math.exp(-1 / (3 * off))

@@ -39,6 +39,7 @@ def audit_mechanism(
     seed: int = 0,
     finalists: int = 3,
     progress: Progress = untold,
+    processes: int = 1,
 ) -> Verdict:
     """Attack a mechanism, or a class of your own.
 
@@ -61,6 +62,8 @@ def audit_mechanism(
         The streams, those of `neighbouring_pairs` by default.
     runs, alpha, seed, finalists, progress
         As in `audit`.
+    processes
+        How many share the runs of a class that knows no replicas; the verdict is the same.
     """
     given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
     if sensitivity != 1:
@@ -73,17 +76,18 @@ def audit_mechanism(
         pairs = neighbouring_pairs(window, bins, sensitivity, jumps, given.get("window_sensitivity"))
     tried, seeds = list(pairs), Seeds(seed)
     replayed = can_be_replayed(make, tried[-1].stream)
-    verdict = audit(
-        subject,
-        tried,
-        epsilon,
-        runs=runs,
-        alpha=alpha,
-        seed=seeds,
-        finalists=finalists,
-        attacks=ATTACKS | ({"exact likelihood ratio": exact_likelihood_ratio(make)} if replayed else {}),
-        progress=progress,
-    )
+    with subject.shared_out(processes, tried[-1].stream):
+        verdict = audit(
+            subject,
+            tried,
+            epsilon,
+            runs=runs,
+            alpha=alpha,
+            seed=seeds,
+            finalists=finalists,
+            attacks=ATTACKS | ({"exact likelihood ratio": exact_likelihood_ratio(make)} if replayed else {}),
+            progress=progress,
+        )
     if not replayed:
         return verdict
     with contextlib.suppress(StateError):  # nothing exact can be said

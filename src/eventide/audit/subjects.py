@@ -7,9 +7,13 @@ A subject hands out what an attacker sees of its runs and nothing else. Whatever
 from __future__ import annotations
 
 import inspect
+import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +23,8 @@ from eventide.audit.seeds import seed_of
 from eventide.errors import EventideError, InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.release import Release
+
+SHARED_OUT = 2_000  # runs of a class that is built anew for each; fewer are over before they are handed out
 
 
 class FaultyClass(InputError):
@@ -92,6 +98,8 @@ class MechanismSubject:
     def __init__(self, make: Callable[..., Any], noise: Callable[[int], Any]) -> None:
         self.make = make
         self.noise = noise
+        self._pool: ProcessPoolExecutor | None = None
+        self._processes = 1
         with theirs("cannot build what is to be attacked", "; it is built with epsilon, window, bins and seed"):
             self.example = make(seed=0)
         self.side_by_side = isinstance(self.example, Mechanism) or "replicas" in inspect.signature(make).parameters
@@ -101,7 +109,7 @@ class MechanismSubject:
         with theirs("the class under audit failed"):
             if self.side_by_side:
                 return self._together(stream, runs, seed)
-            values = np.stack([self._alone(stream, seed_of(seed + index)) for index in range(runs)])
+            values = self._alone(stream, runs, seed)
         fresh = np.ones(values.shape, dtype=np.bool_)
         fresh[:, 1:] = values[:, 1:] != values[:, :-1]
         return Transcript(values, fresh)
@@ -112,15 +120,52 @@ class MechanismSubject:
         windows = [release.window_values for release in releases if release.window_values is not None]
         return Transcript.of(releases, np.concatenate(windows, axis=1) if windows else None)
 
-    def _alone(self, stream: Ints, seed: int) -> Array:
-        mechanism = self.make(seed=seed)
-        released = [mechanism.release(counts.copy()) for counts in stream]  # whatever they write into it
-        values = np.stack([np.asarray(getattr(release, "values", release), dtype=np.float64) for release in released])
-        if values.shape != stream.shape:
-            raise ValueError(f"release(counts) must return one number for each of {stream.shape[1]} bins")
-        if not np.isfinite(values).all():
-            raise ValueError("release(counts) returned something that is no finite number")
-        return values
+    @contextmanager
+    def shared_out(self, processes: int, stream: Ints) -> Iterator[None]:
+        """Meanwhile the runs of a class that is built anew for each are shared out among processes.
+
+        Not so where they do not follow from their seeds: such a class may keep a generator of its own, which would
+        begin alike in all processes, and runs that repeat each other are no evidence. `stream` is one to see that on.
+        """
+        if processes <= 1 or self.side_by_side or not self._follows_from_seeds(stream):
+            yield
+            return
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as self._pool:
+            self._processes = processes
+            try:
+                yield
+            finally:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                self._pool = None
+
+    def _follows_from_seeds(self, stream: Ints) -> bool:
+        with theirs("the class under audit failed"):
+            one, again = (runs_alone(self.make, stream, 3, 0) for _ in range(2))
+        return np.array_equal(one, again)
+
+    def _alone(self, stream: Ints, runs: int, seed: int) -> Array:
+        if self._pool is None or runs < SHARED_OUT:
+            return runs_alone(self.make, stream, runs, seed)
+        parts = pairwise(runs * number // self._processes for number in range(self._processes + 1))
+        shared = [self._pool.submit(runs_alone, self.make, stream, end - begin, seed + begin) for begin, end in parts]
+        return np.concatenate([part.result() for part in shared])
+
+
+def runs_alone(make: Callable[..., Any], stream: Ints, runs: int, seed: int) -> Array:
+    """What a class releases that is built anew for each run, `(runs, T, d)`."""
+    values = np.empty((runs, *stream.shape))
+    for index in range(runs):
+        mechanism = make(seed=seed_of(seed + index))
+        for step, counts in enumerate(stream):
+            release = mechanism.release(counts.copy())  # whatever they write into it
+            released = np.asarray(getattr(release, "values", release), dtype=np.float64)
+            if released.shape != counts.shape:
+                raise ValueError(f"release(counts) must return one number for each of {len(counts)} bins")
+            values[index, step] = released
+    if not np.isfinite(values).all():
+        raise ValueError("release(counts) returned something that is no finite number")
+    return values
 
 
 @contextmanager

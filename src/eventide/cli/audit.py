@@ -6,6 +6,7 @@ Runs on made-up streams only.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -85,6 +86,7 @@ def command(
                 alpha=1 - confidence,
                 seed=seed,
                 progress=lambda stage, done, planned: tell(done, planned, stage),
+                processes=os.cpu_count() or 1,
             )
     except FaultyClass as fault:
         _show_traceback(fault.__cause__)

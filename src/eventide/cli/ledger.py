@@ -72,6 +72,8 @@ def _print(found: BudgetReport) -> None:
         click.echo(f"{0:>9} └ steps 0 to {found.next_step - 1}\n")
     _print_returns(found)
     _print_epochs(found)
+    if found.kept_from:
+        click.echo(f"releases are kept from step {found.kept_from} on; of earlier steps the charges are\n")
     for sentence in _verdict(found):
         click.echo(sentence)
 

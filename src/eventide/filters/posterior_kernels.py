@@ -36,6 +36,7 @@ from eventide.filters.posterior_scalar_kernels import (
 from eventide.filters.posterior_usual_kernels import FIRST_LESSON, learn, mean_and_spread, usual_values
 
 RESOLVED = 0.04  # of the level: what cells can tell apart
+UNHEARD = 1e-12  # a say
 GRID_ALONE = 0.999  # so much of the say, and the scalar bank is not asked
 
 
@@ -58,6 +59,8 @@ class PosteriorRows(NamedTuple):
     cells: Ints  # how many hold all but a negligible part of the posterior; it is 0 in the others
     looks: Ints
     since: Ints  # steps since the last look
+    grid_share: Floats  # how much say the grid has against the scalar bank
+    foreseen: Floats  # how well the last look was: the log of its chance
     untaught: Floats  # steps that the usual values have not learned from yet
 
 
@@ -124,10 +127,13 @@ def take_looks(
             )
             spread = rows.usual_spread[row]
             telling = spread / (spread + scale)  # nothing if its noise hides all that is usual
-            update_bank(
+            banked = update_bank(
                 *(look, scale, steps, telling),
                 *(rows.mean[row], rows.variance[row], rows.bank_own[row], rows.pace[row]),
             )
+            gridded = log_chance(grid, look, scale, rows.weight[row], total)
+            share = rows.grid_share[row]
+            rows.foreseen[row] = np.logaddexp(math.log(share) + gridded, math.log(1 - share + UNHEARD) + banked)
             waiting = rows.untaught[row] + steps
             counts, rows.untaught[row] = math.sqrt(waiting) * telling, waiting * (1 - telling)
         reweigh(rows.log_weight[row], FORGETTING * telling, total)
@@ -151,14 +157,13 @@ def read_rows(
     tail: float,
     target: float,
     quantiles: Floats,
-    grid_share: Floats,
     begin: int,
     end: int,
 ) -> None:
     """Low end, median and high end of the rows from `begin` to `end`, into `(3, rows)`; 0 before a look.
 
-    So much as `tail` is outside of each end, where a standard normal has `target`. `grid_share` is how much say the
-    grid has against the scalar bank: less where its cells are coarse next to what is known.
+    So much as `tail` is outside of each end, where a standard normal has `target`. The grid has less
+    say against the scalar bank where its cells are coarse next to what is known.
     """
     bins = len(rows.looks) // len(common.usual)
     faithful, kept, deviation = np.empty(MODELS), np.empty(MODELS, np.float32), np.empty(PACES)
@@ -173,7 +178,7 @@ def read_rows(
         mean, weight = rows.mean[row], rows.bank_weight[row]
         centre, typical = bank_state(mean, rows.variance[row], weight, rows.pace[row], steps, deviation)
         coarse = RESOLVED * max(ends[1], centre) / typical
-        grid_share[row] = share = 1 / (1 + coarse**4)
+        rows.grid_share[row] = share = 1 / (1 + coarse**4)
         if share > GRID_ALONE:
             quantiles[0, row], quantiles[1, row], quantiles[2, row] = ends
             continue
@@ -181,6 +186,17 @@ def read_rows(
             place = (which - 1) * target
             scalar = bank_quantile(mean, deviation, weight, centre + place * typical, place)
             quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
+
+
+@kernel(error_model="numpy")
+def log_chance(grid: Grid, look: float, scale: float, weight: Array, total: Array) -> float:
+    """How well the grid foresaw a look: the log of its chance, from the sums of all models' updates."""
+    whole = 0.0
+    for model in range(MODELS):
+        whole += weight[model] * total[model]
+    seen = min(max(look, 0.0), grid.first[-1] + grid.width[-1] - 1)
+    chance: float = math.log(whole) + math.log(math.tanh(0.5 / scale)) - abs(look - seen) / scale
+    return chance
 
 
 @kernel(error_model="numpy")

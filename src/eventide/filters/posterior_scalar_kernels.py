@@ -44,8 +44,11 @@ def update_bank(
     variance: Floats,
     weight: Floats,
     pace: Floats,
-) -> None:
-    """Grow the variances over the steps since the last look, let paces change, and take the look in."""
+) -> float:
+    """Grow the variances over the steps since the last look, let paces change, and take the look in.
+
+    Gives how well the bank foresaw the look: the log of its chance.
+    """
     # Before the variances grow: the fastest would blur the knowledge of all others.
     mix(mean, variance, weight, 1 - CHANGING * telling)
     for model in range(PACES):
@@ -66,6 +69,7 @@ def update_bank(
         weight[model] = math.exp(evidence[model] - largest) + 1e-12
         whole += weight[model]
     weight /= whole
+    return largest + math.log(whole)
 
 
 @kernel(error_model="numpy")
@@ -179,13 +183,13 @@ def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float,
     """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket."""
     wanted = 0.5 * math.erfc(-target * ROOT_HALF)
     low, high = np.inf, -np.inf
-    for model in range(PACES):
+    for model in range(len(mean)):
         place = mean[model] + target * deviation[model]  # the mixture's lies between those of its parts
         low, high = min(low, place), max(high, place)
     place = min(max(guess, low), high)
     for _ in range(NEWTON_STEPS):
         mass, density = 0.0, 0.0
-        for model in range(PACES):
+        for model in range(len(mean)):
             if weight[model] > UNBELIEVED:
                 apart = (place - mean[model]) / deviation[model]
                 mass += weight[model] * 0.5 * math.erfc(-apart * ROOT_HALF)

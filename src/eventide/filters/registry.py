@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 from eventide.errors import InputError
@@ -23,6 +24,7 @@ class FilterParameters(TypedDict, total=False):
     inner: Filter | None
     measurement_noise: float | None
     process_noise: float
+    seasons: Sequence[float] | str | None
 
 
 def names() -> list[str]:

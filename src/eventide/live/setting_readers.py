@@ -142,6 +142,18 @@ def steps_or_duration(value: Any) -> int | str:
     return positive(value)
 
 
+def seasons(value: Any) -> str | tuple[float, ...]:
+    """The word auto or none, or periods in steps, as text such as 24,168 or as numbers."""
+    if value in ("auto", "none"):
+        return str(value)
+    from eventide.filters.seasons import checked_periods
+
+    try:
+        return checked_periods([float(each) for each in (value.split(",") if isinstance(value, str) else value)])
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} is neither auto, none nor periods in steps, such as 24,168; give one") from None
+
+
 def moment(value: Any) -> str:
     """A point in time, as TOML writes it or as text, in ISO form where that can be told without its zone."""
     if isinstance(value, datetime.date):  # also a datetime
@@ -177,4 +189,5 @@ METAVARS: dict[Callable[[Any], Any], str] = {
     positive: "N",
     steps_or_duration: "STEPS",
     table: "NAME=VALUE",
+    seasons: "auto|none|STEPS",
 }

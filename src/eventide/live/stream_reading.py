@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from eventide.errors import EventideError, InputError, unknown
-from eventide.events.durations import steps_of_window
+from eventide.events.durations import milliseconds, steps_of_window
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
@@ -20,7 +20,17 @@ from eventide.mechanisms.registry import MECHANISMS, find_mechanism
 if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
-OF_THE_STREAM = {"epsilon", "window", "bins", "sensitivity", "window_sensitivity", "filter", "replicas", "seed"}
+OF_THE_STREAM = {
+    "epsilon",
+    "window",
+    "bins",
+    "sensitivity",
+    "window_sensitivity",
+    "filter",
+    "seasons",
+    "replicas",
+    "seed",
+}
 REFERRED = re.compile("`(user|max_per_step|queries|cap)`")  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
@@ -57,6 +67,8 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        if isinstance(keep := self.values["keep"], str):
+            self._set("keep", lambda: self._steps_kept(keep, step) if self._is_right("step") else 0)
         levels = self.values["levels"]
         if isinstance(levels, str | Path) and step and not bins:  # which are never taken from events
             bins = self._look("levels", lambda: self._bins_of_levels(levels)) or ()
@@ -66,6 +78,13 @@ class StreamReading:
             self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
+
+    def _steps_kept(self, written: str, step: str) -> int:
+        if written.isdecimal():
+            return int(written)
+        if not step:
+            raise InputError(f"{written} needs the length of a step; for ready-made counts write a number of steps")
+        return -(-milliseconds(written) // milliseconds(step))
 
     def _bins(self, written: Any, other: str | None) -> tuple[str, ...]:
         from eventide.events.bins import checked_names, parse_bins, with_other

@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from eventide.errors import InputError
+from eventide.events.durations import milliseconds
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, setting, settings_of
 from eventide.live.stream_reading import Mistake, StreamReading
-from eventide.mechanisms.registry import build_mechanism
+from eventide.mechanisms.registry import build_mechanism, find_mechanism
+from eventide.parameters import parameter_defaults
 
 if TYPE_CHECKING:
     from eventide.events.caps import Cap
@@ -77,7 +79,9 @@ class StreamOptions(EventOptions, total=False):
     parameters: Mapping[str, Any]
     levels: Any
     filter: str
+    seasons: str | Sequence[float]
     population: str
+    keep: int | str
     queries: str | Path | Sequence[Query]
     queries_epsilon: Amount
     queries_of: str
@@ -186,7 +190,22 @@ class StreamSpec:
         "measured), or none (the mechanism's own).",
         '"truncate"',
     )
+    seasons: str | tuple[float, ...] = setting(
+        "",
+        readers.seasons,
+        "Rhythms that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
+        "length), or none.",
+        '"auto"',
+        left_out="auto with a cap, else none",
+    )
     population: str = setting("everybody", readers.text, "Whose events these are.", '"residents"')
+    keep: int = setting(
+        0,
+        readers.steps_or_duration,
+        "How long releases are kept in the store, such as 400d; what was charged stays.",
+        '"400d"',
+        left_out="for ever",
+    )
     queries: tuple[Query, ...] = setting(
         (), readers.as_written, "Answer the window queries of this TOML file.", '"queries.toml"', "FILE"
     )
@@ -353,7 +372,20 @@ class StreamSpec:
         }
         if self.levels is not None:
             own["levels"] = self.levels
-        return build_mechanism(self.mechanism, own | self.parameters)
+        return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
+
+    def _seasons(self) -> dict[str, Any]:
+        """The periods for a mechanism that takes some; one that takes none is refused those that somebody chose."""
+        from eventide.filters.seasons import automatic_periods
+
+        if "seasons" not in parameter_defaults(find_mechanism(self.mechanism)):
+            if isinstance(self.seasons, tuple):
+                raise InputError(f"mechanism {self.mechanism!r} takes no seasons; leave them out, or choose tide")
+            return {}
+        chosen = self.seasons or ("auto" if self.cap else "none")
+        if chosen == "auto":
+            return {"seasons": automatic_periods(milliseconds(self.step), len(self.bins)) if self.step else None}
+        return {"seasons": None if chosen == "none" else chosen}
 
     def _window_sensitivity(self) -> int | None:
         """What is told of ready-made counts, or what a cap on events is worth."""

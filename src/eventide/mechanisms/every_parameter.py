@@ -37,6 +37,7 @@ class EveryParameter(GroupingParameters, total=False):
     pivots: int
     process_noise: float
     sampling_rate: float
+    seasons: Sequence[float] | str | None
     set_point: float
     shift_budget: bool
     span: int

@@ -21,14 +21,12 @@ from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
 
 FORMAT, VERSION = "eventide mechanism", 1
+LATER = {"window_sensitivity", "levels", "level_split", "seasons"}  # left out where they are None, as they once were
 
 
 def save(mechanism: Mechanism) -> bytes:
     """The bytes of a ZIP archive that `load` reads."""
     given = {name: value for name, value in mechanism.parameters().items() if name not in ("epsilon", "noise")}
-    for name in ("window_sensitivity", "levels", "level_split"):  # which states of older versions do not name
-        if given[name] is None:
-            del given[name]
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -71,7 +69,7 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
 
 
 def _described(given: dict[str, Any]) -> dict[str, Any]:
-    plain = dict(given)
+    plain = {name: value for name, value in given.items() if name not in LATER or value is not None}
     for name, value in given.items():
         if isinstance(value, Levels):
             plain[name] = value.described()

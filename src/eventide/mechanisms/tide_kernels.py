@@ -15,6 +15,7 @@ from eventide.compiling import kernel
 from eventide.filters.posterior_grid import DRIFT, JUMP, MODELS
 from eventide.filters.posterior_kernels import PosteriorRows
 from eventide.filters.posterior_scalar_kernels import PACES
+from eventide.filters.posterior_season_kernels import VOICES, SeasonRows, pace, scatter
 
 NEGLIGIBLE = 1e-4  # a weight
 ENOUGH_BINS = 512  # of a wider stream, one bin in several speaks for all
@@ -30,9 +31,16 @@ class Intervals(NamedTuple):
 
 @kernel(error_model="numpy")
 def predicted_errors(
-    intervals: Intervals, rows: PosteriorRows, median: Floats, grid_share: Floats, least_scale: float, looks: Bools
+    intervals: Intervals,
+    rows: PosteriorRows,
+    median: Floats,
+    say: Floats,
+    least_scale: float,
+    looks: Bools,
 ) -> Floats:
     """The mean error at each interval, `(replicas, intervals)`, added over bins; 0 for replicas that did not look.
+
+    A bin counts as much as `say` is: less where the seasonal voice has one too.
 
     Inside a bin logarithms are averaged over models: a mean of errors would be ruled by the fastest model.
     """
@@ -46,18 +54,51 @@ def predicted_errors(
         logarithm[:] = 0
         level, spread = max(median[row], rows.usual_mean[row]), rows.usual_spread[row]
         for model in range(MODELS):
-            weight = grid_share[row] * rows.weight[row, model]
+            weight = rows.grid_share[row] * rows.weight[row, model]
             if weight > NEGLIGIBLE:
                 drift = 2 * (DRIFT[model] * (least_scale / 2 + level)) ** 2
                 jumps = 2 * JUMP[model] * spread * spread
                 add_errors(intervals, drift, jumps, spread * intervals.missed[model], weight, logarithm)
         for model in range(PACES):
-            weight = (1 - grid_share[row]) * rows.bank_weight[row, model]
+            weight = (1 - rows.grid_share[row]) * rows.bank_weight[row, model]
             if weight > NEGLIGIBLE:
                 add_errors(intervals, rows.pace[row, model], 0.0, never, weight, logarithm)
         for choice in range(choices):
-            errors[row // bins, choice] += math.exp(logarithm[choice])
+            errors[row // bins, choice] += say[row] * math.exp(logarithm[choice])
     return errors
+
+
+@kernel(error_model="numpy")
+def seasonal_errors(intervals: Intervals, rows: SeasonRows, say: Floats, least_scale: float, looks: Bools) -> Floats:
+    """The same for the seasonal voice: a level that walks, and a scatter that only a look at the very step shows."""
+    choices, bins = len(intervals.steps), len(say) // len(looks)
+    errors, logarithm = np.zeros((len(looks), choices)), np.empty(choices)
+    apart = -(-bins // ENOUGH_BINS)
+    for row in range(len(say)):
+        if not looks[row // bins] or row % bins % apart != 0 or say[row] == 0:
+            continue
+        logarithm[:] = 0
+        for voice in range(VOICES):
+            weight, level = rows.weight[row, voice], rows.mean[row, voice]
+            if weight > NEGLIGIBLE:
+                walk, single = pace(voice, level, least_scale), scatter(voice, level, 1.0, 0.0)
+                for choice in range(choices):
+                    error = scattered_error(intervals.steps[choice], intervals.noise[choice], walk, single)
+                    logarithm[choice] += weight * math.log(error)
+        for choice in range(choices):
+            errors[row // bins, choice] += say[row] * math.exp(logarithm[choice])
+    return errors
+
+
+@kernel(error_model="numpy")
+def scattered_error(steps: float, noise: float, walk: float, single: float) -> float:
+    """The mean deviation with a look every so many steps, of a level that walks with single counts scattered around."""
+    grown, blurred = walk * steps, noise + single
+    before = 0.5 * (grown + math.sqrt(grown * (grown + 4 * blurred)))
+    after = before * blurred / (before + blurred)
+    seen = math.sqrt((before + single) * noise / (before + single + noise))
+    waiting: float = waiting_error(after + walk + single, walk, steps - 1)
+    return (seen + (steps - 1) * waiting) / steps
 
 
 @kernel(error_model="numpy")

@@ -5,18 +5,25 @@ Reads nothing but releases and public facts, so choosing is free.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.filters.posterior_grid import JUMP
 from eventide.filters.posterior_median import PosteriorMedian
-from eventide.mechanisms.tide_kernels import Intervals, predicted_errors
+from eventide.mechanisms.tide_kernels import Intervals, predicted_errors, seasonal_errors
 from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
+PHASES, ENOUGH, LOOKS = 13, 12, 60  # parts of a period, how many of them looks should meet, and how many looks
+TRIED = 8  # waits, until one does
+BELIEVED = 2  # one part in so many of the seasonal voice's say: what it calls scatter may be a move worth watching
+SEEN, AWAKE = 0.5, 0.05  # a count that is released as one; the part of bins with such counts in a stream that is awake
+SLEEPING = 4  # with a calendar a stream that is not waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
 CLEAR_LEVEL = 7.5  # in noise scales: a stream that begins above it has shown where it is
 
@@ -30,8 +37,10 @@ class Waits(Stateful):
 
     state = ("length", "_last", "_errors", "_clear")
 
-    def __init__(self, replicas: int, window: int, least_scale: float, watchful: bool = True) -> None:
-        self.window, self.least_scale, self.watchful = window, least_scale, watchful
+    def __init__(
+        self, replicas: int, window: int, least_scale: float, watchful: bool = True, periods: tuple[float, ...] = ()
+    ) -> None:
+        self.window, self.least_scale, self.watchful, self.periods = window, least_scale, watchful, periods
         self.steps: Ints = np.array([*(2**power for power in range((window - 1).bit_length())), window])
         waited: Floats = self.steps.astype(np.float64)
         rate = JUMP[:, None]
@@ -42,13 +51,26 @@ class Waits(Stateful):
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
 
+    def wait(self) -> Ints:
+        """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
+        if not self.periods:
+            return self.length
+        lengths = self.length[:, 0].tolist()
+        return np.array([[meeting_phases(length, self.periods, length == self.window)] for length in lengths])
+
     def choose(self, step: int, looks: Bools, due: Bools, values: Array, posterior: PosteriorMedian) -> None:
         """Set the wait of the replicas that looked at `step`, if it was `due` to end or is too long by now.
 
         `looks` and `due` are columns `(R, 1)`; `values` is what was released.
         """
-        errors = predicted_errors(
-            self._choices, posterior.rows, values.ravel(), posterior.grid_share, self.least_scale, looks[:, 0]
+        voice, rest = posterior.voice, np.ones_like(posterior.rows.grid_share)
+        seasonal: Floats | float = 0.0
+        if voice is not None:
+            heard = voice.say / BELIEVED
+            rest -= heard
+            seasonal = seasonal_errors(self._choices, voice.rows, heard, self.least_scale, looks[:, 0])
+        errors = seasonal + predicted_errors(
+            self._choices, posterior.rows, values.ravel(), rest, self.least_scale, looks[:, 0]
         )
         kept = np.exp(-(step - self._last) / MEMORY)
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
@@ -60,5 +82,28 @@ class Waits(Stateful):
             part = np.where(self._clear, FORESIGHT, PATIENCE)
             short = np.minimum(longest, np.maximum(step // part, 1))
             longest = np.where(self._clear | self.watchful, short, longest)
+        if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes
+            sleeps = (values >= SEEN).mean(axis=1, keepdims=True) < AWAKE
+            longest = np.where(sleeps, np.minimum(longest, max(self.window // SLEEPING, 1)), longest)
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)
+
+
+@cache
+def meeting_phases(length: int, periods: tuple[float, ...], longer: bool = False) -> int:
+    """The wait nearest to `length` with which looks meet enough phases of all periods: a little shorter, or `longer`.
+
+    Looks every 8 hours would only ever show three hours of the day. A wait of a whole window must not become shorter:
+    the look behind it would find its budget spent.
+
+    >>> meeting_phases(8, (24.0, 168.0)), meeting_phases(8, (37.0,)), meeting_phases(24, (24.0,), longer=True)
+    (7, 8, 25)
+    """
+    other = min(length // 3, TRIED)
+    tried = range(length, length + other + 1) if longer else range(length, max(length - other, 1) - 1, -1)
+    return max(tried, key=lambda wait: min(_phases(wait, period) for period in periods))
+
+
+def _phases(wait: int, period: float) -> int:
+    """How many parts of a period are met by looks so many steps apart, up to enough."""
+    return min(len({int(PHASES * (look * wait / period % 1.0)) for look in range(LOOKS)}), ENOUGH)

@@ -80,6 +80,7 @@ class LiveStream:
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
+            keep=settings.keep,
             **told,
         )
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)

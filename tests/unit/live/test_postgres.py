@@ -16,6 +16,7 @@ from postgres_server import PostgresServer
 import eventide as ev
 from eventide.errors import InputError, StateError, StoreError
 from eventide.live.feeds.count_feed import MemoryFeed
+from eventide.live.publisher import publisher as publisher_module
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
 from eventide.live.stores import postgres_database, postgres_schema
@@ -629,6 +630,21 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back():
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_releases_that_are_not_kept_are_gone_from_the_view_too(opened, address, server, monkeypatch):
+    monkeypatch.setattr(publisher_module, "SNAPSHOT_EVERY", 4)
+    with ev.Publisher(
+        MemoryFeed([[1, 2]] * 64), ev.Uniform(epsilon=1, window=2, bins=2), opened(), keep=8
+    ) as publisher:
+        publisher.run()
+        kept_from = publisher.store.kept_from()
+        publisher.store.verify()
+        assert len(list(publisher.store.entries())) == 64
+    assert kept_from > 40
+    with psycopg.connect(server.address) as connection:
+        shown = connection.execute(f"SELECT min(step), max(step) FROM {address.partition('#')[2]}.releases").fetchone()
+    assert shown == (kept_from, 63)
 
 
 def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):

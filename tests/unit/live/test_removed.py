@@ -61,6 +61,7 @@ def test_nothing_leaves_a_store_that_is_gone(tmp_path, way, caplog):
     live = publisher(tmp_path / "store.db")
     with caplog.at_level(logging.INFO, "eventide.live"):
         live.run(until=2)
+        wait_until(lambda: live.deliver() or steps_in(tmp_path / "out.jsonl") == [0, 1])  # a slow sink rests
         way(tmp_path / "store.db")
         with pytest.raises(StoreError, match=SENTENCE):
             live.run()

@@ -155,3 +155,35 @@ def test_people_is_an_older_name_of_the_population(name):
     mechanism = ev.Uniform(epsilon=1, window=2, bins=2)
     with ev.Publisher(MemoryFeed([]), mechanism, **{name: "riders"}) as publisher:
         assert publisher.store.epochs()[-1].setting.people == "riders"
+
+
+@pytest.mark.parametrize(
+    ("written", "step", "periods"),
+    [
+        ("auto", "1h", (24, 168)),
+        ("auto", "", None),
+        (None, "1h", None),
+        ("none", "1h", None),
+        ("24, 30.5", "", (24, 30.5)),
+        ([7], "1d", (7,)),
+    ],
+)
+def test_seasons_are_given_or_follow_from_the_step(written, step, periods):
+    spec = StreamSpec.read({"epsilon": 1, "window": 3, "bins": 2, "seasons": written, "step": step or None})
+    assert spec.build_mechanism().seasons == periods
+
+
+def test_behind_a_cap_the_day_and_the_week_need_not_be_asked_for():
+    capped = StreamSpec(epsilon=1, window=168, bins=2, step="1h", user="who", cap="2/7d")
+    assert capped.build_mechanism().seasons == (24, 168)
+    assert dataclasses.replace(capped, seasons="none").build_mechanism().seasons is None
+
+
+def test_seasons_that_cannot_be_meant_are_refused():
+    with pytest.raises(InputError, match="seasons: 'daily' is neither auto, none nor periods in steps, such as 24,168"):
+        StreamSpec.read({"seasons": "daily"})
+    with pytest.raises(InputError, match="mechanism 'ba' takes no seasons"):
+        StreamSpec(**CITY, mechanism="ba", seasons=(24,)).build_mechanism()
+    with pytest.raises(InputError, match="'seasons' is decided elsewhere"):
+        StreamSpec(**CITY, parameters={"seasons": [24]})
+    assert StreamSpec(**CITY, mechanism="ba").build_mechanism().step == 0

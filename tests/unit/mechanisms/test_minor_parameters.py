@@ -17,7 +17,7 @@ PARAMETERS = [
     (name, parameter) for name in ev.mechanism_names() for parameter in parameter_defaults(mechanism_class(name))
 ]
 MAY_BE_NONE = {"filter", "groups", "k", "looks", "measurement_noise", "memory", "pan_private", "seed"}
-MAY_BE_NONE |= {"window_sensitivity"}
+MAY_BE_NONE |= {"levels", "level_split", "window_sensitivity"}
 WHOLE = {"bins", "first_interval", "groups", "history", "k", "looks", "max_group", "memory", "pivots", "replicas"}
 WHOLE |= {"sensitivity", "span", "window", "window_sensitivity"}
 MAY_BE_ANY_SIZE = {  # of the numbers that are no count of anything
@@ -35,6 +35,8 @@ def built(name, **given):
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=map("-".join, PARAMETERS))
 def test_a_parameter_of_the_wrong_kind_is_refused(name, parameter):
     wrong = WRONG + ([] if parameter == "bins" else [(1, 2)]) + ([] if parameter in MAY_BE_NONE else [None])
+    if parameter == "levels":
+        wrong = [value for value in wrong if not isinstance(value, list | dict)]  # empty: no levels
     for value in wrong:
         with pytest.raises(InputError):
             built(name, **{parameter: value})

@@ -52,7 +52,7 @@ def reachable(*roots):
 @pytest.fixture
 def drawn(monkeypatch):
     """Secure noise from known bytes; the list of everything that was drawn."""
-    coins._digit_coins.cache_clear()  # tables of scales that other tests used, full of numbers
+    coins._laplace_coins.cache_clear()  # tables of scales that other tests used, full of numbers
     monkeypatch.setattr(os, "urandom", random.Random(5).randbytes)
     noise, laplace = [], Secure.laplace
 

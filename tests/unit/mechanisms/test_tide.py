@@ -8,8 +8,8 @@ import pytest
 import eventide as ev
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.mechanisms.tide import MOST_WATCHED
-from eventide.mechanisms.tide_kernels import Intervals, add_errors
-from eventide.mechanisms.tide_waits import GROWTH, Waits
+from eventide.mechanisms.tide_kernels import Intervals, add_errors, scattered_error, waiting_error
+from eventide.mechanisms.tide_waits import GROWTH, Waits, meeting_phases
 from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
 
@@ -198,3 +198,59 @@ def test_sensitivity_scales_the_noise_and_the_waits_with_it():
     assert np.isfinite(run.values).all()
     one, three = tide(), tide(sensitivity=3)
     assert three.release(STREAM[0]).scale[0] == pytest.approx(3 * one.release(STREAM[0]).scale[0])
+
+
+def test_waits_meet_at_least_eight_hours_of_the_day():
+    for length in range(1, 200):
+        wait, more = meeting_phases(length, (24.0,)), meeting_phases(length, (24.0,), longer=True)
+        assert length - min(length // 3, 8) <= wait <= length <= more <= length + min(length // 3, 8)
+        assert len({wait * look % 24 for look in range(24)}) >= 8
+    assert [meeting_phases(length, (37.0,)) for length in (1, 8, 36)] == [1, 8, 36]
+
+
+def test_an_empty_stream_that_wakes_is_believed_after_two_looks_a_quarter_of_a_window_apart():
+    stream = np.repeat([0, 100], [170, 30])[:, None]
+    values = ev.run(tide(bins=1, window=40, replicas=9, seasons=(24,)), stream).values[..., 0]
+    assert (np.median(values, axis=0)[100:170] < 0.5).all()
+    assert (np.median(abs(values - 100), axis=0)[190:195] < 30).all()
+
+
+def test_with_a_calendar_a_still_stream_keeps_its_sharp_looks():
+    stream = wide(np.full((300, 1), 500))
+    tides = [tide(window=40, bins=stream.shape[1], seasons=seasons) for seasons in (None, (24,))]
+    errors = [abs(ev.run(mechanism, stream).values - stream)[100:].mean() for mechanism in tides]
+    assert errors[1] < 1.1 * errors[0]
+
+
+def test_looks_with_a_calendar_cost_what_their_wait_saves():
+    stream = wide(100 + 0 * STREAM)
+    mechanism = tide(window=48, bins=stream.shape[1], seasons=(24,))
+    releases = [mechanism.release(counts) for counts in np.tile(stream, (4, 1))]
+    assert mechanism.ledger.worst_window() <= 1
+    looks = [(release.step, release.spent) for release in releases if release.fresh and release.step >= 48]
+    for (step, spent), (following, _) in itertools.pairwise(looks):
+        assert len({(following - step) * look % 24 for look in range(24)}) >= 8
+        assert spent <= (following - step) / 48 + 1e-9
+
+
+def test_single_counts_that_scatter_are_worth_no_look_unless_it_is_sharp():
+    still = scattered_error(1.0, 9.0, 1e-9, 16.0)  # a known level: the look and the scatter are weighed
+    assert still == pytest.approx(np.sqrt(16 * 9 / 25), rel=1e-3)
+    assert scattered_error(8.0, 9.0, 0.5, 0.0) == pytest.approx(_walking(8, 9.0, 0.5), rel=1e-9)
+
+
+def _walking(steps, noise, walk):
+    before = (walk * steps + np.sqrt((walk * steps) ** 2 + 4 * walk * steps * noise)) / 2
+    after = before * noise / (before + noise)
+    return (np.sqrt(after) + (steps - 1) * waiting_error(after + walk, walk, steps - 1)) / steps
+
+
+def test_behind_a_cap_a_calendar_beats_the_looks_themselves():
+    week = np.array([0, 60, 60, 60, 60, 60, 30])
+    stream = np.random.default_rng(17).poisson(np.tile(week, 50))[:, None]
+    given = {"epsilon": 1, "window": 30, "bins": 1, "window_sensitivity": 8, "replicas": 10, "seed": 5}
+
+    def error(mechanism):
+        return abs(np.rint(np.maximum(ev.run(mechanism, stream).values, 0)) - stream).mean()
+
+    assert error(ev.Tide(**given, seasons=(7,))) < 0.9 * error(ev.Uniform(**given))

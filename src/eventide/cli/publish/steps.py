@@ -62,6 +62,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             take_over=options.take_over,
             longest_window=longest_window,
             allow_refused=options.allow_refused,
+            keep=options.spec.keep,
             **told,
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,

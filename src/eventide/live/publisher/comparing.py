@@ -26,11 +26,14 @@ def compare(store: Store, path: Path) -> Comparison:
     sink = _sink(store, path)
     with path.open("rb") as file:
         file.seek(len(sink.header))
-        first, alike = file.readline(), 0
-        if not first:
-            return Comparison(0, None)
-        file.seek(len(sink.header))
-        begin = _step_of(sink, first)
+        begin, alike, place, kept_from = -1, 0, file.tell(), store.kept_from()
+        for line in iter(file.readline, b""):
+            if (begin := _step_of(sink, line)) >= kept_from:  # what is not kept cannot be compared
+                break
+            place = file.tell()
+        if place > len(sink.header) and begin > kept_from:
+            return Comparison(0, kept_from)
+        file.seek(place)
         end = path.stat().st_size
         for step, release in store.releases(begin):
             if file.tell() == end:
@@ -52,9 +55,7 @@ def _sink(store: Store, path: Path) -> AppendingFile:
     epochs = store.epochs()
     starts = any(read_line(release).start is not None for _, release in store.releases(0, 0))
     for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
-        with suppress(
-            InputError
-        ):  # bins that a table of that kind cannot have, or other bins and groups than the file has
+        with suppress(InputError):  # bins that a table of that kind cannot have, or that the file has not
             levels = levels_of(epoch.setting)
             how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": levels and levels.groups}
             sink = AppendingTable(path, epoch.setting.bins, layout, **how)

@@ -53,7 +53,9 @@ def check(
     feed = setup.feed_of(source, mechanism, options, clients)
     with nullcontext() if feed is source else closing(feed), setup.reading(store, clients) as stored:
         setup.check_fit(mechanism, feed.promise())
-        setting = setup.setting_of(mechanism, feed, people or population, questions)
+        mechanism, setting = setup.as_stored(
+            mechanism, feed, people or population, questions, stored, new_epoch=new_epoch
+        )
         if questions is not None:
             questions.start(mechanism)
         opened = setup.sinks_of(sinks, mechanism, feed, stored, clients)

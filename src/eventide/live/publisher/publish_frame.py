@@ -87,6 +87,7 @@ def publish(
         new_epoch=new_epoch,
         take_over=take_over,
         allow_refused=allow_refused,
+        keep=spec.keep,
     ) as publisher:
         publisher.run()
     return Releases(

@@ -39,6 +39,8 @@ from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
 
+FORGET_EVERY = 16  # steps, where releases are kept for a while only
+
 SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
 
 
@@ -62,6 +64,7 @@ class PublisherOptions(TypedDict, total=False):
     longest_window: int | None
     not_before: int
     allow_refused: bool
+    keep: int
     last_patience: float
     clients: str | Path | None
 
@@ -100,6 +103,8 @@ class Publisher:
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
+    keep
+        For how many steps releases are kept, 0 for ever. What a sink still lacks is kept longer; charges stay.
     last_patience
         How many seconds a sink that fails may take at the end of a run, as long as it takes nothing. What it lacks then
         is an error, and is delivered by the next run.
@@ -136,12 +141,13 @@ class Publisher:
         longest_window: int | None = None,
         not_before: int = 0,
         allow_refused: bool = False,
+        keep: int = 0,
         last_patience: float = LAST_PATIENCE,
         clients: str | Path | None = None,
         **options: Unpack[FeedOptions],
     ) -> None:
         self.feed = setup.feed_of(source, mechanism, options, clients)
-        self._allow_refused = allow_refused
+        self._allow_refused, self._keep = allow_refused, keep
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
         self.next_step = self._origin = self._measured_from = 0
@@ -152,7 +158,9 @@ class Publisher:
                 self.store = open_store(store, clients=clients)
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
-            setting = setup.setting_of(mechanism, self.feed, people or population, questions)
+            mechanism, setting = setup.as_stored(
+                mechanism, self.feed, people or population, questions, self.store, new_epoch=new_epoch
+            )
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
@@ -299,6 +307,9 @@ class Publisher:
         faults.passing("after-commit")
         self._committed(drawn)
         self.deliver()
+        if self._keep and self.next_step % FORGET_EVERY == 0:
+            lacked = [sink.last + 1 for sink in self._deliveries.standing()]
+            self.store.forget_releases(min(self.next_step - self._keep, *lacked, self.next_step))
 
     def _committed(self, drawn: _Drawn) -> None:
         """Count the step and tell of it; until here nobody could learn anything about it."""

@@ -16,12 +16,14 @@ from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
+from eventide.filters.seasons import Automatic
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource
 from eventide.live.stores.base import Store, StoreMissing, StoreSetting, StoreState
+from eventide.live.stores.epochs import setting_text
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
@@ -122,6 +124,25 @@ def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
             f"with a cap of {cap} one person changes the counts by at most {bound} when a window of {mechanism.window} "
             f"steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
         )
+
+
+def as_stored(
+    mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None, store: Store, *, new_epoch: bool
+) -> tuple[Mechanism, StoreSetting]:
+    """The mechanism and its setting, with the seasons of the store's last epoch where nobody chose any.
+
+    Older versions had none, and what follows from a step's length may change. With `new_epoch` they stay only if the
+    epoch goes on with them.
+    """
+    setting, epochs = setting_of(mechanism, feed, population, questions), store.epochs()
+    if not epochs or not isinstance(getattr(mechanism, "seasons", None), Automatic):
+        return mechanism, setting
+    last = epochs[-1].setting
+    kept = type(mechanism)(**mechanism.parameters() | {"seasons": last.mechanism["parameters"].get("seasons")})
+    unchanged = setting_of(kept, feed, population, questions)
+    if new_epoch and setting_text(unchanged) != setting_text(last):
+        return mechanism, setting
+    return kept, unchanged
 
 
 def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None = None) -> StoreSetting:

@@ -207,6 +207,13 @@ class Store(abc.ABC):
     def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Stored releases in order, from `first` up to and including `last`."""
 
+    def kept_from(self) -> int:
+        """The first step whose release is kept; of those before only the charges are."""
+        return 0
+
+    def forget_releases(self, before: int) -> None:  # noqa: B027 - what is not durable is not kept
+        """Erase the releases of steps before one, as far as nothing is rebuilt from them; their charges stay."""
+
     @abc.abstractmethod
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""

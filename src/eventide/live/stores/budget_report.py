@@ -40,6 +40,7 @@ class BudgetReport(NamedTuple):
     epochs: list[Epoch]
     verification: Verification
     returns: list[Return]  # the first is the next step
+    kept_from: int  # the first step whose release is kept, and not its charges alone
 
     def charged(self) -> Floats:
         """What each step was charged, with the spans that opened at it."""
@@ -56,6 +57,7 @@ class BudgetReport(NamedTuple):
             "guarantee": self.guarantee,
             "people": self.epochs[-1].setting.people,
             "steps": self.next_step,
+            "kept_from": self.kept_from,
             "epochs": [_epoch(epoch) for epoch in self.epochs],
             "returns": [one._asdict() for one in self.returns],
             "verification": {
@@ -86,7 +88,7 @@ def budget_report(store: Store) -> BudgetReport:
         for place in _returning(left, current.setting.epsilon / NANO)
     ]
     sentence = guarantee_of(current, for_tests=store.for_tests)
-    return BudgetReport(sentence, next_step, epochs, verify(entries, epochs, next_step), returns)
+    return BudgetReport(sentence, next_step, epochs, verify(entries, epochs, next_step), returns, store.kept_from())
 
 
 def guarantee_of(epoch: Epoch, *, for_tests: bool) -> str:

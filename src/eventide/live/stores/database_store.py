@@ -17,10 +17,13 @@ from eventide.live import faults
 from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
-from eventide.live.stores.rows import CheckedRows, Head, StoredStep, WrittenRows, sealed
+from eventide.live.stores.rows import GONE, CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
 
 Result = TypeVar("Result")
+
+
+FORGOTTEN_AT_A_TIME = 1000  # releases, so that no commit waits for long
 
 
 class _Writer(NamedTuple):
@@ -138,7 +141,18 @@ class DatabaseStore(Store):
         """Stored releases in order, from `first` up to and including `last`."""
         if self._latest is not None and first == self._latest[0] and last in (None, first):
             return iter([self._latest])  # whoever follows a writer needs no look at its disk
-        return ((row.step, row.release) for row in self._rows.steps(first, last))
+        return ((row.step, row.release) for row in self._rows.steps(first, last) if row.release != GONE)
+
+    def kept_from(self) -> int:
+        """The first step whose release is kept."""
+        return self._rows.kept_from()
+
+    def forget_releases(self, before: int) -> None:
+        """Erase the releases of steps before one, some at a time, as far as nothing is rebuilt from them."""
+        taken, planned = self._rows.snapshot()[0], self._rows.number("SELECT MIN(step) FROM plan")
+        cut = self._rows.whole_before(min(before, taken, self._rows.head().step if planned is None else planned))
+        if taken >= self._writing().epoch.measured_from and (old := self._rows.first_kept(cut, FORGOTTEN_AT_A_TIME)):
+            self._settled(lambda _: self._written.gone(old))
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""

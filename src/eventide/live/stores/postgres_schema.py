@@ -156,6 +156,7 @@ CREATE OR REPLACE VIEW releases AS
     SELECT {shown}
     FROM {_RELEASED},
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+    WHERE body <> '{{}}'  -- which stands where a release is not kept any more
 """
 
 

@@ -23,6 +23,7 @@ from eventide.live.stores.digests import digest
 from eventide.live.stores.epochs import read_setting, setting_text
 from eventide.live.stores.tables import NO_CHAIN
 
+GONE = b"{}"  # stands where a release was, once it is not kept any more
 ROWS_AT_A_TIME = 64  # a reader never holds the database for longer than these take
 
 
@@ -152,6 +153,20 @@ class CheckedRows:
         except (NotCompressed, ValueError, IndexError, AttributeError, TypeError):
             raise self.damaged(f"step {row.step}") from None
 
+    def kept_from(self) -> int:
+        """The first step whose release is kept; the next one where none is."""
+        first = self.number("SELECT MIN(step) FROM step WHERE release <> ?", GONE)
+        return self.head().step + 1 if first is None else first
+
+    def whole_before(self, step: int) -> int:
+        """The last step up to one that no earlier release is needed for."""
+        return self.number("SELECT MAX(step) FROM step WHERE base IS NULL AND step <= ?", step) or 0
+
+    def first_kept(self, before: int, most: int) -> list[tuple[int, int, str, bytes]]:
+        """The charges of the first steps before one whose releases are kept: step, epoch, entries and chain."""
+        query = "SELECT step, epoch, entries, chain FROM step WHERE step < ? AND release <> ? ORDER BY step LIMIT ?"
+        return [(step, epoch, entries, chain) for step, epoch, entries, chain in self.all(query, before, GONE, most)]
+
     def epochs(self) -> list[Epoch]:
         """All epochs in order."""
         columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
@@ -211,8 +226,10 @@ class CheckedRows:
         """Read everything."""
         if found := self._database.check_structure():
             raise self.damaged(f"its structure ({found})")
-        for _ in self.steps(0):
-            pass
+        kept_from = self.kept_from()
+        for row in self.steps(0):
+            if row.release == GONE and row.step >= kept_from:
+                raise self.damaged(f"step {row.step}")
         self.check_before_writing()
         self.identity()
         self.epochs()
@@ -269,6 +286,17 @@ class WrittenRows:
                 return told, base
         self._base = row.step, row.release
         return row.release, None
+
+    def gone(self, charges: list[tuple[int, int, str, bytes]]) -> None:
+        """Erase the releases of some steps, and the answers behind them; their charges stay in the chain.
+
+        Rows are deleted and written anew: SQLite gives the room of a deleted row to others, but not that of one that
+        has become shorter.
+        """
+        for step, _, _, _ in charges:
+            self._change("DELETE FROM step WHERE step = ?", step)
+        rows = [(*charge, digest(charge[-1], GONE, b""), GONE, b"", None) for charge in charges]
+        self._change_each("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _plan(self, step: int, plan: PlanStep) -> None:
         """Keep what a step left of the plan; open slots of before are erased, and behind a snapshot all the rest."""

@@ -1,0 +1,279 @@
+"""The seasonal voice: a level that moves slowly, times what the calendar says, and a scatter that is new at each step.
+
+Each bin learns its rhythm with one extended Kalman filter of level x (1 + harmonics), from looks alone. Filters of
+different paces and scatters then take a count for their level times that rhythm, and are weighed by how well each
+foresaw the looks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from eventide.arrays import Array, Floats, Ints
+from eventide.compiling import kernel
+from eventide.filters.posterior_look_kernels import believe
+from eventide.filters.posterior_scalar_kernels import bank_quantile, laplace_update
+
+PACES = np.array([0.001, 0.01, 0.06])  # of the level a step
+SCATTERS = np.array([0.0, 0.12, 0.4])  # of the level, besides that of counts of independent events
+PACE, SCATTER = (models.ravel() for models in np.meshgrid(PACES, SCATTERS, indexing="ij"))
+VOICES = len(PACE)
+CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
+DRIFT = 0.01  # of the level, a step, while the rhythm is learned
+LEARNING_SCATTER = 0.2  # of single counts around level and season, relative to the level
+CHANGE = 1e-4  # of a harmonic's variance beforehand, added a step
+OUTLIER = 3.0  # deviations: beyond, a look counts no more
+LEAST = 0.02  # of the level: no phase has less
+REMEMBERED = 0.98  # of which foresaw looks better, the seasonal voice or the rest, from look to look
+CLEAR = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
+DOUBTED, YOUNG = 1.0, 30.0  # log odds that it must be better by, and looks at a bin before which they are larger
+TOO_WIDE = 1.5  # times the interval of the rest: who knows less has less say, where looks do not tell them apart
+NARROWEST = 1e-6  # an interval
+SILENT = 1e-3  # a say
+
+
+class SeasonRows(NamedTuple):
+    """What the seasonal voice knows of each row."""
+
+    season: Array  # (rows, waves): the level, and the harmonics relative to it
+    unsure: Array  # (rows, waves, waves): their covariance
+    mean: Floats  # (rows, voices): of the level after the last look, as the next
+    variance: Floats
+    here: Floats  # (rows, voices): of the count at the last look, with what was scatter then, as the next
+    here_variance: Floats
+    own: Floats  # (rows, voices): weights, as the looks say
+    weight: Floats  # the same with the belief of all bins
+    foresight: Floats  # (rows,): by how much more the voice foresaw the looks than the rest did, in log odds
+    looks: Ints  # (rows,)
+
+
+class Calendar(NamedTuple):
+    """What is public of the step: where the waves stand, and how strong each is beforehand (a variance)."""
+
+    waves: Floats
+    prior: Floats
+
+
+@kernel(nogil=True, error_model="numpy")
+def take_season(
+    rows: SeasonRows,
+    calendar: Calendar,
+    belief: Floats,
+    row_numbers: Ints,
+    looks: Floats,
+    scales: Floats,
+    waited: Ints,
+    level: Floats,
+    spread: Floats,
+    rest: Floats,
+    least_scale: float,
+) -> None:
+    """Take looks in.
+
+    `waited` are the steps since the look before, `level` and `spread` what the rest knows of a bin, and `rest` how well
+    it foresaw the look, a log chance.
+    """
+    bins = len(rows.looks) // len(belief)
+    for index in range(len(row_numbers)):
+        row, look, scale = row_numbers[index], looks[index], scales[index]
+        if rows.looks[row] == 0:
+            begin(rows, row, level[index], scale, calendar.prior)
+        else:
+            factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
+            telling = spread[index] / (spread[index] + scale)
+            foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
+            rows.foresight[row] = REMEMBERED * rows.foresight[row] + foreseen - rest[index]
+            learn_season(look, scale, waited[index], calendar.waves, rows.season[row], rows.unsure[row], calendar.prior)
+        believe(np.log(rows.own[row]), belief[row // bins], rows.weight[row])
+        rows.looks[row] += 1
+
+
+@kernel(nogil=True, error_model="numpy")
+def read_season(
+    rows: SeasonRows,
+    calendar: Calendar,
+    since: Ints,
+    shared_foresight: Floats,
+    least_scale: float,
+    target: float,
+    quantiles: Floats,
+    say: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Give the seasonal voice its `say` in the quantiles `(3, rows)` of the rows from `begin` to `end`."""
+    bins = len(rows.looks) // len(shared_foresight)
+    place, deviation = np.empty(VOICES), np.empty(VOICES)
+    for row in range(begin, end):
+        say[row] = speaks(rows, row, shared_foresight[row // bins])
+        if say[row] < SILENT:
+            say[row] = 0
+            continue
+        factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
+        centre, logarithm = 0.0, 0.0
+        for voice in range(VOICES):
+            if since[row] == 0:
+                place[voice], grown = rows.here[row, voice], rows.here_variance[row, voice]
+            else:
+                level = rows.mean[row, voice]
+                place[voice] = factor * level
+                grown = factor**2 * (rows.variance[row, voice] + pace(voice, level, least_scale) * since[row])
+                grown += scatter(voice, level, factor, doubt)
+            deviation[voice] = math.sqrt(grown)
+            centre += rows.weight[row, voice] * place[voice]
+            logarithm += rows.weight[row, voice] * math.log(grown)
+        typical = math.exp(0.5 * logarithm)
+        wider = 2 * target * typical / max(quantiles[2, row] - quantiles[0, row], NARROWEST)
+        say[row] /= 1 + (wider / TOO_WIDE) ** 6
+        for which in range(3):
+            apart = (which - 1) * target
+            found = bank_quantile(place, deviation, rows.weight[row], centre + apart * typical, apart)
+            quantiles[which, row] += say[row] * (max(0.0, found) - quantiles[which, row])
+
+
+@kernel(error_model="numpy")
+def speaks(rows: SeasonRows, row: int, shared: float) -> float:
+    """The say of the seasonal voice, from 0 to 1: where a level is clear, and looks were better foreseen."""
+    if rows.looks[row] < 2:
+        return 0.0
+    level, logarithm = 0.0, 0.0
+    for voice in range(VOICES):
+        level += rows.weight[row, voice] * rows.mean[row, voice]
+        logarithm += rows.weight[row, voice] * math.log(rows.variance[row, voice])
+    if level <= 0:
+        return 0.0
+    odds = min(rows.foresight[row], shared) - DOUBTED * (1 + YOUNG / rows.looks[row])
+    clear = 1 / (1 + (CLEAR * math.exp(0.5 * logarithm) / level) ** 4)
+    return clear / (1 + math.exp(min(-odds, 50.0)))
+
+
+@kernel(error_model="numpy")
+def begin(rows: SeasonRows, row: int, level: float, scale: float, prior: Floats) -> None:
+    """After the first look: a level, and nothing of the season."""
+    for wave in range(len(prior)):
+        rows.season[row, wave] = 0
+        for other in range(len(prior)):
+            rows.unsure[row, wave, other] = 0
+        rows.unsure[row, wave, wave] = prior[wave]
+    rows.season[row, 0], rows.unsure[row, 0, 0] = level, 2 * scale * scale
+    for voice in range(VOICES):
+        rows.mean[row, voice], rows.variance[row, voice] = level, 2 * scale * scale
+        rows.here[row, voice], rows.here_variance[row, voice] = level, 2 * scale * scale
+        rows.own[row, voice] = 1 / VOICES
+
+
+@kernel(error_model="numpy")
+def pace(voice: int, level: float, least_scale: float) -> float:
+    """The variance that a filter's level gains a step."""
+    walk: float = PACE[voice] * (least_scale / 2 + max(level, 0.0))
+    return 2 * walk * walk
+
+
+@kernel(error_model="numpy")
+def scatter(voice: int, level: float, factor: float, doubt: float) -> float:
+    """The variance of single counts around level and season, with what is not known of the season."""
+    level = max(level, 0.0)
+    single: float = SCATTER[voice] * factor * level
+    return factor * level + single * single + doubt * level * level
+
+
+@kernel(error_model="numpy")
+def update(
+    rows: SeasonRows,
+    row: int,
+    look: float,
+    scale: float,
+    steps: int,
+    telling: float,
+    factor: float,
+    doubt: float,
+    least_scale: float,
+) -> float:
+    """Take a look in, and give how well it was foreseen: the log of its chance.
+
+    The look is split between level and scatter; the scatter is shown at the look and forgotten after it.
+    """
+    mean, variance, weight = rows.mean[row], rows.variance[row], rows.own[row]
+    mix(mean, variance, weight, 1 - CHANGING * telling)
+    largest = -np.inf
+    evidence = np.empty(VOICES)
+    for voice in range(VOICES):
+        single = scatter(voice, mean[voice], factor, doubt)
+        part = factor**2 * (variance[voice] + pace(voice, mean[voice], least_scale) * steps)
+        whole = part + single
+        moved, kept, logarithm = laplace_update(look - factor * mean[voice], whole, scale)
+        rows.here[row, voice], rows.here_variance[row, voice] = factor * mean[voice] + moved, kept
+        mean[voice] += part / whole * moved / factor
+        variance[voice] = (part - (part / whole) ** 2 * (whole - kept)) / factor**2
+        evidence[voice] = logarithm + math.log(weight[voice])
+        largest = max(largest, evidence[voice])
+    total = 0.0
+    for voice in range(VOICES):
+        weight[voice] = math.exp(evidence[voice] - largest)
+        total += weight[voice]
+    for voice in range(VOICES):
+        weight[voice] = weight[voice] / total + 1e-12
+    return largest + math.log(total)
+
+
+@kernel(error_model="numpy")
+def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
+    """Some of the state that is believed most passes to every other filter."""
+    best = np.argmax(weight)
+    believed, known = mean[best], variance[best]
+    for voice in range(VOICES):
+        own, other = staying * weight[voice], (1 - staying) / VOICES
+        share = other / (own + other)
+        apart = mean[voice] - believed
+        mean[voice] -= share * apart
+        variance[voice] = (1 - share) * variance[voice] + share * known + share * (1 - share) * apart * apart
+        weight[voice] = own + other
+
+
+@kernel(error_model="numpy")
+def learn_season(
+    look: float, scale: float, steps: int, waves: Floats, season: Array, unsure: Array, prior: Floats
+) -> None:
+    """Take a look into level and harmonics."""
+    size = len(season)
+    level = max(float(season[0]), 0.0)
+    unsure[0, 0] += steps * (DRIFT * level) ** 2
+    factor = 1.0
+    for i in range(1, size):
+        unsure[i, i] += CHANGE * steps * prior[i]
+        factor += season[i] * waves[i]
+    slope, gain = np.empty(size), np.empty(size)
+    slope[0] = factor
+    for i in range(1, size):
+        slope[i] = level * waves[i]
+    foreseen = 2 * scale * scale + level + (LEARNING_SCATTER * level) ** 2
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            total += unsure[i, j] * slope[j]
+        gain[i] = total
+        foreseen += slope[i] * total
+    limit = OUTLIER * math.sqrt(foreseen)
+    surprise = min(max(look - level * factor, -limit), limit) / foreseen
+    for i in range(size):
+        season[i] += gain[i] * surprise
+        part = gain[i] / foreseen
+        for j in range(size):
+            unsure[i, j] -= part * gain[j]
+    season[0] = max(season[0], 0.0)
+
+
+@kernel(error_model="numpy")
+def season_now(waves: Floats, season: Array, unsure: Array) -> tuple[float, float]:
+    """How many times its level a bin has at this phase, and the variance of that."""
+    factor, doubt = 1.0, 0.0
+    for i in range(1, len(season)):
+        factor += season[i] * waves[i]
+        total = 0.0
+        for j in range(1, i):
+            total += unsure[i, j] * waves[j]
+        doubt += waves[i] * (2 * total + unsure[i, i] * waves[i])
+    return max(factor, LEAST), max(doubt, 0.0)
