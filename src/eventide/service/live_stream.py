@@ -191,7 +191,7 @@ class LiveStream:
         now = self._epoch.setting
         self._first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
         self.answered_from = _first_like_the_last(
-            epochs, lambda one: (one.bins, one.queries) == (now.bins, now.queries)
+            epochs, lambda one: _has_same_rows(one, now) and one.queries == now.queries
         )
 
 

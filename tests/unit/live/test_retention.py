@@ -58,6 +58,17 @@ def test_old_releases_are_erased_and_everything_else_is_as_if_they_were_not():
         assert store.release(kept_from - 1) is None
 
 
+def test_a_table_with_times_is_compared_though_the_first_step_is_erased(tmp_path):
+    (tmp_path / "events.csv").write_text("timestamp,bin\n2026-01-01T00:10:00Z,a\n2026-01-08T23:10:00Z,b\n")
+    mechanism = ev.Sample(epsilon=1, window=6, bins=["a", "b"], noise=ev.noise.Zero())
+    store, how = open_store("s.db", for_tests=True), {"step": "1h", "start": "2026-01-01T00:00:00Z", "keep": 20}
+    with ev.Publisher(tmp_path / "events.csv", mechanism, store, [tmp_path / "out.csv"], **how) as publisher:
+        publisher.run()
+    with closing(open_store("s.db", read_only=True)) as store:
+        assert store.kept_from() > 0
+        assert compare(store, tmp_path / "out.csv") == (store.next_step() - store.kept_from(), None)
+
+
 def test_a_sink_that_begins_later_gets_what_is_kept_and_epochs_still_wait():
     publish("store.db", STEPS - 20, keep=20)
     kept_from = read("store.db")[0]

@@ -52,8 +52,8 @@ def _sink(store: Store, path: Path) -> AppendingFile:
         return AppendingFile(path)
     if path.suffix.lower() != ".csv":
         raise InputError(f"{path.name} ends neither in .jsonl nor in .csv; only these are compared")
-    epochs = store.epochs()
-    starts = any(read_line(release).start is not None for _, release in store.releases(0, 0))
+    epochs, first = store.epochs(), store.kept_from()
+    starts = any(read_line(release).start is not None for _, release in store.releases(first, first))
     for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
         with suppress(InputError):  # bins that a table of that kind cannot have, or that the file has not
             levels = levels_of(epoch.setting)
