@@ -124,7 +124,7 @@ def test_behind_a_cap_tide_has_the_seasons_that_publishing_gives_it(seldom, monk
         return SimpleNamespace(values=counts)
 
     monkeypatch.setattr(sys.modules["eventide.bench.choose.choose_cap"], "run", released)
-    choose_cap(seldom, 1.0, 30, caps=[Cap(1, 30)], mechanisms=["tide"], repetitions=1)
+    choose_cap(seldom, epsilon=1.0, window=30, caps=[Cap(1, 30)], mechanisms=["tide"], repetitions=1)
     assert tried == [(None, None), (4, (7.0,))]
 
 
