@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -112,6 +114,18 @@ def test_where_everybody_acts_all_the_time_no_cap_helps():
 def test_the_same_arguments_give_the_same_choice(seldom, choice):
     assert choose_cap(seldom, **SMALL).trials == choice.trials
     assert choose_cap(seldom, seed=2, **SMALL).trials != choice.trials
+
+
+def test_behind_a_cap_tide_has_the_seasons_that_publishing_gives_it(seldom, monkeypatch):
+    tried = []
+
+    def released(mechanism, counts):
+        tried.append((mechanism.window_sensitivity, mechanism.seasons))
+        return SimpleNamespace(values=counts)
+
+    monkeypatch.setattr(sys.modules["eventide.bench.choose.choose_cap"], "run", released)
+    choose_cap(seldom, epsilon=1.0, window=30, caps=[Cap(1, 30)], mechanisms=["tide"], repetitions=1)
+    assert tried == [(None, None), (4, (7.0,))]
 
 
 def test_described_people_act_as_often_as_said_and_differ():

@@ -20,7 +20,11 @@ from eventide.bench.choose.trials import NINE_OF_TEN, Candidate
 from eventide.bench.study.study import Setting, StudiedMechanism
 from eventide.errors import InputError
 from eventide.events.caps import Cap
+from eventide.events.durations import milliseconds
+from eventide.filters.seasons import Automatic, automatic_periods
+from eventide.mechanisms.registry import find_mechanism
 from eventide.mechanisms.run import run
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded
@@ -89,7 +93,9 @@ def choose_cap(
     counted = counted_under(people, useful, max_per_step, repetitions, seed)
     if not counted[None].any():
         raise InputError(f"nothing happens in {people.source}, so nothing can be learnt from it; give another one")
-    trial = partial(_trial, counted, setting=Setting("choose", epsilon, window), most=max_per_step, seed=seed)
+    setting = Setting("choose", epsilon, window)
+    periods = automatic_periods(milliseconds(people.length), len(people.bins))
+    trial = partial(_trial, counted, setting=setting, most=max_per_step, periods=periods, seed=seed)
     trials = []
     for cap in counted:
         for candidate in field:
@@ -125,15 +131,26 @@ def counted_under(
 
 
 def _trial(
-    counted: dict[Cap | None, Ints], cap: Cap | None, candidate: Candidate, setting: Setting, most: int, seed: int
+    counted: dict[Cap | None, Ints],
+    cap: Cap | None,
+    candidate: Candidate,
+    setting: Setting,
+    most: int,
+    periods: Automatic,
+    seed: int,
 ) -> CapTrial:
-    """One mechanism behind a cap, or without one; all have the same noise, so that they differ by nothing else."""
+    """One mechanism behind a cap, where it has the seasons that publishing gives it, or without one.
+
+    All have the same noise, so that they differ by nothing else.
+    """
     counts, truth = counted[cap], counted[None]
     repetitions, _, bins = counts.shape
-    bounds = {"sensitivity": most}
+    parameters = candidate.parameters | {"sensitivity": most}
     if cap is not None:
-        bounds["window_sensitivity"] = cap.window_sensitivity(setting.window, most)
-    studied = StudiedMechanism(candidate.label, candidate.name, candidate.parameters | bounds, "truncate")
+        parameters["window_sensitivity"] = cap.window_sensitivity(setting.window, most)
+        if "seasons" in parameter_defaults(find_mechanism(candidate.name)):
+            parameters.setdefault("seasons", periods)
+    studied = StudiedMechanism(candidate.label, candidate.name, parameters, "truncate")
     matrix = counts if repetitions > 1 else counts[0]
     released = run(studied.build(setting, bins, repetitions, Seeded(seed)), matrix).values.reshape(counts.shape)
     errors = np.abs(released - truth).mean(axis=(1, 2))
