@@ -42,16 +42,16 @@ def automatic_periods(step_ms: int, bins: int) -> Automatic:
 
 def checked_periods(seasons: Sequence[float] | str | None) -> tuple[float, ...]:
     """The periods, shortest first; none for None and "none"."""
-    if seasons is None or seasons == "none":
+    if seasons is None or (isinstance(seasons, str) and seasons == "none"):
         return ()
     if isinstance(seasons, Automatic):
         return seasons
-    if seasons == "auto":
+    if isinstance(seasons, str) and seasons == "auto":
         raise InputError(
             "seasons is 'auto', which needs the length of a step; give periods in steps, such as (24, 168), or publish "
             "with a step, such as 1h"
         )
-    given = () if isinstance(seasons, str) else tuple(map(number, seasons))
+    given = tuple(map(number, seasons)) if isinstance(seasons, list | tuple) else ()
     if not 0 < len(given) <= MOST_PERIODS or not all(2 <= period <= MOST_STEPS for period in given):
         raise InputError(
             f"seasons is {seasons!r}; give up to {MOST_PERIODS} periods in steps, each from 2 to {MOST_STEPS:,}, "

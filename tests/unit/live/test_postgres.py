@@ -658,6 +658,13 @@ def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):
     assert [record.message for record in caplog.records] == ["127.0.0.1#awaited does not answer; waiting for it"]
 
 
+def test_who_only_looks_is_told_at_once_that_a_server_is_down(caplog):
+    server = PostgresServer()
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_store(f"{server.address}#awaited", read_only=True)
+    assert caplog.records == []  # nothing was waited for
+
+
 def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_path):
     """One is taken out of the configuration, the other gets its share; passwords are not written down."""
     shared = server.address.replace("eventide@", "eventide:secret@")

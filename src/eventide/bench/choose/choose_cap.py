@@ -71,7 +71,7 @@ def choose_cap(
         `tell(done, total)` hears of finished trials.
 
     >>> from eventide.bench import describe_people
-    >>> seldom = describe_people(people=2000, events_per_week=1, step="1d", steps=60)
+    >>> seldom = describe_people(people=2000, events_per_week=0.2, step="1d", steps=60)
     >>> choose_cap(seldom, epsilon=1, window=30, mechanisms=["uniform"], repetitions=5).best.cap.block
     30
     """

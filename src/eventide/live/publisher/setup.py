@@ -58,7 +58,7 @@ def reading(store: Store | str | Path | None, clients: str | Path | None = None)
         yield store or MemoryStore()
         return
     try:
-        opened = open_store(store, read_only=True, clients=clients)
+        opened = open_store(store, read_only=True, waits=True, clients=clients)
     except StoreMissing:
         opened = _StoreToBe()
     with closing(opened):

@@ -19,7 +19,12 @@ from eventide.live.stores.sqlite_file import create, is_created, refusals, refus
 
 
 def open_store(
-    place: str | Path, *, for_tests: bool = False, read_only: bool = False, clients: str | Path | None = None
+    place: str | Path,
+    *,
+    for_tests: bool = False,
+    read_only: bool = False,
+    waits: bool | None = None,
+    clients: str | Path | None = None,
 ) -> Store:
     """The store at `place`; a reader never makes one, and what is there is never begun anew.
 
@@ -31,22 +36,24 @@ def open_store(
         Make a store that also takes noise which is not private, and that says so for ever.
     read_only
         Only look: a store that is not there is an error.
+    waits
+        Wait for a server that is away; a writer does where this is left out, and who only looks is told at once.
     clients
         A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
-    store = DatabaseStore(_database(place, for_tests=for_tests, read_only=read_only, clients=clients))
+    store = DatabaseStore(_database(place, for_tests, read_only, not read_only if waits is None else waits, clients))
     if for_tests and not store.for_tests:
         store.close()
         raise InputError(f"{without_secrets(str(place))} is a store for real data; tests need one of their own")
     return store
 
 
-def _database(place: str | Path, *, for_tests: bool, read_only: bool, clients: str | Path | None) -> Database:
+def _database(place: str | Path, for_tests: bool, read_only: bool, waits: bool, clients: str | Path | None) -> Database:
     scheme, address, _ = str(place).partition("://")
     if address:
         if scheme not in ("postgresql", "postgres"):
             raise InputError(f"{scheme}:// is no store that eventide knows; give postgresql:// or the path of a file")
-        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only, clients=clients)
+        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only, waits=waits, clients=clients)
     path = Path(place)
     with refusals(path):
         if path.is_dir():

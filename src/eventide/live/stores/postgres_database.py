@@ -38,6 +38,7 @@ class PostgresDatabase(Database):
         *,
         for_tests: bool = False,
         read_only: bool = False,
+        waits: bool = True,
         clients: str | Path | None = None,
         patience: float | None = None,
     ) -> None:
@@ -50,7 +51,7 @@ class PostgresDatabase(Database):
         self._in_transaction = self._writes = False
         self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
-            self._connection = self._first_connection()
+            self._connection = self._first_connection(self._patience if waits else 0.0)
         try:
             with self._opening():
                 self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
@@ -147,14 +148,14 @@ class PostgresDatabase(Database):
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
 
-    def _first_connection(self) -> Any:
+    def _first_connection(self, patience: float) -> Any:
         """A connection, waited for while there is no server or it is starting; what it refuses will not pass."""
-        until, told = time.monotonic() + self._patience, False
+        until, told = time.monotonic() + patience, False
         while True:
             try:
                 return self._connected()
             except self._psycopg.OperationalError as problem:
-                if time.monotonic() > until or not any(words in str(problem) for words in _AWAY):
+                if time.monotonic() >= until or not any(words in str(problem) for words in _AWAY):
                     raise
             if not told:
                 log.warning("%s does not answer; waiting for it", self.place)
