@@ -104,9 +104,9 @@ def test_prometheus_accepts_its_files_and_the_alerts_come_when_they_should(tmp_p
     promtool = program("promtool", "prometheus")
     folder = shutil.copytree(DEPLOY / "prometheus", tmp_path / "prometheus")
     (folder / "operate.token").touch()
-    checked(promtool, "check", "config", "prometheus.yml", cwd=folder)
-    checked(promtool, "check", "rules", "alerts.yml", cwd=folder)
-    checked(promtool, "test", "rules", "alerts_test.yml", cwd=folder)
+    assert "SUCCESS" in checked(promtool, "check", "config", "prometheus.yml", cwd=folder)
+    assert "SUCCESS" in checked(promtool, "check", "rules", "alerts.yml", cwd=folder)
+    assert "SUCCESS" in checked(promtool, "test", "rules", "alerts_test.yml", cwd=folder)
 
 
 @pytest.mark.slow
