@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from eventide.errors import StoreError
@@ -110,19 +111,20 @@ class Delivery:
 
     def _send_until(self, end: float | None) -> None:
         self._failure = None
-        for step, release in self._store.releases(self.last + 1):
+        releases = iter(self._store.releases(self.last + 1))
+        while batch := list(islice(releases, self._sink.steps_at_a_time)):
             faults.passing("before-emit")
             self._store.check_place()
             try:
-                self._sink.send(step, release)
+                self._sink.send_all(batch)
             except BrokenPipeError:  # whoever read standard output has enough
                 raise
             except OSError as failure:
                 self._failed(failure)
                 return
             faults.passing("after-emit")
-            self.last, self._pause = step, FIRST_PAUSE
-            if step - self._remembered >= REMEMBERED_EVERY:
+            self.last, self._pause = batch[-1][0], FIRST_PAUSE
+            if self.last - self._remembered >= REMEMBERED_EVERY:
                 self._remember()
             if end is not None and time.monotonic() > end:
                 return
