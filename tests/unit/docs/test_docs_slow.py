@@ -41,7 +41,7 @@ def test_tables(tmp_path, capsys, monkeypatch):
     for name, value in catalog_settings(tmp_path).items():  # which comes before a file of settings
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
-    assert Reader(tmp_path).follow((ROOT / "docs" / "how-to" / "tables.md").read_text(encoding="utf-8")) == 8
+    assert Reader(tmp_path).follow((ROOT / "docs" / "how-to" / "tables.md").read_text(encoding="utf-8")) == 9
 
 
 def test_frames(tmp_path, capsys):
