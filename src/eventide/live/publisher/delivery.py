@@ -39,7 +39,7 @@ class Undelivered(StoreError):
 
 
 class Delivery:
-    """What one sink has of one store."""
+    """What one sink has of one store; with `only_reads` the store is not told, and may be written by somebody else."""
 
     def __init__(
         self,
@@ -49,8 +49,9 @@ class Delivery:
         *,
         may_be_ahead: bool = False,
         last_patience: float = LAST_PATIENCE,
+        only_reads: bool = False,
     ) -> None:
-        self._store, self._sink, self._last_patience = store, sink, last_patience
+        self._store, self._sink, self._last_patience, self._only_reads = store, sink, last_patience, only_reads
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
@@ -99,7 +100,7 @@ class Delivery:
                     "others are in the store, and the same command delivers them when it works again"
                 )
             time.sleep(self._pause)
-        self._store.check_place()
+        self._check_place()
         self._durable(self._sink.finish)
         self._remember()
 
@@ -114,7 +115,7 @@ class Delivery:
         releases = iter(self._store.releases(self.last + 1))
         while batch := list(islice(releases, self._sink.steps_at_a_time)):
             faults.passing("before-emit")
-            self._store.check_place()
+            self._check_place()
             try:
                 self._sink.send_all(batch)
             except BrokenPipeError:  # whoever read standard output has enough
@@ -137,9 +138,13 @@ class Delivery:
         fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}
         log.warning("sink failed", extra={"fields": fields})
 
+    def _check_place(self) -> None:
+        if not self._only_reads:
+            self._store.check_place()
+
     def _remember(self) -> None:
         """Tell the store, after the sink has made it durable."""
-        if self.last > self._remembered:
+        if self.last > self._remembered and not self._only_reads:
             self._durable(self._sink.flush)
             faults.passing("before-deliver")
             self._store.deliver(self._sink.name, self.last)

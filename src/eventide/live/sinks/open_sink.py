@@ -59,10 +59,10 @@ def open_sink(
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
         return _ADDRESSES[scheme](text, clients=clients)
     path, ending = Path(text), Path(text).suffix.lower()
-    if (kind := scheme if is_address(text) else ending) in _TABLES:
+    if is_table(text):
         _refuse_for_a_table(text, layout, growing=growing)
         refuse_read(path, [Path(source) for source in sources], "--out")
-        return _TABLES[kind](text, bins, starts=starts, groups=groups)
+        return _TABLES[scheme if is_address(text) else ending](text, bins, starts=starts, groups=groups)
     if is_address(text):
         raise InputError(
             f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)}, iceberg or a path"
@@ -85,6 +85,11 @@ def open_sink(
     if ending == ".jsonl":
         return AppendingFile(path)
     return AppendingTable(path, bins, layout, starts=starts, intervals=told, groups=groups)
+
+
+def is_table(place: str) -> bool:
+    """Whether a path or an address means a table that grows, rather than a file or a stream of messages."""
+    return (place.partition("://")[0] if is_address(place) else Path(place).suffix.lower()) in _TABLES
 
 
 def _refuse_for_a_table(place: str, layout: str | None, *, growing: bool) -> None:
