@@ -189,6 +189,28 @@ def test_what_a_kill_left_of_a_delta_commit_is_no_part_of_the_table(tmp_path):
     assert (last["eventide.first-step"], last["eventide.last-step"]) == ("0", "2")
 
 
+def test_a_delta_table_that_was_compacted_and_lost_its_old_log_goes_on(tmp_path):
+    """What maintenance removes: small files, files that no commit names any more, and commits before a checkpoint."""
+    deltalake = pytest.importorskip("deltalake")
+    path = tmp_path / "kept.delta"
+    with closing(opened(path)) as sink:
+        for step in range(6):
+            sink.send(step, line(step))
+    table = deltalake.DeltaTable(path)
+    assert table.optimize.compact()["numFilesRemoved"] == 6
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    table.create_checkpoint()
+    for commit in path.glob("_delta_log/*.json"):
+        if int(commit.stem) < table.version():
+            commit.unlink()
+    with closing(opened(path)) as sink:
+        assert sink.last_step() == 5
+        assert sink.holds(line(5))
+        sink.send_all([(5, line(5)), (6, line(6))])
+    assert len(list(path.glob("*.parquet"))) == 2
+    assert rows_in(str(path)) == rows_of(map(line, range(7)), BINS, starts=True)
+
+
 def test_an_iceberg_table_that_would_repeat_commits_is_refused(tmp_path, monkeypatch):
     config = pytest.importorskip("pyiceberg.utils.config")
     catalog = pytest.importorskip("pyiceberg.catalog")
