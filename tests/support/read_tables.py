@@ -28,8 +28,10 @@ def rows_in(place):
     """All rows, as tuples in the order of the columns, sorted."""
     if place.startswith("iceberg"):
         from pyiceberg.catalog import load_catalog
+        from pyiceberg.utils.config import Config
 
-        table = load_catalog(CATALOG).load_table(place.rpartition("/")[2]).scan().to_arrow()
+        now = Config().get_catalog_config(CATALOG)  # pyiceberg itself keeps what it read when it was imported
+        table = load_catalog(CATALOG, **now).load_table(place.rpartition("/")[2]).scan().to_arrow()
     elif place.endswith(".delta"):
         import duckdb
         from deltalake import DeltaTable

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -98,17 +98,13 @@ class SqliteTables(TableSink):
     def _read(self, mode: str) -> None:
         address = f"{self.path.absolute().as_uri()}?mode={mode}"
         try:
-            self._connection = sqlite3.connect(
-                address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True
-            )
-            if mode != "ro" and not self._tables():
-                with self._connection:
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    for name, columns in _TABLES.items():
-                        self._connection.execute(f"CREATE TABLE {name} ({columns}) WITHOUT ROWID")
-            if self._tables():
-                self._refuse_other_tables()
-                self.look_and_compare()
+            with ExitStack() as undone:
+                self._connection = sqlite3.connect(
+                    address, PATIENCE, isolation_level=None, check_same_thread=False, uri=True
+                )
+                undone.callback(self._connection.close)
+                self._make_or_compare(may_make=mode != "ro")
+                undone.pop_all()
         except sqlite3.OperationalError as problem:
             raise InputError(
                 f"cannot write {self.path} ({problem}); end who writes to it, or look at its disk"
@@ -116,8 +112,18 @@ class SqliteTables(TableSink):
         except sqlite3.DatabaseError:
             raise InputError(f"{self.path} is no SQLite file; choose another name") from None
 
-    def _tables(self) -> set[str]:
-        return {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def _make_or_compare(self, *, may_make: bool) -> None:
+        if self._has_tables():
+            self._refuse_other_tables()
+            self.look_and_compare()
+        elif may_make:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                for name, columns in _TABLES.items():
+                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
+
+    def _has_tables(self) -> bool:
+        return self._connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone() is not None
 
     def _refuse_other_tables(self) -> None:
         for table, columns in _COLUMNS.items():
