@@ -27,7 +27,9 @@ ERROR_NOTE = (
 
 @click.command("export")
 @click.argument("store")
-@click.option("--out", metavar="PATH", help="A .csv, .jsonl or .parquet file; - is standard output.")
+@click.option(
+    "--out", metavar="PATH", help="A .csv, .jsonl or .parquet file, or a table as of publish; - is standard output."
+)
 @click.option(
     "--check",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -56,10 +58,12 @@ def command(
 
     \b
     Example: eventide export city.db --out releases.parquet
+             eventide export city.db --out releases.sqlite
              eventide export city.db --out districts.csv --totals districts.toml
              eventide export city.db --out answers.csv --answers
              eventide export city.db --check private.jsonl
     """
+    from eventide.live.sinks.open_sink import is_table
     from eventide.live.stores.open_store import open_store
 
     warn_of_secrets(store)
@@ -78,6 +82,8 @@ def command(
     with closing(open_store(store, read_only=True)) as opened:
         if answers:
             written = f"{_write_answers(opened, out, layout, Path(store))} answers"
+        elif totals is None and is_table(out):
+            written = f"{_fill(opened, out, layout, store)} steps"
         else:
             written = f"{_write(opened, out, layout, totals, intervals, Path(store))} steps"
     if totals is not None:
@@ -116,6 +122,27 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
                 tell(step)
         file.commit()
     return number
+
+
+def _fill(store: Store, out: str, layout: str | None, source: str) -> int:
+    """Bring to a table what it lacks of the releases that have the bins and groups of the last one."""
+    from eventide.live.publisher.delivery import Delivery
+    from eventide.live.sinks.open_sink import open_sink
+    from eventide.live.stores.stored_releases import levels_of
+    from eventide.releases.lines import read_line
+
+    if not (epochs := store.epochs()):
+        raise InputError("this store holds no releases yet; publish first")
+    setting = epochs[-1].setting
+    first = next(store.releases(epochs[-1].first_step), None)
+    starts, levels = first is not None and read_line(first[1]).start is not None, levels_of(setting)
+    groups = None if levels is None else levels.groups
+    with closing(open_sink(out, setting.bins, layout=layout, starts=starts, groups=groups, sources=[source])) as sink:
+        sink.open()
+        delivery = Delivery(store, sink, store.next_step(), only_reads=True)
+        before = delivery.last
+        delivery.finish()
+        return delivery.last - before
 
 
 def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, intervals: bool, source: Path) -> int:

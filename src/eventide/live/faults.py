@@ -19,7 +19,7 @@ POINTS = (
     "inside-transaction",  # all rows are written, the transaction is open
     "after-commit",
     "before-emit",
-    "half-line",  # half of a sink's line is written
+    "half-line",  # half of a sink's line is written, or all rows of a table and not their commit
     "after-emit",
     "before-deliver",  # a sink has it, the store does not know
     "inside-keep",  # open events of a source that cannot replay, before their transaction ends

@@ -72,11 +72,11 @@ def open_releases(
         yield ReleaseFile(content, unfinished, path)
 
 
-def refuse_path(path: Path, sources: Sequence[Path]) -> None:
+def refuse_path(path: Path, sources: Sequence[Path], endings: Sequence[str] = tuple(FORMATS)) -> None:
     """Refuse a path that cannot be that of releases: by its ending, a folder, or one that is read."""
     with _refusals(path):
-        if path.suffix.lower() not in FORMATS:
-            raise InputError(f"--out {path} ends in none of {', '.join(FORMATS)}; choose one of them")
+        if path.suffix.lower() not in endings:
+            raise InputError(f"--out {path} ends in none of {', '.join(endings)}; choose one of them")
         if path.is_dir():
             raise InputError(f"--out {path} is a folder; give the name of a file")
         refuse_read(path, sources, "--out")

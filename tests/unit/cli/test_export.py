@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +239,39 @@ def test_what_cannot_be_compared_is_refused(run):
     assert "does not begin with the columns" in run("city.db", "--check", "other.csv")[2]
     assert "only these are compared" in run("city.db", "--check", "releases.parquet")[2]
     assert "give either --out" in run("city.db")[2]
+
+
+def table_rows():
+    connection = sqlite3.connect("releases.sqlite")
+    found = connection.execute("SELECT step, start, bin, value, scale FROM releases ORDER BY step, bin").fetchall()
+    connection.close()
+    return found
+
+
+def test_a_table_gets_what_it_lacks_while_the_store_is_in_use(run):
+    store = made(STEPS[:2])
+    assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "2 steps written to releases.sqlite\n")
+    assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "0 steps written to releases.sqlite\n")
+    store.commit(Commit(2, [], line(*STEPS[2]), b"", None, None))
+    assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "1 steps written to releases.sqlite\n")
+    store.close()
+    assert table_rows() == [
+        (step, f"2026-03-01T00:{step}0:00+00:00", *cells)
+        for step, _, values, scale in STEPS
+        for cells in zip(BINS, values, scale, strict=True)
+    ]
+
+
+def test_a_table_of_another_store_is_refused(run):
+    made().close()
+    run("city.db", "--out", "releases.sqlite")
+    before = table_rows()
+    for path in Path().glob("city.db*"):
+        path.unlink()
+    made([(step, True, [9, 9, 9], [1, 1, 1]) for step in range(3)]).close()
+    code, _, said = run("city.db", "--out", "releases.sqlite")
+    assert code == 5
+    assert "holds another release of step 2" in said
+    assert table_rows() == before
+    code, _, said = run("city.db", "--out", "city.sqlite", "--layout", "wide")
+    assert (code, "leave --layout wide out" in said) == (2, True)

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from running_service import configuration, event, running, stream
@@ -66,6 +67,46 @@ def test_the_dashboard_says_what_is_raw():
     for panel in panels:
         raw = any("eventide_raw_" in target["expr"] for target in panel["targets"])
         assert panel["title"].startswith("Raw, for operators only") == raw
+
+
+def selected(document, selector):
+    """What a selector of the dashboard gives, which is one of few forms of JSONata: `root.{"name": key[0], ...}[]`."""
+    root, fields = re.fullmatch(r"(\$|\w+)\.\{(.*)\}\[\]", selector).groups()
+    found = [document] if root == "$" else document[root]
+    read = {
+        "": lambda each, key: each if key == "$" else each[key],
+        "[0]": lambda each, key: each[key][0],
+    }
+    fields = [re.fullmatch(r'"(\w+)": (\$|\w+)((?:\[0\])?)', field).groups() for field in fields.split(", ")]
+    return [{name: read[place](each, key) for name, key, place in fields} for each in found]
+
+
+def test_the_dashboard_of_releases_reads_what_the_service_answers(tmp_path):
+    board = json.loads((DEPLOY / "grafana" / "eventide-releases.json").read_text())
+    _, streams, bins = board["templating"]["list"]
+    chosen = {"stream": "city", "bin": "north & south"}
+    places = ("harbour", chosen["bin"])
+    with running(configuration(tmp_path, [stream(tmp_path, bins=places, filter="posterior-median")])) as up:
+        up.post([event("harbour"), event(chosen["bin"])])
+        up.pass_steps(3)
+
+        def answered(target):
+            url = re.sub(r"\$\{(\w+):percentencode\}", lambda found: quote(chosen[found[1]], safe=""), target["url"])
+            answer = up.client("read").get(url)
+            assert answer.status_code == 200
+            rows = selected(answer.json(), target["root_selector"])
+            assert rows
+            assert all(list(row) == [column["selector"] for column in target["columns"]] for row in rows)
+            return rows
+
+        assert answered(streams["query"]["infinityQuery"]) == [{"name": "city"}]
+        assert answered(bins["query"]["infinityQuery"]) == [{"name": name} for name in places]
+        series, scales, budget, promise = (answered(panel["targets"][0]) for panel in board["panels"])
+        assert [row["start"][:16] for row in series] == [f"2026-01-01T00:0{minute}" for minute in range(3)]
+        assert all(row["low"] <= row["value"] <= row["high"] for row in series)
+        assert len(scales) == 3
+        assert 0 < budget[0]["worst"] <= budget[0]["epsilon"]
+        assert "epsilon" in promise[0]["sentence"]
 
 
 def test_no_alert_tells_a_number_of_events():

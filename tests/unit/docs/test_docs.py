@@ -26,6 +26,7 @@ ELSEWHERE = {
     "docs/how-to/windows.md": "test_windows_page.py",
     "docs/how-to/audit.md": "test_docs_slow.py",
     "docs/how-to/frames.md": "test_docs_slow.py",
+    "docs/how-to/tables.md": "test_docs_slow.py",
     "docs/how-to/build-on-eventide.md": "test_docs_slow.py",
     "docs/how-to/credentials.md": "test_docs_slow.py",
     "docs/how-to/own-mechanism.md": "test_docs_slow.py",

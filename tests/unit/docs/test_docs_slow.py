@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 from documents import ROOT, Reader, blocks, lines_of
 from nats_server import free_port
+from read_tables import catalog_settings
 
 from eventide.cli import VERBS
 from eventide.live.stores.open_store import open_store
@@ -30,6 +31,17 @@ pytestmark = pytest.mark.slow
 )
 def test_page(name, tmp_path, capsys):
     assert Reader(tmp_path).follow((ROOT / "docs" / name).read_text(encoding="utf-8")) >= 3
+
+
+def test_tables(tmp_path, capsys, monkeypatch):
+    for library in ("deltalake", "pyiceberg", "polars", "duckdb"):
+        pytest.importorskip(library, reason=f"needs {library}: pip install '.[test-all]'")
+    from pyiceberg.utils.config import Config
+
+    for name, value in catalog_settings(tmp_path).items():  # which comes before a file of settings
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    assert Reader(tmp_path).follow((ROOT / "docs" / "how-to" / "tables.md").read_text(encoding="utf-8")) == 9
 
 
 def test_frames(tmp_path, capsys):

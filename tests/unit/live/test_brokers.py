@@ -3,6 +3,7 @@
 import json
 import time
 from contextlib import ExitStack, closing
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Producer
@@ -190,6 +191,39 @@ def test_a_nats_server_without_jetstream_is_refused(tmp_path):
                 begin()
 
 
+def test_an_error_of_the_nats_server_is_not_taken_for_a_missing_stream(tmp_path):
+    """An account without JetStream: the server answers, with another error."""
+    with ExitStack() as ended:
+        server = NatsServer(tmp_path, settings="accounts { A: { users: [{ user: a, password: b }] } }\nno_auth_user: a")
+        ended.callback(server.start().kill)
+        source = ended.enter_context(closing(JetStream(f"{server.address}/A", patience=PATIENCE)))
+        sink = ended.enter_context(closing(JetStreamSink(f"{server.address}/A?subject=a", patience=PATIENCE)))
+        for begin in (lambda: source.open(None, reader()), sink.open):
+            with pytest.raises(InputError, match="answers with error 10039 when asked about the stream A"):
+                begin()
+
+
+@pytest.mark.parametrize(("number", "ends"), [(10008, False), (10059, True)])
+def test_in_a_run_an_error_of_the_nats_server_passes_and_a_stream_that_is_gone_does_not(
+    nats, opened, monkeypatch, number, ends
+):
+    nats.make_stream(f"PASSING{number}", f"passing{number}.>")
+    source = opened(JetStream(f"{nats.address}/PASSING{number}", patience=PATIENCE))
+
+    async def refused(subject, payload, timeout):
+        return SimpleNamespace(data=json.dumps({"error": {"code": 503, "err_code": number, "description": ""}}))
+
+    with monkeypatch.context() as away:
+        away.setattr(source._connection.client, "request", refused)
+        if ends:
+            with pytest.raises(InputError, match="no stream"):
+                source.poll(0.01)
+            return
+        assert source.poll(0.01).seen_until < 0
+    nats.send(f"passing{number}.a", [event(1)])
+    polled(source, 1, time.time() * 1e6)
+
+
 def test_the_nats_sink_drops_repeats_and_knows_what_it_has(nats):
     nats.make_stream("OUT", "out.>")
     sink = JetStreamSink(f"{nats.address}/OUT?subject=out.city", patience=PATIENCE)
@@ -247,6 +281,34 @@ def test_kafka_sees_the_present_only_with_all_partitions_read(kafka, opened):
     source = opened(Kafka(f"kafka://{kafka}/idle?arrival=read&group=idle", patience=PATIENCE))
     assert source.poll(0.01).seen_until < 0  # no partition is ours yet
     polled(source, 1, time.time() * 1e6)
+
+
+def test_a_partition_that_was_added_in_a_run_is_read_from_its_first_message(kafka, opened, monkeypatch):
+    """The mock has four from the beginning and cannot add any: so at first two are hidden from us."""
+    produce(kafka, "grown", map(event, range(200)))
+    whole = Kafka._all_partitions
+    monkeypatch.setattr(Kafka, "_all_partitions", lambda source: whole(source)[:2])
+    source = opened(Kafka(f"kafka://{kafka}/grown?arrival=read&group=grown", patience=PATIENCE))
+    monkeypatch.setattr(Kafka, "_all_partitions", whole)
+    batches = polled(source, 200, time.time() * 1e6)
+    assert sum(map(size, batches)) == 200
+    assert len(batches[-1].position["offsets"]) == 4
+
+
+def test_kafka_does_not_see_the_present_while_a_partition_that_was_added_is_not_ours(kafka, opened, monkeypatch):
+    """
+    partitions  0 1 2 3 | a fifth is added
+    ours        0 1 2 3 | 0 1 2 3
+    seen until  now     | nothing, until the group shares it out
+    """
+    produce(kafka, "wider", [event(1)])
+    source = opened(Kafka(f"kafka://{kafka}/wider?arrival=read&group=wider", patience=PATIENCE))
+    polled(source, 1, time.time() * 1e6)
+    whole = Kafka._all_partitions
+    monkeypatch.setattr(Kafka, "_all_partitions", lambda source: [*whole(source), 4])
+    assert source.poll(0.01).seen_until < 0
+    monkeypatch.setattr(Kafka, "_all_partitions", lambda source: [])  # brokers that have just started
+    assert source.poll(0.01).seen_until < 0
 
 
 @pytest.mark.slow

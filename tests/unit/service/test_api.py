@@ -172,7 +172,7 @@ def test_releases_come_as_csv_and_arrow_and_of_some_bins(city):
     assert arrow.headers["eventide-next"] == "1"
     assert pa.ipc.open_stream(arrow.content).read_all().column("south").to_pylist() == [2]
     part = client.get("/v1/streams/city/releases", params={"bin": "south"}).json()["releases"][0]
-    assert part["values"] == [2]
+    assert (part["values"], part["start"]) == ([2], "2026-01-01T00:00:00+00:00")
     assert client.get("/v1/streams/city/releases", params={"bin": "atlantis"}).status_code == 404
 
 

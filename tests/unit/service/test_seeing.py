@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import stat
+from contextlib import closing
 
 import pytest
 from running_service import configuration, event, running, stream, wait_until
@@ -25,6 +27,18 @@ def sinks(tmp_path):
 
 def figures(up, role="operate"):
     return dict(re.findall(r"^([a-z].*) (\S+)$", up.client(role).get("/metrics").text, re.MULTILINE))
+
+
+def test_a_table_grows_with_the_service(tmp_path):
+    """It is opened in one thread, and filled and closed in others."""
+    table = tmp_path / "city.sqlite"
+    with running(configuration(tmp_path, [stream(tmp_path, out=(str(table),))])) as up:
+        up.post([event()])
+        up.pass_steps(3)
+        wait_until(lambda: up.service.streams["city"].publisher.sinks()[0].last == 2)
+        with closing(sqlite3.connect(table)) as reader:
+            found = reader.execute("SELECT step, value FROM releases WHERE bin = 'north' ORDER BY step")
+            assert found.fetchall() == [(0, 1), (1, 0), (2, 0)]
 
 
 def test_releases_are_delivered_and_operators_see_how_far(sinks, tmp_path, caplog):

@@ -133,7 +133,8 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     "--out",
     metavar="PATH",
     help="A .jsonl, .csv or .parquet file, - for standard output, nats://host:port/STREAM?subject=NAME or "
-    "kafka://host:port/topic.  [default: -]",
+    "kafka://host:port/topic; a table: a .delta folder, a .sqlite file or iceberg://CATALOG/NAMESPACE.TABLE.  "
+    "[default: -]",
 )
 @click.option(
     "--layout",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import NamedTuple
 
 from eventide.errors import StoreError
@@ -38,7 +39,7 @@ class Undelivered(StoreError):
 
 
 class Delivery:
-    """What one sink has of one store."""
+    """What one sink has of one store; with `only_reads` the store is not told, and may be written by somebody else."""
 
     def __init__(
         self,
@@ -48,8 +49,9 @@ class Delivery:
         *,
         may_be_ahead: bool = False,
         last_patience: float = LAST_PATIENCE,
+        only_reads: bool = False,
     ) -> None:
-        self._store, self._sink, self._last_patience = store, sink, last_patience
+        self._store, self._sink, self._last_patience, self._only_reads = store, sink, last_patience, only_reads
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
@@ -98,7 +100,7 @@ class Delivery:
                     "others are in the store, and the same command delivers them when it works again"
                 )
             time.sleep(self._pause)
-        self._store.check_place()
+        self._check_place()
         self._durable(self._sink.finish)
         self._remember()
 
@@ -110,19 +112,20 @@ class Delivery:
 
     def _send_until(self, end: float | None) -> None:
         self._failure = None
-        for step, release in self._store.releases(self.last + 1):
+        releases = iter(self._store.releases(self.last + 1))
+        while batch := list(islice(releases, self._sink.steps_at_a_time)):
             faults.passing("before-emit")
-            self._store.check_place()
+            self._check_place()
             try:
-                self._sink.send(step, release)
+                self._sink.send_all(batch)
             except BrokenPipeError:  # whoever read standard output has enough
                 raise
             except OSError as failure:
                 self._failed(failure)
                 return
             faults.passing("after-emit")
-            self.last, self._pause = step, FIRST_PAUSE
-            if step - self._remembered >= REMEMBERED_EVERY:
+            self.last, self._pause = batch[-1][0], FIRST_PAUSE
+            if self.last - self._remembered >= REMEMBERED_EVERY:
                 self._remember()
             if end is not None and time.monotonic() > end:
                 return
@@ -135,9 +138,13 @@ class Delivery:
         fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}
         log.warning("sink failed", extra={"fields": fields})
 
+    def _check_place(self) -> None:
+        if not self._only_reads:
+            self._store.check_place()
+
     def _remember(self) -> None:
         """Tell the store, after the sink has made it durable."""
-        if self.last > self._remembered:
+        if self.last > self._remembered and not self._only_reads:
             self._durable(self._sink.flush)
             faults.passing("before-deliver")
             self._store.deliver(self._sink.name, self.last)

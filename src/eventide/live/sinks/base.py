@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from eventide.errors import InputError
@@ -19,10 +20,12 @@ class Sink(abc.ABC):
     What fails for now raises `OSError` and is tried again later; what can never succeed raises an error of eventide.
     `begins_anew` is True where each run hands over all stored releases, from the first one on. `bins` are those whose
     releases it shows, in its columns; None where it shows any. `groups` are those of each level that it shows besides.
+    `steps_at_a_time` is how many it takes in one go where so many wait for it.
     """
 
     name: str
     begins_anew = False
+    steps_at_a_time = 1
     bins: tuple[str, ...] | None = None
     groups: Groups | None = None
 
@@ -49,6 +52,11 @@ class Sink(abc.ABC):
     @abc.abstractmethod
     def send(self, step: int, release: bytes) -> None:
         """Take the release of a step, as the store holds it."""
+
+    def send_all(self, releases: Sequence[tuple[int, bytes]]) -> None:
+        """Take the releases of up to `steps_at_a_time` steps; where that fails, all of them are sent again."""
+        for step, release in releases:
+            self.send(step, release)
 
     def flush(self) -> None:  # noqa: B027
         """Make durable what was taken."""

@@ -33,13 +33,8 @@ class JetStreamSink(Sink):
 
     def open(self) -> None:
         """Connect, and see what the stream has."""
-        from nats.js.errors import NotFoundError
-
         self._connection = NatsConnection(self._address, self._patience, self._settings)
-        try:
-            self._last = self._connection.ask(self._last_message())
-        except NotFoundError:
-            raise InputError(f"NATS has no stream {self._address.stream}; make it, or correct the address") from None
+        self._last = self._connection.ask(self._last_message())
 
     def last_step(self) -> int | None:
         """The step of the last message."""

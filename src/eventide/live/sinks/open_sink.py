@@ -12,12 +12,16 @@ from eventide.errors import InputError
 from eventide.live.addresses import is_address
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.sinks.base import Sink
+from eventide.live.sinks.delta import DeltaSink
+from eventide.live.sinks.iceberg import IcebergSink
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sinks.sqlite_tables import SqliteTables
 from eventide.live.sinks.standard_output import StandardOutput
 from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
-from eventide.releases.files import refuse_path
+from eventide.releases.files import refuse_path, refuse_read
+from eventide.releases.formats import FORMATS
 from eventide.releases.level_values import Groups
 
 _ADDRESSES: dict[str, Callable[..., Sink]] = {
@@ -26,6 +30,7 @@ _ADDRESSES: dict[str, Callable[..., Sink]] = {
     "nats": JetStreamSink,
     "kafka": KafkaSink,
 }
+_TABLES: dict[str, Callable[..., Sink]] = {"iceberg": IcebergSink, ".delta": DeltaSink, ".sqlite": SqliteTables}
 
 
 def open_sink(
@@ -40,7 +45,9 @@ def open_sink(
     sources: Sequence[str] = (),
     clients: str | Path | None = None,
 ) -> Sink:
-    """The sink for a path ending in .jsonl, .csv or .parquet, for "-" (standard output), or for an address.
+    """The sink for a path with an ending that we know, for "-" (standard output), or for an address.
+
+    .jsonl, .csv and .parquet are files; .delta is the folder of a Delta table, .sqlite a file with tables for SQL.
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
     keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long ones
@@ -51,11 +58,19 @@ def open_sink(
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
         return _ADDRESSES[scheme](text, clients=clients)
-    if is_address(text):
-        raise InputError(f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)} or a path")
     path, ending = Path(text), Path(text).suffix.lower()
+    if is_table(text):
+        _refuse_for_a_table(text, layout, growing=growing)
+        refuse_read(path, [Path(source) for source in sources], "--out")
+        return _TABLES[scheme if is_address(text) else ending](text, bins, starts=starts, groups=groups)
+    if is_address(text):
+        raise InputError(
+            f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)}, iceberg or a path"
+        )
     if text != "-":
-        refuse_path(path, [Path(source) for source in sources])
+        refuse_path(
+            path, [Path(source) for source in sources], [*FORMATS, *(kind for kind in _TABLES if kind[0] == ".")]
+        )
     if layout is not None and (text == "-" or ending == ".jsonl"):
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if intervals and (text == "-" or ending == ".jsonl"):
@@ -70,3 +85,15 @@ def open_sink(
     if ending == ".jsonl":
         return AppendingFile(path)
     return AppendingTable(path, bins, layout, starts=starts, intervals=told, groups=groups)
+
+
+def is_table(place: str) -> bool:
+    """Whether a path or an address means a table that grows, rather than a file or a stream of messages."""
+    return (place.partition("://")[0] if is_address(place) else Path(place).suffix.lower()) in _TABLES
+
+
+def _refuse_for_a_table(place: str, layout: str | None, *, growing: bool) -> None:
+    if not growing:
+        raise InputError(f"--out {place} is a table that grows from run to run; give a store too (--store PATH)")
+    if layout == "wide":
+        raise InputError(f"--out {place} has a row for each bin, whatever bins there are; leave --layout wide out")

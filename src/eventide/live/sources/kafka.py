@@ -2,8 +2,8 @@
 
 Partitions are shared out by the group; what was assigned is read from our own offsets, never from those of the broker.
 A source has seen everything up to a moment only when it holds all partitions and each has been read that far: so a
-rebalance, or a broker that is away, delays steps and loses nothing. Addresses are shared with the sink; an option that
-is not known is refused.
+rebalance, a partition that was added meanwhile, or a broker that is away, delays steps and loses nothing. Addresses are
+shared with the sink; an option that is not known is refused.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ NO_ANSWER = (
     "its client"
 )
 FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
+SHARED_OUT_AFTER = 10_000  # milliseconds; until then the group does not see a partition that was added
 
 
 class KafkaAddress(NamedTuple):
@@ -110,23 +111,29 @@ class Kafka:
             "bootstrap.servers": self._address.brokers,
             "group.id": self._address.group,
             "session.timeout.ms": FORGOTTEN_AFTER,
+            "topic.metadata.refresh.interval.ms": SHARED_OUT_AFTER,
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "error_cb": _noted,
         }
         self._consumer = made(self._kafka.Consumer, reading, settings_of(url, clients))
-        self._partitions = self._all_partitions()
-        self._seen = dict.fromkeys(self._partitions, EARLIEST)
+        try:
+            partitions = self._all_partitions()
+        except self._kafka.KafkaException:
+            raise InputError(NO_ANSWER) from None
+        if not partitions:
+            raise InputError(f"Kafka has no topic {self._address.topic}; make it, or correct the address")
+        self._seen = dict.fromkeys(partitions, EARLIEST)
+        self._no_others_until = EARLIEST  # the moment up to which there were no partitions but these
         self._assigned: set[int] = set()
 
     def open(self, position: Position, reader: EventReader) -> None:
         """Ask for partitions, each to be read on from the position."""
         self._reader = reader
-        known = {} if position is None else position["offsets"]
-        self._offsets = {
-            partition: known[str(partition)] if str(partition) in known else self._offset_range(partition)[0]
-            for partition in self._partitions
-        }
+        if position is None:
+            self._offsets = {partition: self._offset_range(partition)[0] for partition in self._seen}
+        else:
+            self._offsets = {partition: position["offsets"].get(str(partition), 0) for partition in self._seen}
         self._consumer.subscribe([self._address.topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
 
     def poll(self, timeout: float) -> EventBatch:
@@ -140,7 +147,7 @@ class Kafka:
                 arrivals.append(self._arrival(message))
                 values.append(message.value() or b"")
                 self._offsets[message.partition()] = message.offset() + 1
-        if len(messages) < AT_A_TIME:
+        if self._knows_all() and len(messages) < AT_A_TIME:
             self._catch_up()
         events = read_messages(self._reader, values, np.array(arrivals)) if values else Events.none()
         position = {"offsets": {str(partition): offset for partition, offset in self._offsets.items()}}
@@ -152,12 +159,35 @@ class Kafka:
 
     def _seen_until(self) -> int:
         """The moment up to which all partitions were seen; never while one of them is somebody else's."""
-        return min(self._seen.values()) if self._assigned == set(self._partitions) else EARLIEST
+        return min(self._no_others_until, *self._seen.values()) if self._assigned == set(self._seen) else EARLIEST
+
+    def _knows_all(self) -> bool:
+        """Ask which partitions there are; one that is added later holds nothing that arrived before."""
+        moment = self._present()
+        try:
+            found = self._all_partitions()
+        except self._kafka.KafkaException as problem:
+            _noted(problem.args[0])
+            return False
+        for partition in found:
+            self._know(partition)
+        if found:  # brokers that have just started may know of none
+            self._no_others_until = max(self._no_others_until, moment)
+        return bool(found)
+
+    def _know(self, partition: int) -> None:
+        """Read a partition that was added from its very first message on."""
+        self._seen.setdefault(partition, EARLIEST)
+        self._offsets.setdefault(partition, 0)
+
+    def _present(self) -> int:
+        """The moment before which everything that arrived can be asked for now."""
+        return self._clock.certain() - (CLOCKS_APART if self.records_arrival else 0)
 
     def _catch_up(self) -> None:
         """Move to the present in each partition whose end, asked for now, is where we are."""
         for partition in self._assigned:
-            moment = self._clock.certain() - (CLOCKS_APART if self.records_arrival else 0)
+            moment = self._present()
             try:
                 _, end = self._offset_range(partition)
             except self._kafka.KafkaException as problem:
@@ -189,12 +219,7 @@ class Kafka:
         _noted(message.error())
 
     def _all_partitions(self) -> list[int]:
-        try:
-            topics = self._consumer.list_topics(self._address.topic, self._patience).topics
-        except self._kafka.KafkaException:
-            raise InputError(NO_ANSWER) from None
-        if not topics[self._address.topic].partitions:
-            raise InputError(f"Kafka has no topic {self._address.topic}; make it, or correct the address")
+        topics = self._consumer.list_topics(self._address.topic, self._patience).topics
         return sorted(topics[self._address.topic].partitions)
 
     def _offset_range(self, partition: int) -> tuple[int, int]:
@@ -205,6 +230,7 @@ class Kafka:
 
     def _on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         for partition in partitions:
+            self._know(partition.partition)
             partition.offset = self._offsets[partition.partition]
         consumer.assign(partitions)
         self._assigned = {partition.partition for partition in partitions}

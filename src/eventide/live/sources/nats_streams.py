@@ -24,6 +24,7 @@ from eventide.errors import InputError
 from eventide.live.tls import tls_context
 
 PATIENCE = 5.0  # seconds until an answer is no longer waited for
+NO_STREAM = 10059  # the server's number of the error
 
 
 class NatsAddress(NamedTuple):
@@ -86,14 +87,24 @@ class NatsConnection:
 
         try:
             return self.wait(work)
-        except nats.js.errors.NotFoundError:
-            raise
         except (OSError, TimeoutError, nats.errors.Error) as problem:
+            if number := getattr(problem, "err_code", None):
+                raise self.refused(number) from None
             host, kind = urlsplit(self.address.server).hostname, type(self._trouble or problem).__name__
             raise InputError(
                 f"no NATS server with JetStream answers at {host} ({kind}), or it does not let us in; start it, or "
                 "correct the address, or the login and TLS in the file of client settings"
             ) from None
+
+    def refused(self, number: int) -> InputError:
+        """What the server's JetStream answers instead of what was asked for."""
+        stream = self.address.stream
+        if number == NO_STREAM:
+            return InputError(f"NATS has no stream {stream}; make it, or correct the address")
+        return InputError(
+            f"NATS answers with error {number} when asked about the stream {stream}; look that number up in the log of "
+            "the server, and see that JetStream is on for our account"
+        )
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The result of something asynchronous."""
@@ -160,12 +171,16 @@ class Message(NamedTuple):
 
 
 async def look(connection: NatsConnection) -> Look:
-    """Ask the server about the stream."""
+    """Ask the server about the stream; that it is gone is the end, any other error of the server passes."""
+    from nats.js.errors import APIError
+
     stream = connection.address.stream
     answer = await connection.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", connection.patience)
     found = json.loads(answer.data)
     if "error" in found:
-        raise InputError(f"NATS has no stream {stream}; make it, or correct the address")
+        if found["error"].get("err_code") == NO_STREAM:
+            raise connection.refused(NO_STREAM)
+        raise APIError(**found["error"])
     state = found["state"]
     return Look(found["created"], state["first_seq"], state["last_seq"], _microseconds(found["ts"]))
 

@@ -142,7 +142,7 @@ class StreamConfig(StreamSpec):
     out: tuple[str, ...] = setting(
         (),
         readers.places,
-        "Deliver releases to these files (.jsonl, .csv, .parquet) and addresses, too.",
+        "Deliver releases to these files (.jsonl, .csv, .parquet, .delta, .sqlite) and addresses, too.",
         '["city.jsonl"]',
     )
 

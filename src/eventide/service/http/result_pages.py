@@ -77,7 +77,7 @@ def release_page(
     A table is wide or long by the number of bins, as files of releases are.
     """
     if form == "json":
-        texts = [line if chosen is None else write_line(_part(read_line(line), chosen)) for _, line in lines]
+        texts = [line if chosen is None else _part_of_line(line, chosen) for _, line in lines]
         return b'{"releases":[%s],"next":%s}' % (b",".join(texts), orjson.dumps(following))
     names = bins if chosen is None else [bins[place] for place in chosen]
     stream = io.BytesIO()
@@ -93,6 +93,11 @@ def release_page(
 def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
     arrays = {name: getattr(release, name) for name in ("values", "scale", "low", "high")}
     return replace(release, levels=None, **{name: array[chosen] for name, array in arrays.items() if array is not None})
+
+
+def _part_of_line(line: bytes, chosen: Array) -> bytes:
+    release = _part(read_line(line), chosen)
+    return write_line(release, release.start)
 
 
 class AskedAnswers(NamedTuple):
