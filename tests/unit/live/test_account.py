@@ -1,0 +1,353 @@
+"""The account: what it refuses, what it remembers, and that no window is over epsilon whatever happens in any order."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from eventide.cli import main
+from eventide.errors import InputError, StateError, StoreError
+from eventide.live.accounts.account import Account, AccountFull, Seat, create_account, open_account, sealed
+from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.sqlite_account import create_file
+from eventide.live.accounts.windows import Terms
+from eventide.live.stores.digests import digest
+
+HOUR = 3_600_000_000
+HALF = Terms(500_000_000, window=25, length=HOUR)  # a day of hours, and one step more
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    create_account(tmp_path / "people.account", "patients", 1, "1d")
+    return tmp_path / "people.account"
+
+
+def publish(account: Account, seat: Seat, step: int, length: int = HOUR) -> None:
+    account.charge(seat, step * length, (step + 1) * length)
+    account.settle(seat, (step + 1) * length)
+
+
+def test_two_halves_fit_and_a_third_never_does(path: Path) -> None:
+    with open_account(path) as account:
+        seats = [account.join(name, HALF, 0) for name in "ab"]
+        with pytest.raises(AccountFull, match=r"this one needs 0\.5"):
+            account.join("c", HALF, 0)
+        for step in range(30):
+            for seat in seats:
+                publish(account, seat, step)
+        found = account_report(account)
+        assert (found.problems, found.worst, found.free) == ([], 10**9, 0)
+
+
+def test_a_window_that_is_too_short_counts_several_times_and_the_refusal_says_so(path: Path) -> None:
+    with open_account(path) as account, pytest.raises(AccountFull, match=r"meet up to 25 .* A window of 25 steps"):
+        account.join("a", Terms(600_000_000, window=24, length=HOUR), 0)
+
+
+def test_what_has_ended_is_in_the_way_for_a_window(path: Path) -> None:
+    with open_account(path) as account:
+        seat = account.join("a", Terms(10**9, window=25, length=HOUR), 0)
+        publish(account, seat, 0)
+        account.end("a")
+        with pytest.raises(StoreError, match="not charge"):
+            publish(account, seat, 1)
+        later = account.join("b", HALF, 0)
+        assert later.since == 25 * HOUR - 1  # the first window that begins behind the charge begins at 1 h
+        with pytest.raises(StateError, match="may be charged"):
+            publish(account, later, 24)
+        publish(account, later, 25)
+        assert account_report(account).problems == []
+
+
+def test_removing_one_and_raising_another_waits(path: Path) -> None:
+    """Shares that change over time: what was found about populations."""
+    with open_account(path) as account:
+        first, second = (account.join(name, HALF, 0) for name in "ab")
+        for step in range(3):
+            publish(account, first, step)
+            publish(account, second, step)
+        account.end("a")
+        raised = account.join("b", HALF._replace(part=10**9), 3 * HOUR, reached=3 * HOUR)
+        assert raised.since == 27 * HOUR - 1
+        assert [one.ended for one in account.tenures()] == [True, True, False]
+
+
+def test_an_unsettled_charge_is_used_again_and_a_settled_one_never(path: Path) -> None:
+    with open_account(path) as account:
+        seat = account.join("a", HALF, 0)
+        account.charge(seat, 0, HOUR)
+        with pytest.raises(StateError, match="settled before"):
+            account.charge(seat, HOUR, 2 * HOUR)
+        seat = account.join("a", HALF, 0)  # the process died before its store had the step
+        publish(account, seat, 0)
+        with pytest.raises(StoreError, match="older than its account"):
+            account.charge(seat, 0, HOUR)
+        with pytest.raises(StoreError, match="--after-restore"):
+            account.join("a", HALF, 0)
+        seat = account.join("a", HALF, 0, after_restore=True)
+        assert seat.since == HOUR  # both halves of a window: the old tenure's and the new one's
+        assert account_report(account).problems == []
+
+
+def test_a_committed_step_is_settled_by_the_next_process(path: Path) -> None:
+    with open_account(path) as account:
+        before = account.join("a", HALF, 0)
+        account.charge(before, 0, HOUR)
+        account.join("a", HALF, 0, reached=HOUR)
+        assert account.tenures()[0].settled_until == HOUR
+        with pytest.raises(StoreError, match="taken its place"):
+            account.settle(before, HOUR)
+
+
+def test_a_store_that_the_account_does_not_know_is_refused(path: Path) -> None:
+    with open_account(path) as account, pytest.raises(StoreError, match=r"does not know.*account restored"):
+        account.join("a", HALF, 0, reached=HOUR)
+
+
+def test_after_a_restore_the_last_window_is_fully_spent(path: Path) -> None:
+    with open_account(path) as account:
+        seat = account.join("a", HALF, 0)
+        publish(account, seat, 0)
+        account.restored(10 * HOUR)
+        with pytest.raises(StoreError, match="not charge"):
+            publish(account, seat, 1)
+        again = account.join("a", HALF, 10 * HOUR, reached=10 * HOUR)
+        assert again.since == 34 * HOUR - 1
+        publish(account, again, 34)
+        assert account_report(account).problems == []
+
+
+class Drawn(NamedTuple):
+    """A step that was drawn, and under which terms."""
+
+    tenure: int
+    terms: Terms
+    step: int
+
+
+class Life:
+    """A publication with its store, as an account sees it: what is committed outlives its process."""
+
+    def __init__(self, account: Account, name: str, terms: Terms, first: int) -> None:
+        self.account, self.name, self.terms, self.next_step = account, name, terms, first
+        self.reached: int | None = None
+        self.seat: Seat | None = None
+        self.settled: list[int] = []
+
+    def since(self, step: int) -> int:
+        return (step - self.terms.block + 1) * self.terms.length
+
+    def join(self, terms: Terms) -> bool:
+        """Start a process, perhaps with other terms; say whether it was let in."""
+        before, self.terms = self.terms, terms
+        try:
+            self.seat = self.account.join(self.name, terms, self.since(self.next_step), reached=self.reached)
+        except AccountFull:
+            self.terms = before
+            return False
+        return True
+
+    def publish(self, *, dies: str = "") -> Drawn:
+        """Charge, draw, commit, settle; or die on the way."""
+        assert self.seat
+        while self.since(self.next_step) < self.seat.since:
+            self.next_step += 1  # repeats the last release
+        drawn = Drawn(self.seat.tenure, self.terms, self.next_step)
+        until = (self.next_step + 1) * self.terms.length
+        self.account.charge(self.seat, self.since(self.next_step), until)
+        if dies != "drawn":
+            self.reached, self.next_step = until, self.next_step + 1
+        if dies:
+            self.seat = None
+        else:
+            self.account.settle(self.seat, until)
+            self.settled.append(drawn.step)
+        return drawn
+
+
+def most_lost(drawn: set[Drawn], window: int) -> int:
+    """The most that one person loses in any window, counted window by window and step by step.
+
+    Uncapped publications spend the whole part at one step of each of their windows. Of a capped one everything counts
+    that a window touches, for as many windows of its own as its steps need.
+    """
+    most = 0
+    last = max((one.step + 1) * one.terms.length for one in drawn)
+    for begin in range(-window, last):
+        held: Counter[int] = Counter()
+        for tenure, terms, step in drawn:
+            since, until = (step - terms.block + 1) * terms.length, (step + 1) * terms.length
+            if not set(range(since, until)) & set(range(begin, begin + window)):
+                continue
+            if terms.block == 1:
+                held[tenure] += terms.part if (step + tenure) % terms.window == 0 else 0
+            else:
+                steps = {moment // terms.length for moment in range(begin, begin + window)}
+                held[tenure] = math.ceil(len(steps) / terms.window) * terms.part
+        most = max(most, held.total())
+    return most
+
+
+def some_terms(chance: random.Random, window: int, length: int) -> Terms:
+    return Terms(chance.randint(5, 30), chance.randint(1, 2 * window // length + 2), length, chance.choice([1, 1, 3]))
+
+
+def live_through(path: Path, seed: int) -> tuple[int, int]:
+    """Many publications with different steps, and all that may happen to them; give how many were drawn and refused."""
+    chance = random.Random(seed)
+    window = chance.randint(3, 12)
+    row = ("name", "people", 60, window)
+    create_file(path, (*row, digest(*row)))
+    drawn: set[Drawn] = set()
+    refused = 0
+    with open_account(path) as account:
+        account.database.all("PRAGMA synchronous = OFF")
+        lives = [
+            Life(account, name, some_terms(chance, window, chance.randint(1, 6)), chance.randint(0, 8))
+            for name in "abcde"
+        ]
+        for _ in range(120):
+            life = chance.choice(lives)
+            doing = chance.choices(["go on", "change", "end", "drawn", "committed"], [12, 2, 1, 1, 1])[0]
+            if doing == "change":
+                refused += not life.join(some_terms(chance, window, life.terms.length))
+            elif life.seat is None and not life.join(life.terms):
+                refused += 1
+            elif doing == "end":
+                account.end(life.name)
+                life.seat = None
+            elif life.next_step * life.terms.length < 60:
+                drawn.add(life.publish(dies=doing if doing in ("drawn", "committed") else ""))
+        found = account_report(account)
+        assert found.problems == []
+        assert most_lost(drawn, window) <= found.worst <= 60
+    for life in lives:
+        assert len(life.settled) == len(set(life.settled))
+    return len(drawn), refused
+
+
+def test_no_window_is_over_epsilon_whatever_happens_in_any_order(tmp_path: Path) -> None:
+    drawn, refused = map(sum, zip(*(live_through(tmp_path / str(seed), seed) for seed in range(6)), strict=True))
+    assert drawn > 100
+    assert refused > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6, 60))
+def test_no_window_is_over_epsilon_in_many_lives(tmp_path: Path, seed: int) -> None:
+    assert live_through(tmp_path / "people.account", seed)[0]
+
+
+RACER = """
+import sys
+from eventide.live.accounts.account import AccountFull, open_account
+from eventide.live.accounts.windows import Terms
+path, name, minutes = sys.argv[1], sys.argv[2], int(sys.argv[3])
+length = minutes * 60_000_000
+with open_account(path) as account:
+    try:
+        seat = account.join(name, Terms(400_000_000, window=1441, length=length), 0)
+    except AccountFull:
+        print("refused")
+        sys.exit()
+    for step in range(25):
+        account.charge(seat, step * length, (step + 1) * length)
+        account.settle(seat, (step + 1) * length)
+print("published")
+"""
+
+
+def test_processes_with_different_steps_share_it(path: Path) -> None:
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACER, path, name, minutes], stdout=subprocess.PIPE, text=True)
+        for name, minutes in (("a", "1"), ("b", "7"), ("c", "60"))
+    ]
+    said = sorted(racer.communicate(timeout=120)[0].strip() for racer in racers)
+    assert said == ["published", "published", "refused"]
+    with open_account(path, read_only=True) as account:
+        found = account_report(account)
+    assert (found.problems, found.entries) == ([], 2 * (2 + 2 * 25))
+    assert found.worst == 800_000_000
+
+
+def run(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["account", *map(str, words)])
+    return result.exit_code, result.output
+
+
+def test_the_command_line_makes_shows_ends_and_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "people.account"
+    made = ("create", path, "--population", "patients", "--epsilon", "1", "--window", "1d")
+    assert run(*made)[0] == 0
+    assert run(*made)[0] == 2
+    with open_account(path) as account:
+        publish(account, account.join("hourly", HALF, 0), 0)
+    code, text = run("show", path)
+    assert (code, "hourly, part 0.5 in 25 steps" in text, "no window was over epsilon" in text) == (0, True, True)
+    assert "1970-01-02T00:59" in run("end", path, "hourly")[1]
+    assert run("end", path, "hourly")[0] == 2
+    assert run("restored", path, "--until", "1970-01-02T00:00Z")[0] == 0
+    code, text = run("show", path, "--json")
+    document = json.loads(text)
+    assert (code, document["verified"], document["worst"]) == (0, True, 0.5)
+    assert document["publications"][0]["comes_back"].startswith("1970-01-02T00:59")
+    assert run("show", tmp_path / "nowhere")[0] == 2
+    assert run("create", "postgresql://host/people", *made[2:])[0] == 2
+
+
+def forge(path: Path, change: dict[str, int]) -> None:
+    """Change the first entry, and seal all entries anew as somebody would who has the file."""
+    connection = sqlite3.connect(path)
+    name, seal = connection.execute("SELECT name FROM account").fetchone()[0], b""
+    for number, event in connection.execute("SELECT number, event FROM entry ORDER BY number").fetchall():
+        event = json.dumps(json.loads(event) | change) if number == 0 else event
+        seal = sealed(name, seal, number, event)
+        connection.execute("UPDATE entry SET event = ?, seal = ? WHERE number = ?", (event, seal, number))
+    connection.commit()
+    connection.close()
+
+
+def test_a_window_over_epsilon_is_exit_code_four(path: Path) -> None:
+    with open_account(path) as account:
+        publish(account, account.join("a", HALF, 0), 0)
+    forge(path, {"weight": 2 * 10**9})
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE tenure SET weight = 2000000000")
+    connection.commit()
+    connection.close()
+    code, text = run("show", path)
+    assert (code, "NOT KEPT" in text, "held 2, more than epsilon 1" in text) == (4, True, True)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DELETE FROM entry WHERE number = 1", "UPDATE tenure SET weight = 1", "UPDATE account SET epsilon = 9000000000"],
+)
+def test_a_damaged_account_is_exit_code_five(path: Path, damage: str) -> None:
+    with open_account(path) as account:
+        publish(account, account.join("a", HALF, 0), 0)
+    connection = sqlite3.connect(path)
+    connection.execute(damage)
+    connection.commit()
+    connection.close()
+    code, text = run("show", path)
+    assert (code, "damaged" in text) == (5, True)
+
+
+def test_a_store_is_no_account_and_nobody_has_none(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("people")
+    with pytest.raises(StoreError):
+        open_account(tmp_path / "text")
+    with pytest.raises(InputError, match="population"):
+        create_account(tmp_path / "new", "", 1, "1d")
