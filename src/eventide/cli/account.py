@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -77,11 +79,17 @@ def show(ctx: click.Context, address: str, as_json: bool) -> None:
 def end(address: str, publication: str) -> None:
     """End PUBLICATION at the account at ADDRESS: its part is free again a window after its last step.
 
+    PUBLICATION is its store, or the name that `eventide account show` gives.
+
     \b
-    Example: eventide account end people.account 5f2c
+    Example: eventide account end people.account hourly.db
     """
     from eventide.live.accounts.account import iso, open_account
+    from eventide.live.stores.open_store import open_store
 
+    if "://" in publication or Path(publication).exists():
+        with closing(open_store(publication, read_only=True)) as store:
+            publication = store.name
     with open_account(address) as account:
         ended = account.end(publication)
         if ended.charged_until is None:

@@ -34,6 +34,7 @@ class Options:
     continue_with: str | None
     engine: str | None
     store: str | None
+    account: str | None
     new_epoch: bool
     take_over: bool
     after_restore: bool
@@ -112,6 +113,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
 )
 @click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
+@click.option(
+    "--account",
+    metavar="PATH",
+    help="The budget that all publications about these people share; --epsilon is the part of this one.",
+)
 @click.option(
     "--new-epoch",
     is_flag=True,

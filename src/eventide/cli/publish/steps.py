@@ -41,6 +41,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
+        "account": options.account,
         "clients": options.clients,
     }
     found = Publisher.check(feed, mechanism, options.store, sinks, **told)

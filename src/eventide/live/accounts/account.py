@@ -45,6 +45,14 @@ class AccountFull(BudgetExceeded):
         return (type(self), (str(self),))
 
 
+class _OnlyLooked(Exception):
+    """Ends a transaction of which nothing is to be kept."""
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__()
+        self.seat = seat
+
+
 class Seat(NamedTuple):
     """The place of one process in an account."""
 
@@ -106,6 +114,13 @@ class Account:
         self.window: int
         self.name, self.population, self.epsilon, self.window, _ = rows[0]
 
+    def sentence(self) -> str:
+        """The promise, for a guarantee."""
+        return (
+            f"together with everything else that draws from the account of {self.population}, at most epsilon "
+            f"{self.epsilon / NANO:g} inside any {in_words(self.window // MILLISECOND)}, counted in whole steps"
+        )
+
     def damaged(self) -> StoreError:
         """The refusal of an account that is not what was written."""
         return StoreError(
@@ -135,26 +150,17 @@ class Account:
             Its store is a backup: begin behind everything that was settled.
         """
         with self.database.transaction():
-            tenures = self._tenures("publication IN (?, '')", publication)
-            self._refuse_unknown(tenures, reached)
-            mine = [tenure for tenure in tenures if tenure.publication]
-            last = mine[-1] if mine else None
-            if last and not last.settled and last.charged_until == reached:
-                last = self._note(last, "settle", until=reached)  # committed, then the process ended
-            settled = max((tenure.settled_until for tenure in mine if tenure.settled_until is not None), default=None)
-            if settled is not None and (reached is None or reached < settled) and not after_restore:
-                raise StoreError(
-                    f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
-                    "has lost: go on with --after-restore"
-                )
-            if last and not last.ended and (last.terms != terms or after_restore):
-                last = self._note(last, "end")
-            if last is None or last.ended:
-                floor = wanted if settled is None else max(wanted, settled)
-                last = self._begin(publication, terms, floor)
-            token = 1 + max((tenure.token for tenure in mine), default=0)
-            last = self._note(last, "open", token=token)
-        return Seat(publication, last.number, token, last.since)
+            return self._join(publication, terms, wanted, reached, after_restore)
+
+    def outlook(
+        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+    ) -> Seat:
+        """What `join` would give or refuse; nothing is changed."""
+        try:
+            with self.database.transaction():
+                raise _OnlyLooked(self._join(publication, terms, wanted, reached, after_restore))
+        except _OnlyLooked as looked:
+            return looked.seat
 
     def charge(self, seat: Seat, since: int, until: int) -> None:
         """Charge the step that shows rows of [since, until) and ends at `until`, before it is drawn.
@@ -230,6 +236,28 @@ class Account:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
+    def _join(self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool) -> Seat:
+        tenures = self._tenures("publication IN (?, '')", publication)
+        self._refuse_unknown(tenures, reached)
+        mine = [tenure for tenure in tenures if tenure.publication]
+        last = mine[-1] if mine else None
+        if last and not last.settled and last.charged_until == reached:
+            last = self._note(last, "settle", until=reached)  # committed, then the process ended
+        settled = max((tenure.settled_until for tenure in mine if tenure.settled_until is not None), default=None)
+        if settled is not None and (reached is None or reached < settled) and not after_restore:
+            raise StoreError(
+                f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
+                "has lost: go on with --after-restore"
+            )
+        if last and not last.ended and (last.terms != terms or after_restore):
+            last = self._note(last, "end")
+        if last is None or last.ended:
+            floor = wanted if settled is None else max(wanted, settled)
+            last = self._begin(publication, terms, floor)
+        token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
+        last = self._note(last, "open", token=token)
+        return Seat(publication, last.number, token, last.since)
+
     def _refuse_unknown(self, tenures: list[Tenure], reached: int | None) -> None:
         """Refuse a store that has published what no entry knows."""
         known = [tenure.charged_until for tenure in tenures if tenure.charged_until is not None]
@@ -268,7 +296,7 @@ class Account:
 
     def _seated(self, seat: Seat) -> Tenure:
         found = self._tenures("number = ?", seat.tenure)
-        if not found or found[0].ended or found[0].token != seat.token:
+        if not found or found[0].ended or (found[0].publication, found[0].token) != (seat.publication, seat.token):
             raise StoreError(
                 f"this process may not charge {self.database.place} any more: another one has taken its place, or the "
                 "publication was ended"
