@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eventide.cli import GUARANTEE_VIOLATED
+from eventide.cli.addresses import warn_of_secrets
 
 if TYPE_CHECKING:
     from eventide.live.accounts.account_report import AccountReport
@@ -36,13 +37,14 @@ def command() -> None:
 @click.option("--epsilon", required=True, help="What one person loses at most, by everything, inside any window.")
 @click.option("--window", required=True, help="The length of a window of event time, such as 7d.")
 def create(address: str, population: str, epsilon: str, window: str) -> None:
-    """Make an account at ADDRESS, the path of a file.
+    """Make an account at ADDRESS, the path of a file or postgresql://host/database#name.
 
     \b
     Example: eventide account create people.account --population patients --epsilon 1 --window 7d
     """
     from eventide.live.accounts.account import create_account
 
+    warn_of_secrets(address)
     create_account(address, population, epsilon, window)
     click.echo(f"Inside any {window}, everything published about one of {population} costs at most epsilon {epsilon}.")
 
@@ -63,6 +65,7 @@ def show(ctx: click.Context, address: str, as_json: bool) -> None:
     from eventide.live.accounts.account import open_account
     from eventide.live.accounts.account_report import account_report
 
+    warn_of_secrets(address)
     with open_account(address, read_only=True) as account:
         found = account_report(account)
     if as_json:

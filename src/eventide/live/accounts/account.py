@@ -18,21 +18,26 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
 from eventide.events.durations import in_words, milliseconds
 from eventide.live.accounts.database import AccountDatabase
+from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
 from eventide.live.accounts.windows import Terms, free_from, fullest
 from eventide.live.addresses import is_address
+from eventide.live.stores.database import ConnectionLost
 from eventide.live.stores.digests import digest
 from eventide.privacy.amounts import NANO, Amount, nano
 
 MILLISECOND = 1_000
+
+Result = TypeVar("Result")
 
 
 class AccountFull(BudgetExceeded):
@@ -62,38 +67,49 @@ class Seat(NamedTuple):
     since: int  # the first moment that a charge may show rows of
 
 
-def create_account(place: str | Path, population: str, epsilon: Amount, window: str) -> None:
+def create_account(
+    place: str | Path, population: str, epsilon: Amount, window: str, *, clients: str | Path | None = None
+) -> None:
     """Make an account, where nothing is yet.
 
     Parameters
     ----------
     place
-        The path of a SQLite file.
+        The path of a SQLite file, or an address such as postgresql://host/database#patients.
     population
         Whose events it is about.
     epsilon
         What everything together may cost one person inside any window.
     window
         The length of a window, such as 7d.
+    clients
+        A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
     """
-    refuse_servers(place)
     if not population:
         raise InputError("an account is about somebody: give the population a name")
     name, length = secrets.token_hex(16), milliseconds(window) * MILLISECOND
     row = (name, population, nano(epsilon), length)
-    create_file(Path(os.path.realpath(place)), (*row, digest(*row)))
+    row_with_digest = (*row, digest(*row))
+    if _is_server(place):
+        PostgresAccount(str(place), made_with=row_with_digest, clients=clients).close()
+    else:
+        create_file(Path(os.path.realpath(place)), row_with_digest)
 
 
-def open_account(place: str | Path, *, read_only: bool = False) -> Account:
+def open_account(place: str | Path, *, read_only: bool = False, clients: str | Path | None = None) -> Account:
     """The account at a place."""
-    refuse_servers(place)
+    if _is_server(place):
+        return Account(PostgresAccount(str(place), read_only=read_only, clients=clients))
     return Account(SqliteAccount(Path(os.path.realpath(place)), read_only=read_only))
 
 
-def refuse_servers(place: str | Path) -> None:
-    """Refuse what is no file."""
-    if is_address(place):
-        raise InputError("an account is a SQLite file for now; give the path of one")
+def _is_server(place: str | Path) -> bool:
+    """Whether a place is the address of a database; other addresses are refused."""
+    if is_address(place) and not str(place).startswith(("postgresql://", "postgres://")):
+        raise InputError(
+            "an account is a file or in PostgreSQL; give a path or an address such as postgresql://host/name"
+        )
+    return is_address(place)
 
 
 class Account:
@@ -149,16 +165,18 @@ class Account:
         after_restore
             Its store is a backup: begin behind everything that was settled.
         """
-        with self.database.transaction():
-            return self._join(publication, terms, wanted, reached, after_restore)
+        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore))
 
     def outlook(
         self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
     ) -> Seat:
         """What `join` would give or refuse; nothing is changed."""
+
+        def look() -> Seat:
+            raise _OnlyLooked(self._join(publication, terms, wanted, reached, after_restore))
+
         try:
-            with self.database.transaction():
-                raise _OnlyLooked(self._join(publication, terms, wanted, reached, after_restore))
+            return self._done(look)
         except _OnlyLooked as looked:
             return looked.seat
 
@@ -167,37 +185,11 @@ class Account:
 
         A step that was charged and not settled is drawn again under the same charge.
         """
-        with self.database.transaction():
-            tenure = self._seated(seat)
-            if not tenure.since <= since < until:
-                raise StateError(f"nothing before {iso(tenure.since)} may be charged to {self.database.place}")
-            if tenure.charged_until is not None and until <= tenure.charged_until:
-                if tenure.settled or until != tenure.charged_until:
-                    raise StoreError(
-                        f"the step until {iso(until)} was published before, as {self.database.place} knows: the store "
-                        "is older than its account; go on with --after-restore"
-                    )
-            elif not tenure.settled:
-                raise StateError("a step must be settled before the next one is charged")
-            charged = self._note(tenure, "charge", since=since, until=until)
-            near = self._tenures(
-                "number <> ? AND charged_until > ? AND charged_from < ?",
-                tenure.number,
-                since - self.window,
-                until + self.window,
-            )
-            held = fullest([hold for one in [*near, charged] for hold in one.charged()], self.window)
-            if held > self.epsilon:
-                raise AccountFull(f"a window of {self.database.place} would hold {held / NANO:g}; nothing is charged")
+        self._done(lambda: self._charge(seat, since, until))
 
     def settle(self, seat: Seat, until: int) -> None:
         """Say that the step charged last is committed; only then may anybody see it."""
-        with self.database.transaction():
-            tenure = self._seated(seat)
-            if tenure.charged_until != until:
-                raise StateError("a step is settled when it was charged")
-            if not tenure.settled:
-                self._note(tenure, "settle", until=until)
+        self._done(lambda: self._settle(seat, until))
 
     def end(self, publication: str) -> Tenure:
         """End a publication: its part is free again as soon as no window meets what it was charged."""
@@ -257,6 +249,48 @@ class Account:
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
         return Seat(publication, last.number, token, last.since)
+
+    def _charge(self, seat: Seat, since: int, until: int) -> None:
+        tenure = self._seated(seat)
+        if not tenure.since <= since < until:
+            raise StateError(f"nothing before {iso(tenure.since)} may be charged to {self.database.place}")
+        if tenure.charged_until is not None and until <= tenure.charged_until:
+            if tenure.settled or until != tenure.charged_until:
+                raise StoreError(
+                    f"the step until {iso(until)} was published before, as {self.database.place} knows: the store "
+                    "is older than its account; go on with --after-restore"
+                )
+        elif not tenure.settled:
+            raise StateError("a step must be settled before the next one is charged")
+        charged = self._note(tenure, "charge", since=since, until=until)
+        near = self._tenures(
+            "number <> ? AND charged_until > ? AND charged_from < ?",
+            tenure.number,
+            since - self.window,
+            until + self.window,
+        )
+        held = fullest([hold for one in [*near, charged] for hold in one.charged()], self.window)
+        if held > self.epsilon:
+            raise AccountFull(f"a window of {self.database.place} would hold {held / NANO:g}; nothing is charged")
+
+    def _settle(self, seat: Seat, until: int) -> None:
+        tenure = self._seated(seat)
+        if tenure.charged_until != until:
+            raise StateError("a step is settled when it was charged")
+        if not tenure.settled:
+            self._note(tenure, "settle", until=until)
+
+    def _done(self, work: Callable[[], Result]) -> Result:
+        """Do some work in a transaction, again where the connection was lost.
+
+        Perhaps it was done the first time: to join, charge or settle once more changes nothing.
+        """
+        while True:
+            try:
+                with self.database.transaction():
+                    return work()
+            except ConnectionLost:
+                self.database.come_back()
 
     def _refuse_unknown(self, tenures: list[Tenure], reached: int | None) -> None:
         """Refuse a store that has published what no entry knows."""

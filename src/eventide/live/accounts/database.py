@@ -33,7 +33,7 @@ class AccountDatabase(Protocol):
         """All rows of a query with ? where a value goes."""
         ...
 
-    def change(self, query: str, *values: Any) -> None:
+    def change(self, query: str, *values: Any) -> object:
         """Do something inside a transaction."""
         ...
 
@@ -43,6 +43,10 @@ class AccountDatabase(Protocol):
 
     def reading(self) -> AbstractContextManager[None]:
         """What is read inside is of one moment."""
+        ...
+
+    def come_back(self) -> None:
+        """Connect again after the connection was lost, or refuse after a while."""
         ...
 
     def close(self) -> None:

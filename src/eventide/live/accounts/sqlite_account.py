@@ -107,6 +107,9 @@ class SqliteAccount:
                 self._connection.rollback()
                 raise
 
+    def come_back(self) -> None:
+        """A file does not go away."""
+
     def close(self) -> None:
         """Let go of the file."""
         with self._turn:

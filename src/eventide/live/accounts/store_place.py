@@ -24,8 +24,8 @@ MOST_SHIFT = 26 * 3_600_000_000  # microseconds between the earliest and the lat
 class StorePlace:
     """What a publisher does at an account, for one store."""
 
-    def __init__(self, account: Account | str | Path) -> None:
-        self.account = account if isinstance(account, Account) else open_account(account)
+    def __init__(self, account: Account | str | Path, clients: str | Path | None = None) -> None:
+        self.account = account if isinstance(account, Account) else open_account(account, clients=clients)
         self._seat: Seat | None = None
 
     def stand(self, store: Store, setting: StoreSetting) -> None:

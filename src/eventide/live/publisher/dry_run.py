@@ -56,7 +56,7 @@ def check(
     with (
         nullcontext() if feed is source else closing(feed),
         setup.reading(store, clients) as stored,
-        nullcontext() if account is None else setup.place_in(account) as place,
+        nullcontext() if account is None else setup.place_in(account, clients) as place,
     ):
         setup.check_fit(mechanism, feed.promise())
         drawn_from = place.account if place else None

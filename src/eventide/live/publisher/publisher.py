@@ -105,8 +105,8 @@ class Publisher:
     not_before
         The first step that may be measured, where other stores of the same people were charged before it.
     account
-        The account that everything published about these people draws from, or its path. The mechanism's epsilon is the
-        part of this store; the account says from which step on it may measure.
+        The account that everything published about these people draws from, its path or address. The mechanism's
+        epsilon is the part of this store; the account says from which step on it may measure.
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
@@ -168,7 +168,7 @@ class Publisher:
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
             if account is not None:
-                self._place = StorePlace(account)
+                self._place = StorePlace(account, clients)
             mechanism, setting = setup.as_stored(
                 mechanism,
                 self.feed,

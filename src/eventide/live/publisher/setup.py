@@ -68,9 +68,9 @@ def reading(store: Store | str | Path | None, clients: str | Path | None = None)
 
 
 @contextmanager
-def place_in(account: Account | str | Path) -> Iterator[StorePlace]:
+def place_in(account: Account | str | Path, clients: str | Path | None = None) -> Iterator[StorePlace]:
     """A place in an account for as long as somebody looks; an account that was given stays open."""
-    place = StorePlace(account)
+    place = StorePlace(account, clients)
     with nullcontext() if place.account is account else closing(place):
         yield place
 
