@@ -109,7 +109,7 @@ def end(address: str, publication: str) -> None:
 def restored(address: str, until: str) -> None:
     """Say that the account at ADDRESS is a backup: the last window before --until counts as fully spent.
 
-    All publications end. They join again by themselves, and publish nothing new until that window is over.
+    All publications end. They join again with --new-epoch, and repeat their last release until that window is over.
 
     \b
     Example: eventide account restored people.account --until 2026-03-01T00:00Z

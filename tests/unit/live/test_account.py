@@ -220,6 +220,15 @@ def test_a_damaged_account_is_exit_code_five(path: Path, damage: str) -> None:
     assert (code, "damaged" in text) == (5, True)
 
 
+def test_an_account_that_is_replaced_is_noticed_before_anything_is_drawn(path: Path) -> None:
+    with open_account(path) as account:
+        seat = account.join("a", HALF, 0)
+        path.rename(path.with_name("moved"))
+        create_account(path, "patients", 1, "1d")
+        with pytest.raises(StoreError, match="replaced"):
+            account.charge(seat, 0, HOUR)
+
+
 def test_a_store_is_no_account_and_nobody_has_none(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("people")
     with pytest.raises(StoreError):

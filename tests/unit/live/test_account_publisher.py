@@ -109,6 +109,26 @@ def test_a_store_that_forgot_what_was_settled_is_refused_and_goes_on_after_a_win
     assert [tenure.ended for tenure in found.tenures] == [True, False]
 
 
+def test_an_account_that_is_a_backup_is_noticed_and_its_last_window_waited_for(place: Path) -> None:
+    with publisher(place, "hourly.db") as hourly:
+        hourly.run(until=2)
+    backup = (place / "people.account").read_bytes()
+    with publisher(place, "hourly.db") as hourly:
+        hourly.run(until=4)
+    (place / "people.account").write_bytes(backup)
+    with pytest.raises(StoreError, match=r"account restored .* --until 2024-03-01T04:00"):
+        publisher(place, "hourly.db")
+    command = ["account", "restored", str(place / "people.account"), "--until", "2024-03-01T04:00Z"]
+    assert CliRunner().invoke(main, command).exit_code == 0
+    with pytest.raises(InputError, match="--new-epoch"):
+        publisher(place, "hourly.db")
+    with publisher(place, "hourly.db", new_epoch=True) as hourly:
+        hourly.run()
+    lines = map(json.loads, (place / "hourly.db.jsonl").read_text().splitlines())
+    assert [line["step"] for line in lines if not line["fresh"]] == [*range(4, 10)]  # 6 hours
+    assert report(place).problems == []
+
+
 def test_a_second_process_is_refused_and_the_first_one_goes_on(place: Path) -> None:
     with publisher(place, "hourly.db") as hourly:
         hourly.run(until=2)

@@ -15,6 +15,7 @@ from typing import Any
 
 from eventide.errors import InputError, StoreError
 from eventide.live.accounts.database import TABLES, VERSION
+from eventide.live.stores.sqlite_database import file_at
 from eventide.live.stores.sqlite_file import refusals
 
 APPLICATION = int.from_bytes(b"evta", "big")  # marks the file as an account in its header
@@ -53,6 +54,7 @@ class SqliteAccount:
         with refusals(path):
             if not path.exists():
                 raise InputError(f"there is no account at {path}; make one with `eventide account create {path}`")
+            self._file = file_at(path)
             self._connection = _connect(path, "ro" if read_only else "rw")
             try:
                 self._check_kind()
@@ -89,6 +91,16 @@ class SqliteAccount:
         """All or nothing, on disk at the end, and alone."""
         with self._inside("BEGIN IMMEDIATE"):
             yield
+        self._refuse_removed()
+
+    def _refuse_removed(self) -> None:
+        """Refuse if the file was removed, moved or replaced: nobody else sees what is charged to the open one."""
+        with refusals(self._path):
+            if file_at(self._path) != self._file:
+                raise StoreError(
+                    f"{self.place} was removed, moved or replaced while it was in use, and nothing is published any "
+                    f"more; put it back, or restore a backup and run `eventide account restored {self.place}`"
+                )
 
     @contextmanager
     def reading(self) -> Iterator[None]:
