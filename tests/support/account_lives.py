@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+import sqlite3
 from collections import Counter
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
-from eventide.live.accounts.account import Account, AccountFull, Seat
+from eventide.live.accounts.account import Account, AccountFull, Seat, sealed
 from eventide.live.accounts.account_report import account_report
 from eventide.live.accounts.windows import Terms
 from eventide.live.stores.digests import digest
@@ -143,3 +147,15 @@ def live_through(account: Account, seed: int) -> tuple[int, int]:
     for life in lives:
         assert len(life.settled) == len(set(life.settled))
     return len(drawn), refused
+
+
+def forge_weight(path: Path, weight: int) -> None:
+    """Change what the first tenure holds, and seal all entries anew as somebody would who has the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        name, seal = connection.execute("SELECT name FROM account").fetchone()[0], b""
+        for number, event in connection.execute("SELECT number, event FROM entry ORDER BY number").fetchall():
+            text = json.dumps(json.loads(event) | {"weight": weight}) if number == 0 else event
+            seal = sealed(name, seal, number, text)
+            connection.execute("UPDATE entry SET event = ?, seal = ? WHERE number = ?", (text, seal, number))
+        connection.execute("UPDATE tenure SET weight = ? WHERE number = 0", (weight,))
+        connection.commit()

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from account_lives import RACER, live_through, row_of
+from account_lives import RACER, forge_weight, live_through, row_of
 from click.testing import CliRunner
 
 from eventide.cli import main
 from eventide.errors import InputError, StateError, StoreError
-from eventide.live.accounts.account import Account, AccountFull, Seat, create_account, open_account, sealed
+from eventide.live.accounts.account import Account, AccountFull, Seat, create_account, open_account
 from eventide.live.accounts.account_report import account_report
 from eventide.live.accounts.sqlite_account import create_file
 from eventide.live.accounts.windows import Terms
@@ -181,26 +181,10 @@ def test_the_command_line_makes_shows_ends_and_refuses(tmp_path: Path) -> None:
     assert run("create", "mysql://host/people", *made[2:])[0] == 2
 
 
-def forge(path: Path, change: dict[str, int]) -> None:
-    """Change the first entry, and seal all entries anew as somebody would who has the file."""
-    connection = sqlite3.connect(path)
-    name, seal = connection.execute("SELECT name FROM account").fetchone()[0], b""
-    for number, event in connection.execute("SELECT number, event FROM entry ORDER BY number").fetchall():
-        event = json.dumps(json.loads(event) | change) if number == 0 else event
-        seal = sealed(name, seal, number, event)
-        connection.execute("UPDATE entry SET event = ?, seal = ? WHERE number = ?", (event, seal, number))
-    connection.commit()
-    connection.close()
-
-
 def test_a_window_over_epsilon_is_exit_code_four(path: Path) -> None:
     with open_account(path) as account:
         publish(account, account.join("a", HALF, 0), 0)
-    forge(path, {"weight": 2 * 10**9})
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE tenure SET weight = 2000000000")
-    connection.commit()
-    connection.close()
+    forge_weight(path, 2 * 10**9)
     code, text = run("show", path)
     assert (code, "NOT KEPT" in text, "held 2, more than epsilon 1" in text) == (4, True, True)
 

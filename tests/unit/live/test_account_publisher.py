@@ -183,6 +183,21 @@ def test_rows_that_are_refused_give_the_part_back(place: Path) -> None:
     assert report(place).free == 10**9
 
 
+@pytest.mark.parametrize("words", [[], ["--dry-run"]])
+def test_the_command_line_says_what_is_promised_together(
+    place: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(place)
+    (place / "bins.txt").write_text("north\nsouth\n")
+    line = (
+        "publish events.csv --step 1h --user user --bins bins.txt --mechanism uniform --start 2024-03-01 --out o.jsonl"
+    )
+    rest = "--epsilon 1 --account people.account --window 7 --population patients --store a.db --until 2024-03-02"
+    result = CliRunner().invoke(main, [*line.split(), *rest.split(), *words])
+    assert (result.exit_code, "account of patients, at most epsilon 1 inside any 6 hours" in result.stderr) == (0, True)
+    assert bool(report(place).entries) == (not words)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -51,6 +51,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         with Publisher(feed, mechanism, questions=questions) as publisher:
             report = described(options, publisher) | predicted(publisher)
         report |= {"steps": steps, "next_step": found.next_step}
+        report |= {"guarantee": str(found.guarantee)} if options.account else {}
         return report, [summary(report)]
     with (
         _terminated() as terminated,

@@ -29,7 +29,7 @@ from eventide.live.accounts.database import AccountDatabase
 from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
-from eventide.live.accounts.windows import Terms, free_from, fullest
+from eventide.live.accounts.windows import Holding, Terms, free_from, fullest
 from eventide.live.addresses import is_address
 from eventide.live.stores.database import ConnectionLost
 from eventide.live.stores.digests import digest
@@ -38,6 +38,10 @@ from eventide.privacy.amounts import NANO, Amount, nano
 MILLISECOND = 1_000
 
 Result = TypeVar("Result")
+
+_UPDATE = (
+    "UPDATE tenure SET ended = ?, token = ?, charged_from = ?, charged_until = ?, settled_until = ? WHERE number = ?"
+)
 
 
 class AccountFull(BudgetExceeded):
@@ -101,6 +105,15 @@ def open_account(place: str | Path, *, read_only: bool = False, clients: str | P
     if _is_server(place):
         return Account(PostgresAccount(str(place), read_only=read_only, clients=clients))
     return Account(SqliteAccount(Path(os.path.realpath(place)), read_only=read_only))
+
+
+def is_account(place: str | Path) -> bool:
+    """Whether there is an account at a place, rather than a store or nothing."""
+    try:
+        open_account(place, read_only=True).close()
+    except (InputError, StoreError):
+        return False
+    return True
 
 
 def _is_server(place: str | Path) -> bool:
@@ -263,13 +276,14 @@ class Account:
         elif not tenure.settled:
             raise StateError("a step must be settled before the next one is charged")
         charged = self._note(tenure, "charge", since=since, until=until)
-        near = self._tenures(
-            "number <> ? AND charged_until > ? AND charged_from < ?",
+        near = self.database.all(
+            "SELECT charged_from, charged_until, weight FROM tenure"
+            " WHERE number <> ? AND charged_until > ? AND charged_from < ?",
             tenure.number,
             since - self.window,
             until + self.window,
         )
-        held = fullest([hold for one in [*near, charged] for hold in one.charged()], self.window)
+        held = fullest([*(Holding(*row) for row in near), *charged.charged()], self.window)
         if held > self.epsilon:
             raise AccountFull(f"a window of {self.database.place} would hold {held / NANO:g}; nothing is charged")
 
@@ -367,8 +381,10 @@ class Account:
         self.database.change(
             "INSERT INTO entry VALUES (?, ?, ?)", number, text, sealed(self.name, bytes(seal), number, text)
         )
-        self.database.change("DELETE FROM tenure WHERE number = ?", changed.number)
-        self.database.change(f"INSERT INTO tenure VALUES ({', '.join('?' * 10)})", *changed.row())
+        if tenure is None:
+            self.database.change(f"INSERT INTO tenure VALUES ({', '.join('?' * 10)})", *changed.row())
+        else:
+            self.database.change(_UPDATE, int(changed.ended), *changed[6:], changed.number)
         return changed
 
 

@@ -298,8 +298,13 @@ class Publisher:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
-        account = None if self._place is None else self._place.account
-        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable, account=account)
+        kept = self.store.durable
+        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=kept, account=self.account)
+
+    @property
+    def account(self) -> Account | None:
+        """The account that the store draws from."""
+        return None if self._place is None else self._place.account
 
     def _approve(self, next_step: int, not_before: int, after_restore: bool) -> None:
         """Open the sinks and take the place in the account, as the only writer of the store; or refuse."""
