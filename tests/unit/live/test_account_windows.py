@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
+from eventide.events.timeline import Timeline
+from eventide.events.zones import DAY
+from eventide.live.accounts.store_place import MOST_SHIFT
 from eventide.live.accounts.windows import Holding, Terms, free_from, fullest, load
 
 HORIZON = range(-40, 80)  # holdings lie well inside, so that every window that meets one begins here
@@ -70,3 +74,14 @@ def test_a_window_of_one_step_more_counts_its_part_once() -> None:
     assert Terms(10, window=169, length=hour).weight(week) == 10
     assert Terms(10, window=168, length=hour).weight(week) == 20
     assert Terms(10, window=24, length=hour).weight(week) == 80
+
+
+@pytest.mark.parametrize(
+    ("start", "zone"), [("2024-03-25", "Europe/Berlin"), ("2011-12-24", "Pacific/Apia"), ("2024-10-20", "UTC")]
+)
+def test_days_of_a_calendar_are_met_no_more_often_either(start: str, zone: str) -> None:
+    days, week = Timeline(start, "1d", zone), 7 * DAY
+    terms = Terms(1, 1, days.length, shift=0 if zone == "UTC" else MOST_SHIFT)
+    begins = [days.begin(step) + shift for step in range(12) for shift in (-1, 0, 1)]
+    first, last = (days.index(np.array(moments)) for moments in (begins, [begin + week - 1 for begin in begins]))
+    assert 8 <= (last - first + 1).max() <= terms.steps_met(week)
