@@ -57,7 +57,14 @@ def live(life):
     sinks = [*life["sinks"], "-"]
     questions = None if life["queries_of"] is None else ev.Questions(QUERIES, 0.4, life["queries_of"])
     with ev.Publisher(
-        source_of(life["source"]), mechanism, store, sinks, questions=questions, new_epoch=life["new_epoch"], **options
+        source_of(life["source"]),
+        mechanism,
+        store,
+        sinks,
+        questions=questions,
+        account=life.get("account"),
+        new_epoch=life["new_epoch"],
+        **options,
     ) as publishing:
         publishing.run(until=life["until"])
 

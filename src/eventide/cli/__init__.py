@@ -35,6 +35,13 @@ VERBS = {
     "init": Verb("Write a configuration to start from.", "eventide init"),
     "config": Verb("Check a configuration, make tokens.", "eventide config check eventide.toml"),
     "ledger": Verb("Show and verify what a store has spent.", "eventide ledger city.db"),
+    "account": Verb(
+        "Make or show a budget that publications share.",
+        "eventide account create people.account --population patients --epsilon 1 --window 7d",
+    ),
+    "guarantee": Verb(
+        "Write a page for people who must sign the promise.", "eventide guarantee city.db --out guarantee.html"
+    ),
     "export": Verb("Write what a store holds to a file.", "eventide export city.db --out releases.csv"),
     "plan": Verb("Plan window queries and predict their errors.", "eventide plan queries.toml --epsilon 1"),
     "bench": Verb("Run a study of mechanisms.", "eventide bench quick --out results.parquet"),

@@ -12,12 +12,14 @@ from collections.abc import Iterator
 
 POINTS = (
     "before-draw",  # a step has closed, nothing is charged
+    "after-charge",  # an account is charged, nothing is drawn
     "after-draw",  # charged and drawn, nothing is durable
     "before-snapshot",
     "after-snapshot",
     "before-commit",
     "inside-transaction",  # all rows are written, the transaction is open
     "after-commit",
+    "after-settle",  # an account knows that the store has the step, nobody has seen it
     "before-emit",
     "half-line",  # half of a sink's line is written, or all rows of a table and not their commit
     "after-emit",

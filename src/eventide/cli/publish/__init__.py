@@ -34,6 +34,7 @@ class Options:
     continue_with: str | None
     engine: str | None
     store: str | None
+    account: str | None
     new_epoch: bool
     take_over: bool
     after_restore: bool
@@ -113,6 +114,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
 @click.option(
+    "--account",
+    metavar="ADDRESS",
+    help="The budget that all publications about these people share; --epsilon is the part of this one.",
+)
+@click.option(
     "--new-epoch",
     is_flag=True,
     help="Accept another setting; nothing is measured for a window, with a cap for a block more.",
@@ -182,7 +188,7 @@ def command(**given: Any) -> None:
     """
     import_from_here()
     options = _options(given)
-    warn_of_secrets(*options.sources, options.store, options.out)
+    warn_of_secrets(*options.sources, options.store, options.account, options.out)
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     if "queries" not in options.stream or "queries_epsilon" in options.stream:

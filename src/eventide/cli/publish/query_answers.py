@@ -78,9 +78,9 @@ def _refuse_what_is_for_steps(options: Options) -> None:
             "--window-sensitivity is for releases of every step; give --queries-epsilon to answer queries besides, or "
             "leave it out"
         )
-    if options.store is not None or options.webhook:
+    if options.store is not None or options.account is not None or options.webhook:
         raise InputError(
-            "--queries alone writes its answers to one file; leave --store and --webhook out, or give "
+            "--queries alone writes its answers to one file; leave --store, --account and --webhook out, or give "
             "--queries-epsilon to release every step besides"
         )
     if options.spec.filter not in FILTERS:

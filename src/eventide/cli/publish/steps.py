@@ -41,6 +41,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "population": options.spec.population,
         "new_epoch": options.new_epoch,
         "after_restore": options.after_restore,
+        "account": options.account,
         "clients": options.clients,
     }
     found = Publisher.check(feed, mechanism, options.store, sinks, **told)
@@ -50,6 +51,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         with Publisher(feed, mechanism, questions=questions) as publisher:
             report = described(options, publisher) | predicted(publisher)
         report |= {"steps": steps, "next_step": found.next_step}
+        report |= {"guarantee": str(found.guarantee)} if options.account else {}
         return report, [summary(report)]
     with (
         _terminated() as terminated,

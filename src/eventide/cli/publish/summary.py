@@ -17,7 +17,8 @@ from eventide.windows.answering.answers import Answers
 
 def described(options: Options, publisher: Publisher) -> dict[str, Any]:
     """What is published, and what is promised."""
-    mechanism = publisher.mechanism
+    mechanism, kept = publisher.mechanism, options.store is not None
+    guarantee = guarantee_of(mechanism, publisher.feed, publisher.questions, kept=kept, account=publisher.account)
     return {
         "mechanism": options.spec.mechanism,
         "filter": options.spec.filter,
@@ -28,7 +29,7 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
         "window_sensitivity": mechanism.window_sensitivity,
         "store": options.store and without_secrets(options.store),
         "next_step": publisher.next_step,
-        "guarantee": str(guarantee_of(mechanism, publisher.feed, publisher.questions, kept=options.store is not None)),
+        "guarantee": str(guarantee),
     }
 
 

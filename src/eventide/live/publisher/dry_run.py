@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from eventide.events.files.members import Paths
+from eventide.live.accounts.account import Account
 from eventide.live.feeds.base import Feed
 from eventide.live.publisher import setup
 from eventide.live.publisher.delivery import Delivery
@@ -42,6 +43,7 @@ def check(
     new_epoch: bool = False,
     after_restore: bool = False,
     not_before: int = 0,
+    account: Account | str | Path | None = None,
     clients: str | Path | None = None,
     **options: Unpack[FeedOptions],
 ) -> Outlook:
@@ -51,10 +53,21 @@ def check(
     charged. The parameters are those of `Publisher`; a feed that is given stays open.
     """
     feed = setup.feed_of(source, mechanism, options, clients)
-    with nullcontext() if feed is source else closing(feed), setup.reading(store, clients) as stored:
+    with (
+        nullcontext() if feed is source else closing(feed),
+        setup.reading(store, clients) as stored,
+        nullcontext() if account is None else setup.place_in(account, clients) as place,
+    ):
         setup.check_fit(mechanism, feed.promise())
+        drawn_from = place.account if place else None
         mechanism, setting = setup.as_stored(
-            mechanism, feed, people or population, questions, stored, new_epoch=new_epoch
+            mechanism,
+            feed,
+            people or population,
+            questions,
+            stored,
+            new_epoch=new_epoch,
+            account=drawn_from.name if drawn_from else None,
         )
         if questions is not None:
             questions.start(mechanism)
@@ -62,10 +75,14 @@ def check(
         for sink in opened:  # before the store, which a writer at work would bring behind them
             sink.check()
         next_step, epochs = stored.next_step(), stored.epochs()
+        if place is not None:
+            place.stand(stored, setting)
+            not_before = max(not_before, place.first_measured(after_restore=after_restore))
         if stored.durable:
             refuse_noise(setting, for_tests=stored.for_tests)
         epoch = epoch_for(stored, setting, new_epoch=new_epoch, not_before=0 if after_restore else not_before)
         for sink in opened:
             Delivery(stored, sink, next_step, may_be_ahead=after_restore)
         before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
-        return Outlook(next_step, epoch, before, setup.guarantee_of(mechanism, feed, questions, kept=stored.durable))
+        guarantee = setup.guarantee_of(mechanism, feed, questions, kept=stored.durable, account=drawn_from)
+        return Outlook(next_step, epoch, before, guarantee)

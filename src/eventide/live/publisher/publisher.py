@@ -2,7 +2,8 @@
 
 Charge, draw, commit, emit, in this order: a release leaves only after the store holds it together with its charges and
 with what rebuilds the mechanism. A draw that was not committed was seen by nobody; a committed one is never drawn
-again. What is emitted is read from the store.
+again. What is emitted is read from the store. Where an account is drawn from, it is charged before the draw, and told
+of the commit before anything is emitted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from eventide.arrays import Ints
 from eventide.errors import StateError
 from eventide.events.files.members import Paths
 from eventide.live import faults
+from eventide.live.accounts.account import Account
+from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import dry_run, setup
@@ -63,6 +66,7 @@ class PublisherOptions(TypedDict, total=False):
     after_restore: bool
     longest_window: int | None
     not_before: int
+    account: Account | str | Path | None
     allow_refused: bool
     keep: int
     last_patience: float
@@ -100,6 +104,9 @@ class Publisher:
         store knows.
     not_before
         The first step that may be measured, where other stores of the same people were charged before it.
+    account
+        The account that everything published about these people draws from, its path or address. The mechanism's
+        epsilon is the part of this store; the account says from which step on it may measure.
     allow_refused
         Publish although more than half of the first rows are refused. Without it they are an error before the first
         release of a store, and the store is as it was.
@@ -140,6 +147,7 @@ class Publisher:
         after_restore: bool = False,
         longest_window: int | None = None,
         not_before: int = 0,
+        account: Account | str | Path | None = None,
         allow_refused: bool = False,
         keep: int = 0,
         last_patience: float = LAST_PATIENCE,
@@ -150,6 +158,7 @@ class Publisher:
         self._allow_refused, self._keep = allow_refused, keep
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
+        self._place: StorePlace | None = None
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         try:
@@ -158,16 +167,27 @@ class Publisher:
                 self.store = open_store(store, clients=clients)
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
+            if account is not None:
+                self._place = StorePlace(account, clients)
             mechanism, setting = setup.as_stored(
-                mechanism, self.feed, people or population, questions, self.store, new_epoch=new_epoch
+                mechanism,
+                self.feed,
+                people or population,
+                questions,
+                self.store,
+                new_epoch=new_epoch,
+                account=self._place.account.name if self._place else None,
             )
+            if self._place is not None:
+                self._place.stand(self.store, setting)
+                not_before = max(not_before, self._place.first_measured(after_restore=after_restore))
             state = self.store.begin(
                 setting,
                 new_epoch=new_epoch,
                 take_over=take_over,
                 after_restore=after_restore,
                 not_before=not_before,
-                approve=lambda next_step: self._deliveries.open(next_step, may_be_ahead=after_restore),
+                approve=lambda next_step: self._approve(next_step, not_before, after_restore),
             )
             if after_restore:
                 behind = self._deliveries.behind_all(state.next_step)
@@ -234,6 +254,8 @@ class Publisher:
         self._deliveries.close()
         self.feed.close()
         self.store.close()
+        if self._place is not None:
+            self._place.close()
 
     def __enter__(self) -> Self:
         return self
@@ -276,7 +298,19 @@ class Publisher:
     @property
     def guarantee(self) -> Guarantee:
         """What is promised about everything that this store publishes."""
-        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=self.store.durable)
+        kept = self.store.durable
+        return setup.guarantee_of(self.mechanism, self.feed, self.questions, kept=kept, account=self.account)
+
+    @property
+    def account(self) -> Account | None:
+        """The account that the store draws from."""
+        return None if self._place is None else self._place.account
+
+    def _approve(self, next_step: int, not_before: int, after_restore: bool) -> None:
+        """Open the sinks and take the place in the account, as the only writer of the store; or refuse."""
+        self._deliveries.open(next_step, may_be_ahead=after_restore)
+        if self._place is not None:
+            self._place.take(not_before, after_restore=after_restore)
 
     def _closed_steps(self) -> Iterator[ClosedStep | None]:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
@@ -290,6 +324,8 @@ class Publisher:
                 continue
             except FirstRowsRefused:
                 self.store.withdraw()
+                if self._place is not None:
+                    self._place.withdraw()
                 self._deliveries.close()
                 raise
 
@@ -301,10 +337,16 @@ class Publisher:
         counts = self.mechanism.checked(counts)[0]
         faults.passing("before-draw")
         measured = step >= self._measured_from
+        if measured and self._place is not None:
+            self._place.charge(step)
+            faults.passing("after-charge")
         drawn = (self._measured if measured else self._repeated)(step, counts, position)
         faults.passing("before-commit")
         self.store.commit(drawn.commit._replace(kept=kept))
         faults.passing("after-commit")
+        if measured and self._place is not None:
+            self._place.settle(step)
+            faults.passing("after-settle")
         self._committed(drawn)
         self.deliver()
         if self._keep and self.next_step % FORGET_EVERY == 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from eventide.events.caps import Cap
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
 from eventide.filters.seasons import Automatic
+from eventide.live.accounts.account import Account
+from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
@@ -63,6 +65,14 @@ def reading(store: Store | str | Path | None, clients: str | Path | None = None)
         opened = _StoreToBe()
     with closing(opened):
         yield opened
+
+
+@contextmanager
+def place_in(account: Account | str | Path, clients: str | Path | None = None) -> Iterator[StorePlace]:
+    """A place in an account for as long as somebody looks; an account that was given stays open."""
+    place = StorePlace(account, clients)
+    with nullcontext() if place.account is account else closing(place):
+        yield place
 
 
 def feed_of(
@@ -127,26 +137,42 @@ def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
 
 
 def as_stored(
-    mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None, store: Store, *, new_epoch: bool
+    mechanism: Mechanism,
+    feed: Feed,
+    population: str,
+    questions: Questions | None,
+    store: Store,
+    *,
+    new_epoch: bool,
+    account: str | None = None,
 ) -> tuple[Mechanism, StoreSetting]:
     """The mechanism and its setting, with the seasons of the store's last epoch where nobody chose any.
 
     Older versions had none, and what follows from a step's length may change. With `new_epoch` they stay only if the
     epoch goes on with them.
     """
-    setting, epochs = setting_of(mechanism, feed, population, questions), store.epochs()
+    setting, epochs = setting_of(mechanism, feed, population, questions, account), store.epochs()
     if not epochs or not isinstance(getattr(mechanism, "seasons", None), Automatic):
         return mechanism, setting
     last = epochs[-1].setting
     kept = type(mechanism)(**mechanism.parameters() | {"seasons": last.mechanism["parameters"].get("seasons")})
-    unchanged = setting_of(kept, feed, population, questions)
+    unchanged = setting_of(kept, feed, population, questions, account)
     if new_epoch and setting_text(unchanged) != setting_text(last):
         return mechanism, setting
     return kept, unchanged
 
 
-def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Questions | None = None) -> StoreSetting:
-    """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together."""
+def setting_of(
+    mechanism: Mechanism,
+    feed: Feed,
+    population: str,
+    questions: Questions | None = None,
+    account: str | None = None,
+) -> StoreSetting:
+    """The setting, with the mechanism as a saved state describes it; epsilon is for releases and answers together.
+
+    The account whose part a store draws can never change, like its steps.
+    """
     document = unpack(mechanism.save())
     given = {name: value for name, value in document["parameters"].items() if name not in _SAID_ELSEWHERE}
     return StoreSetting(
@@ -156,7 +182,7 @@ def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Que
         window=mechanism.window,
         sensitivity=mechanism.sensitivity,
         bins=mechanism.bins,
-        steps=feed.describe(),
+        steps=feed.describe() | ({"account": account} if account else {}),
         noise=recorded_name(mechanism.source),
         queries=questions.described() if questions else None,
         window_sensitivity=mechanism.window_sensitivity,
@@ -164,13 +190,17 @@ def setting_of(mechanism: Mechanism, feed: Feed, population: str, questions: Que
     )
 
 
-def guarantee_of(mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool) -> Guarantee:
+def guarantee_of(
+    mechanism: Mechanism, feed: Feed, questions: Questions | None, *, kept: bool, account: Account | None = None
+) -> Guarantee:
     """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
     promise = feed.promise()
     about_counts = mechanism.assumptions() if promise.most is None else mechanism.of_levels()
     assumptions = (*about_counts, *promise.assumptions)
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
+    if account is not None:
+        assumptions = (*assumptions, account.sentence())
     if questions is not None:
         assumptions = (questions.assumption(mechanism.shared_steps), *assumptions)
     return dataclasses.replace(

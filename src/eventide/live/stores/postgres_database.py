@@ -32,6 +32,9 @@ _WAY_BACK = "nothing is published any more: restore a backup and go on with --af
 class PostgresDatabase(Database):
     """The store that an address postgresql://user@host/database#name means; clients: a file of client settings."""
 
+    held = "head"
+    """The table of one row that a transaction holds."""
+
     def __init__(
         self,
         url: str,
@@ -54,9 +57,9 @@ class PostgresDatabase(Database):
             self._connection = self._first_connection(self._patience if waits else 0.0)
         try:
             with self._opening():
-                self.version = find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=read_only)
+                self.version = self._find(for_tests=for_tests)
                 self._prepare()
-                self._head = self._connection.execute("SELECT tableoid FROM head").fetchone()
+                self._head = self._connection.execute(f"SELECT tableoid FROM {self.held}").fetchone()
         except BaseException:
             self._connection.close()
             raise
@@ -89,7 +92,8 @@ class PostgresDatabase(Database):
             self._in_transaction = True
             try:
                 with self._connection.transaction():
-                    if self._connection.execute("SELECT tableoid FROM head FOR UPDATE").fetchone() != self._head:
+                    held = self._connection.execute(f"SELECT tableoid FROM {self.held} FOR UPDATE").fetchone()
+                    if held != self._head:
                         raise StoreError(f"{self.place} was replaced while it was in use; {_WAY_BACK}")
                     yield
             finally:
@@ -137,6 +141,10 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """End the session, which gives up the lock."""
         self._connection.close()
+
+    def _find(self, *, for_tests: bool) -> int:
+        """See that what the address means is there, or make it; give its version."""
+        return find_or_make(self._connection, self._schema, for_tests=for_tests, read_only=self._read_only)
 
     @contextmanager
     def _opening(self) -> Iterator[None]:

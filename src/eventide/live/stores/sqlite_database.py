@@ -32,14 +32,14 @@ class SqliteDatabase(Database):
         self.place = str(path)
         self._path, self._log = path, path.with_name(path.name + "-wal")
         with refusals(path):
-            file = _identity(path)
+            file = file_at(path)
         self._connection = connect(path, read_only=read_only)
         self.version = version_of(self._connection)
         self._erased, self._log_cut_at = True, -CUT_LOG_EVERY  # a log that was left behind may show something
         try:
             if not read_only:
                 self._cut_log()
-            self._files = file, _identity(self._log)
+            self._files = file, file_at(self._log)
             self.check_in_place()
         except BaseException:
             self._connection.close()
@@ -83,7 +83,7 @@ class SqliteDatabase(Database):
     def check_in_place(self) -> None:
         """Refuse if the file or its log was removed, moved or replaced: what is in the open ones is lost with them."""
         with refusals(self._path):
-            found = _identity(self._path), _identity(self._log)
+            found = file_at(self._path), file_at(self._log)
         if found != self._files:
             raise StoreError(
                 f"{self._path} or its log was removed, moved or replaced while it was in use, and nothing is published "
@@ -125,7 +125,7 @@ class SqliteDatabase(Database):
             self._connection.close()
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def file_at(path: Path) -> tuple[int, int] | None:
     """Which file a name means, None where there is none."""
     try:
         found = os.stat(path)  # noqa: PTH116 - asked at every step, and half as long

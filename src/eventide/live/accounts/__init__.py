@@ -1,0 +1,1 @@
+"""One people, one budget: the account that every publication about the same people draws from."""

@@ -1,0 +1,403 @@
+"""The account of one people: publications join it, charge every step before it is drawn, and settle it before anybody
+sees it.
+
+* Charge first: a charge is durable before the step is drawn, and is never given back.
+* Settle before anything is emitted: after the store's commit. So of a step that is charged and not settled nobody has
+  seen a draw, and it may be drawn again under the same charge, after however many crashes; of a settled one it may not.
+  A store that has forgotten a settled step is refused.
+* A publication has one process: who joins gets a new token, and from then on the one before can neither charge nor
+  settle, so it emits nothing.
+* An account that has lost entries (a backup was put back) takes the last D before a moment that the operator gives as
+  fully spent, and ends all tenures.
+
+What windows hold, and why that keeps the promise: `windows.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
+
+from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
+from eventide.events.durations import in_words, milliseconds
+from eventide.live.accounts.database import AccountDatabase
+from eventide.live.accounts.postgres_account import PostgresAccount
+from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
+from eventide.live.accounts.tenures import Tenure, after, tenure_of
+from eventide.live.accounts.windows import Holding, Terms, free_from, fullest
+from eventide.live.addresses import is_address
+from eventide.live.stores.database import ConnectionLost
+from eventide.live.stores.digests import digest
+from eventide.privacy.amounts import NANO, Amount, nano
+
+MILLISECOND = 1_000
+
+Result = TypeVar("Result")
+
+_UPDATE = (
+    "UPDATE tenure SET ended = ?, token = ?, charged_from = ?, charged_until = ?, settled_until = ? WHERE number = ?"
+)
+
+
+class AccountFull(BudgetExceeded):
+    """An account has no room for a publication or a charge. Nothing was charged."""
+
+    def __init__(self, sentence: str) -> None:
+        Exception.__init__(self, sentence)
+
+    def __reduce__(self) -> tuple[type[AccountFull], tuple[str]]:  # type: ignore[override]
+        return (type(self), (str(self),))
+
+
+class _OnlyLooked(Exception):
+    """Ends a transaction of which nothing is to be kept."""
+
+    def __init__(self, seat: Seat) -> None:
+        super().__init__()
+        self.seat = seat
+
+
+class Seat(NamedTuple):
+    """The place of one process in an account."""
+
+    publication: str
+    tenure: int
+    token: int
+    since: int  # the first moment that a charge may show rows of
+
+
+def create_account(
+    place: str | Path, population: str, epsilon: Amount, window: str, *, clients: str | Path | None = None
+) -> None:
+    """Make an account, where nothing is yet.
+
+    Parameters
+    ----------
+    place
+        The path of a SQLite file, or an address such as postgresql://host/database#patients.
+    population
+        Whose events it is about.
+    epsilon
+        What everything together may cost one person inside any window.
+    window
+        The length of a window, such as 7d.
+    clients
+        A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
+    """
+    if not population:
+        raise InputError("an account is about somebody: give the population a name")
+    name, length = secrets.token_hex(16), milliseconds(window) * MILLISECOND
+    row = (name, population, nano(epsilon), length)
+    row_with_digest = (*row, digest(*row))
+    if _is_server(place):
+        PostgresAccount(str(place), made_with=row_with_digest, clients=clients).close()
+    else:
+        create_file(Path(os.path.realpath(place)), row_with_digest)
+
+
+def open_account(place: str | Path, *, read_only: bool = False, clients: str | Path | None = None) -> Account:
+    """The account at a place."""
+    if _is_server(place):
+        return Account(PostgresAccount(str(place), read_only=read_only, clients=clients))
+    return Account(SqliteAccount(Path(os.path.realpath(place)), read_only=read_only))
+
+
+def is_account(place: str | Path) -> bool:
+    """Whether there is an account at a place, rather than a store or nothing."""
+    try:
+        open_account(place, read_only=True).close()
+    except (InputError, StoreError):
+        return False
+    return True
+
+
+def _is_server(place: str | Path) -> bool:
+    """Whether a place is the address of a database; other addresses are refused."""
+    if is_address(place) and not str(place).startswith(("postgresql://", "postgres://")):
+        raise InputError(
+            "an account is a file or in PostgreSQL; give a path or an address such as postgresql://host/name"
+        )
+    return is_address(place)
+
+
+class Account:
+    """The account in a database."""
+
+    def __init__(self, database: AccountDatabase) -> None:
+        self.database = database
+        try:
+            rows = database.all("SELECT name, population, epsilon, length, digest FROM account")
+            if len(rows) != 1 or digest(*rows[0][:4]) != rows[0][4]:
+                raise self.damaged()
+        except BaseException:
+            database.close()
+            raise
+        self.name: str
+        self.population: str
+        self.epsilon: int
+        self.window: int
+        self.name, self.population, self.epsilon, self.window, _ = rows[0]
+
+    def sentence(self) -> str:
+        """The promise, for a guarantee."""
+        return (
+            f"together with everything else that draws from the account of {self.population}, at most epsilon "
+            f"{self.epsilon / NANO:g} inside any {in_words(self.window // MILLISECOND)}, counted in whole steps"
+        )
+
+    def damaged(self) -> StoreError:
+        """The refusal of an account that is not what was written."""
+        return StoreError(
+            f"{self.database.place} is damaged: put back a backup, then run `eventide account restored "
+            f"{self.database.place} --until TIME`"
+        )
+
+    def join(
+        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+    ) -> Seat:
+        """Take the place of a publication; whoever had it can charge nothing more.
+
+        With the terms that it had it goes on. With others its tenure ends and a new one begins as soon as all windows
+        have room for it: `Seat.since` says when. Refused where that is never.
+
+        Parameters
+        ----------
+        publication
+            The name of its store.
+        terms
+            What it promises by itself.
+        wanted
+            The first moment whose rows it would show.
+        reached
+            The end of the last step that its store has measured and committed, None where there is none.
+        after_restore
+            Its store is a backup: begin behind everything that was settled.
+        """
+        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore))
+
+    def outlook(
+        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+    ) -> Seat:
+        """What `join` would give or refuse; nothing is changed."""
+
+        def look() -> Seat:
+            raise _OnlyLooked(self._join(publication, terms, wanted, reached, after_restore))
+
+        try:
+            return self._done(look)
+        except _OnlyLooked as looked:
+            return looked.seat
+
+    def charge(self, seat: Seat, since: int, until: int) -> None:
+        """Charge the step that shows rows of [since, until) and ends at `until`, before it is drawn.
+
+        A step that was charged and not settled is drawn again under the same charge.
+        """
+        self._done(lambda: self._charge(seat, since, until))
+
+    def settle(self, seat: Seat, until: int) -> None:
+        """Say that the step charged last is committed; only then may anybody see it."""
+        self._done(lambda: self._settle(seat, until))
+
+    def end(self, publication: str) -> Tenure:
+        """End a publication: its part is free again as soon as no window meets what it was charged."""
+        with self.database.transaction():
+            found = self._tenures("publication = ? AND ended = 0", publication)
+            if not publication or not found:
+                raise InputError(f"no publication {publication!r} holds a part of {self.database.place}")
+            return self._note(found[-1], "end")
+
+    def restored(self, until: int) -> None:
+        """Take the last window before a moment as fully spent, since entries were lost; all tenures end.
+
+        What was charged there is not known, only that it was within epsilon. So nothing is added to what windows held,
+        and no tenure that begins now meets one of them.
+        """
+        with self.database.transaction():
+            for tenure in self._tenures("ended = 0"):
+                self._note(tenure, "end")
+            known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
+            last = max([until, *(moment for moment in known if moment is not None)])
+            begun = self._new("", None, 0, last - self.window)
+            charged = self._note(begun, "charge", since=last - self.window, until=last)
+            self._note(self._note(charged, "settle", until=last), "end")
+
+    def tenures(self) -> list[Tenure]:
+        """All tenures, in the order in which they began."""
+        return self._tenures("1 = 1")
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def _join(self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool) -> Seat:
+        tenures = self._tenures("publication IN (?, '')", publication)
+        self._refuse_unknown(tenures, reached)
+        mine = [tenure for tenure in tenures if tenure.publication]
+        last = mine[-1] if mine else None
+        if last and not last.settled and last.charged_until == reached:
+            last = self._note(last, "settle", until=reached)  # committed, then the process ended
+        settled = max((tenure.settled_until for tenure in mine if tenure.settled_until is not None), default=None)
+        if settled is not None and (reached is None or reached < settled) and not after_restore:
+            raise StoreError(
+                f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
+                "has lost: go on with --after-restore"
+            )
+        if last and not last.ended and (last.terms != terms or after_restore):
+            last = self._note(last, "end")
+        if last is None or last.ended:
+            floor = wanted if settled is None else max(wanted, settled)
+            last = self._begin(publication, terms, floor)
+        token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
+        last = self._note(last, "open", token=token)
+        return Seat(publication, last.number, token, last.since)
+
+    def _charge(self, seat: Seat, since: int, until: int) -> None:
+        tenure = self._seated(seat)
+        if not tenure.since <= since < until:
+            raise StateError(f"nothing before {iso(tenure.since)} may be charged to {self.database.place}")
+        if tenure.charged_until is not None and until <= tenure.charged_until:
+            if tenure.settled or until != tenure.charged_until:
+                raise StoreError(
+                    f"the step until {iso(until)} was published before, as {self.database.place} knows: the store "
+                    "is older than its account; go on with --after-restore"
+                )
+        elif not tenure.settled:
+            raise StateError("a step must be settled before the next one is charged")
+        charged = self._note(tenure, "charge", since=since, until=until)
+        near = self.database.all(
+            "SELECT charged_from, charged_until, weight FROM tenure"
+            " WHERE number <> ? AND charged_until > ? AND charged_from < ?",
+            tenure.number,
+            since - self.window,
+            until + self.window,
+        )
+        held = fullest([*(Holding(*row) for row in near), *charged.charged()], self.window)
+        if held > self.epsilon:
+            raise AccountFull(f"a window of {self.database.place} would hold {held / NANO:g}; nothing is charged")
+
+    def _settle(self, seat: Seat, until: int) -> None:
+        tenure = self._seated(seat)
+        if tenure.charged_until != until:
+            raise StateError("a step is settled when it was charged")
+        if not tenure.settled:
+            self._note(tenure, "settle", until=until)
+
+    def _done(self, work: Callable[[], Result]) -> Result:
+        """Do some work in a transaction, again where the connection was lost.
+
+        Perhaps it was done the first time: to join, charge or settle once more changes nothing.
+        """
+        while True:
+            try:
+                with self.database.transaction():
+                    return work()
+            except ConnectionLost:
+                self.database.come_back()
+
+    def _refuse_unknown(self, tenures: list[Tenure], reached: int | None) -> None:
+        """Refuse a store that has published what no entry knows."""
+        known = [tenure.charged_until for tenure in tenures if tenure.charged_until is not None]
+        if reached is not None and reached > max(known, default=reached - 1):
+            raise StoreError(
+                f"this store has published steps until {iso(reached)} that {self.database.place} does not know. If the "
+                f"account is a backup, run `eventide account restored {self.database.place} --until {iso(reached)}`; "
+                "if the store was used without it, publish to a new store"
+            )
+
+    def _begin(self, publication: str, terms: Terms, wanted: int) -> Tenure:
+        weight = terms.weight(self.window)
+        lost = [behind(one, self.window) for one in self._tenures("publication = ''")]
+        wanted = max([wanted, *lost])
+        holdings = [
+            hold for one in self._tenures("ended = 0 OR charged_until > ?", wanted - self.window) for hold in one.held()
+        ]
+        since = None if weight > self.epsilon else free_from(holdings, self.window, self.epsilon - weight, wanted)
+        if since is None:
+            raise AccountFull(self._why_full(terms))
+        return self._new(publication, terms, weight, since)
+
+    def _why_full(self, terms: Terms) -> str:
+        held = sum(tenure.weight for tenure in self._tenures("ended = 0"))
+        sentence = (
+            f"of epsilon {self.epsilon / NANO:g} of {self.database.place} no publication holds "
+            f"{(self.epsilon - held) / NANO:g}, and this one needs {terms.weight(self.window) / NANO:g}"
+        )
+        if (times := terms.times(self.window)) > 1:
+            met = terms.steps_met(self.window)
+            sentence += (
+                f": {in_words(self.window // MILLISECOND)} meet up to {met} of its steps, so that a window of "
+                f"{terms.window} steps counts {times} times. A window of {met} steps counts once"
+            )
+        return f"{sentence}. Choose a smaller epsilon, or end another publication with `eventide account end`"
+
+    def _seated(self, seat: Seat) -> Tenure:
+        found = self._tenures("number = ?", seat.tenure)
+        if not found or found[0].ended or (found[0].publication, found[0].token) != (seat.publication, seat.token):
+            raise StoreError(
+                f"this process may not charge {self.database.place} any more: another one has taken its place, or the "
+                "publication was ended"
+            )
+        return found[0]
+
+    def _tenures(self, condition: str, *values: Any) -> list[Tenure]:
+        rows = self.database.all(f"SELECT * FROM tenure WHERE {condition} ORDER BY number", *values)
+        return [tenure_of(row) for row in rows]
+
+    def _new(self, publication: str, terms: Terms | None, weight: int, since: int) -> Tenure:
+        number = self.database.all("SELECT count(*) FROM tenure")[0][0]
+        return self._write(
+            None,
+            {
+                "kind": "begin",
+                "tenure": number,
+                "publication": publication,
+                "terms": terms,
+                "weight": weight,
+                "since": since,
+            },
+        )
+
+    def _note(self, tenure: Tenure, kind: str, **fields: int | None) -> Tenure:
+        return self._write(tenure, {"kind": kind, "tenure": tenure.number, **fields})
+
+    def _write(self, tenure: Tenure | None, event: dict[str, Any]) -> Tenure:
+        """Append an entry, and keep the tenure as it is after it."""
+        changed = after(tenure, event)
+        last = self.database.all("SELECT number, seal FROM entry ORDER BY number DESC LIMIT 1")
+        number, seal = (last[0][0] + 1, last[0][1]) if last else (0, b"")
+        text = json.dumps(event)
+        self.database.change(
+            "INSERT INTO entry VALUES (?, ?, ?)", number, text, sealed(self.name, bytes(seal), number, text)
+        )
+        if tenure is None:
+            self.database.change(f"INSERT INTO tenure VALUES ({', '.join('?' * 10)})", *changed.row())
+        else:
+            self.database.change(_UPDATE, int(changed.ended), *changed[6:], changed.number)
+        return changed
+
+
+def behind(tenure: Tenure, window: int) -> int:
+    """The first moment such that no window meets it and what a tenure was charged."""
+    return tenure.since if tenure.charged_until is None else tenure.charged_until + window - 1
+
+
+def sealed(name: str, before: bytes, number: int, event: str) -> bytes:
+    """The seal of an entry: it covers the one before, so nothing can be left out in the middle."""
+    return digest(name, before, number, event)
+
+
+def iso(moment: int) -> str:
+    """A moment as ISO text in UTC."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment)).isoformat()
