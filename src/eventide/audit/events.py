@@ -23,6 +23,7 @@ from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.reader import EventReader
+from eventide.events.statistics import EVENTS, parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
@@ -172,6 +173,7 @@ def audit_events(
     *,
     max_per_step: int = 1,
     cap: Cap | None = None,
+    statistic: str = "events",
     feed: Callable[..., Feed] = EventFeed,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
@@ -192,6 +194,8 @@ def audit_events(
     cap
         How many events of a person may count in a block of steps, if that is bounded. The mechanism's
         `window_sensitivity` is what the cap is worth, unless `parameters` have another.
+    statistic
+        What is counted of the events, as a `StreamSpec` has it.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options
@@ -204,6 +208,8 @@ def audit_events(
     if cap is not None:
         feed = functools.partial(feed, cap=cap)
         parameters = {"window_sensitivity": cap.window_sensitivity(window, max_per_step)} | (parameters or {})
+    if (made := parse_statistic(statistic)) is not EVENTS:
+        feed = functools.partial(feed, statistic=made)
     counted = []
     for pair in pairs:
         pair.check(window, bins)
@@ -216,7 +222,7 @@ def audit_events(
         epsilon,
         window,
         bins,
-        sensitivity=max_per_step,
+        sensitivity=made.sensitivity(max_per_step),
         secure=secure,
         parameters=parameters,
         pairs=told,

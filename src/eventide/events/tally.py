@@ -1,8 +1,9 @@
 """The events of one open step, as a multiset: what was counted so far, in no order, ready to be joined or stored.
 
 With users, a table of rows (user hash, bin index, occurrences); occurrences are capped, far above what can ever count,
-so that nobody fills the memory by repeating an event. Without users, one count a bin. Either is the same whatever the
-order and batches its events came in. Raw: it stays in memory, or in a store until its step closes.
+so that nobody fills the memory by repeating an event; at 1 where a person counts once in a bin. Without users, one
+count a bin. Either is the same whatever the order and batches its events came in. Raw: it stays in memory, or in a
+store until its step closes.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _FEW_ROWS = 1 << 16
 
 
 class UserTally:
-    """Events with users, at most `most` of each of whom will count."""
+    """Events with users, at most `most` of each of whom will count; with `once`, one of each in a bin."""
 
-    def __init__(self, size: int, most: int, key: bytes) -> None:
-        self._size, self._most, self._key = size, most, key
-        self._cap = max(LEAST_CAP, most)
+    def __init__(self, size: int, most: int, key: bytes, *, once: bool = False) -> None:
+        self._size, self._most, self._key, self._once = size, most, key, once
+        self._cap = 1 if once else max(LEAST_CAP, most)
         self._parts = [(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64))]
         self._rows, self._limit = 0, _FEW_ROWS
         self._taken = 0
@@ -61,9 +62,9 @@ class UserTally:
     def left_out(self, counts: Ints) -> int:
         """How many events the bound left out of these counts of them; of what was joined, those that were not capped.
 
-        Raw: for operators only.
+        Somebody's further events in a bin in which they count once are not left out. Raw: for operators only.
         """
-        return self._taken - int(counts.sum())
+        return (len(self._table()[0]) if self._once else self._taken) - int(counts.sum())
 
     def to_bytes(self) -> bytes:
         """The tally as bytes."""

@@ -31,7 +31,7 @@ OF_THE_STREAM = {
     "replicas",
     "seed",
 }
-REFERRED = re.compile("`(user|max_per_step|queries|cap)`")  # settings that a sentence about another one names
+REFERRED = re.compile("`(user|max_per_step|queries|cap|step)`")  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
 
@@ -61,6 +61,7 @@ class StreamReading:
         self._check_times()
         self._check_mechanism()
         self._check_bounds()
+        self._check_statistic()
         self._check_share()
 
     def _read_together(self) -> None:
@@ -163,6 +164,21 @@ class StreamReading:
                 f"{written} brings nothing: in a window of {window} steps one person still changes the counts by up to "
                 f"{bound}, and without a cap by {window * most}; choose fewer events or a longer time, or leave it out"
             )
+
+    def _check_statistic(self) -> None:
+        from eventide.events.statistics import EVENTS, parse_statistic
+
+        values, statistic = self.values, parse_statistic(self.values["statistic"])
+        if statistic is EVENTS:
+            return
+        if not values["step"] and self._is_right("step"):
+            self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
+        if statistic.needs_users and not values["user"]:
+            self._note("statistic", f"{statistic.name} need a person; name what holds the person, as `user`")
+        if values["levels"] is not None and not statistic.adds_up(values["max_per_step"]):
+            self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
+        if values["queries"]:
+            self._note("queries", f"{statistic.name} of several steps do not add up; leave queries out")
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -53,6 +53,7 @@ class EventOptions(TypedDict, total=False):
     user: str | None
     bin: str
     cap: str | None
+    statistic: str
 
 
 class FeedOptions(EventOptions, total=False):
@@ -155,7 +156,16 @@ class StreamSpec:
         None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
-    max_per_step: int = setting(1, readers.positive, "How many events of one user count in a step.", "1")
+    statistic: str = setting(
+        "events",
+        readers.statistic,
+        "What is counted of events: events, or people (different people: each once in a bin of a step).",
+        '"people"',
+        served=False,
+    )
+    max_per_step: int = setting(
+        1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
+    )
     sensitivity: int = setting(
         1,
         readers.positive,
@@ -295,7 +305,10 @@ class StreamSpec:
         return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
 
     def _limits(self) -> dict[str, Any]:
-        bounds = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
+        from eventide.events.statistics import parse_statistic
+
+        bounds: dict[str, Any] = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
+        bounds["statistic"] = parse_statistic(self.statistic)
         return bounds | {"late": self.late, "until": self.until}
 
     def cap_in_steps(self) -> Cap | None:

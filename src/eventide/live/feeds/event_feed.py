@@ -30,7 +30,8 @@ from eventide.events.reader import (
     Events,
     first_fault,
 )
-from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.statistics import EVENTS, Statistic
+from eventide.events.tally import EventTally, Tally
 from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
@@ -55,7 +56,8 @@ class EventFeed:
     """A feed of events.
 
     `late` is how long after its end a step waits for events, `ahead` how far an event's time may lie after its arrival
-    (clocks differ). `cap` is how many events of a user count in a block of steps. `until` is where to stop; without it
+    (clocks differ). `cap` is how many events of a user count in a block of steps. `statistic` is what a step is made
+    into, one number for each bin. `until` is where to stop; without it
     a complete source stops after the step of its last event, and a live one never. Without a source, batches are
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
@@ -69,6 +71,7 @@ class EventFeed:
         *,
         max_per_step: int = 1,
         cap: Cap | None = None,
+        statistic: Statistic = EVENTS,
         late: str | None = None,
         ahead: str = "1min",
         until: str | None = None,
@@ -83,7 +86,10 @@ class EventFeed:
             raise InputError(
                 f"a cap of {cap} is less than the {max_per_step} events of a user that count in a step; make it larger"
             )
+        if statistic.needs_users and reader.columns.user is None:
+            raise InputError(f"the statistic {statistic.name} needs people; name the column of users, or leave it out")
         self.timeline, self.reader, self.max_per_step, self.cap = timeline, reader, max_per_step, cap
+        self.statistic = statistic
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
@@ -109,8 +115,8 @@ class EventFeed:
         return self.timeline.begin(0), self._stop_time
 
     def describe(self) -> dict[str, Any]:
-        """How steps are cut, whether events have users, and how they are bounded."""
-        return {
+        """How steps are cut, whether events have users, how they are bounded, and what is made of them."""
+        described = {
             "source": "events",
             "start": self.timeline.iso(0),
             "length": self.timeline.length // MILLISECOND,
@@ -119,23 +125,24 @@ class EventFeed:
             "max_per_step": self.max_per_step,
             "other": self.reader.other,
         }
+        return described if self.statistic is EVENTS else described | {"statistic": self.statistic.name}
 
     def promise(self) -> Promise:
         """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
         unit = "one person" if self._has_users else "one person, taking every event for a person of its own"
-        assumptions = []
+        assumptions = [*self.statistic.assumptions(self.max_per_step)]
         if self.timeline.from_data:
             assumptions.append("the first step was taken from the data")
         if self._source is not None and self._source.complete and self._stop is None:
             assumptions.append("the last step was taken from the data")
         if self.cap is not None:
-            first = "the first event counts" if self.cap.events == 1 else f"the first {self.cap.events} events count"
+            first = self.statistic.first_ones(self.cap.events)
             block = in_words(self.cap.block * self.timeline.length // MILLISECOND)
             assumptions.append(
                 f"of each person only {first} in every block of {block}, and the others are left out; a secret hash of "
                 "that person says where their blocks begin"
             )
-        return Promise(unit, self.max_per_step, tuple(assumptions), self.cap)
+        return Promise(unit, self.statistic.sensitivity(self.max_per_step), tuple(assumptions), self.cap)
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
@@ -295,8 +302,7 @@ class EventFeed:
 
     def _tally(self, users: Array | None = None, bins: Array | None = None) -> Tally:
         """A tally of these events, or of none."""
-        size = len(self.reader.bins)
-        tally: Tally = UserTally(size, self.max_per_step, self._key) if self._has_users else EventTally(size)
+        tally = self.statistic.tally(len(self.reader.bins), self.max_per_step, self._key, users=self._has_users)
         if bins is not None:
             tally.add(users, bins)
         return tally

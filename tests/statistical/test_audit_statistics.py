@@ -1,0 +1,29 @@
+"""The audit of statistics: what a person adds to them is bounded as the guarantee says, and what is not is found."""
+
+import pytest
+
+import eventide as ev
+from eventide.audit.events import audit_events
+from eventide.live.feeds.event_feed import EventFeed
+
+
+class CountsEveryBin(EventFeed):
+    """A feed that counts a person once in a bin, and in as many bins as there are."""
+
+    def __init__(self, *parts, max_per_step, **options):
+        super().__init__(*parts, max_per_step=len(parts[2].bins), **options)
+
+
+@pytest.mark.parametrize("max_per_step", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_people_pass_and_the_attack_has_power(max_per_step):
+    options = {"statistic": "people", "max_per_step": max_per_step, "runs": 4_000}
+    verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
+def test_a_person_who_counts_in_every_bin_is_found():
+    options = {"statistic": "people", "feed": CountsEveryBin, "runs": 4_000, "alpha": 1e-6}
+    verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)
+    assert verdict.broken, str(verdict)
+    assert "far more in every bin" in verdict.pair
