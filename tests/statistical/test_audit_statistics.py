@@ -27,3 +27,23 @@ def test_a_person_who_counts_in_every_bin_is_found():
     verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)
     assert verdict.broken, str(verdict)
     assert "far more in every bin" in verdict.pair
+
+
+class CutsNothing(EventFeed):
+    """A feed of sums whose values are up to twice what its range says."""
+
+    def take(self, batch):
+        super().take(batch._replace(events=batch.events._replace(value=2 * batch.events.value)))
+
+
+OF_VALUES = {"statistic": "sum:value", "between": "value=0,1,0.25", "window": 2, "bins": 2, "max_per_step": 2}
+
+
+def test_sums_pass_and_the_attack_has_power():
+    verdict = audit_events(ev.Uniform, 1.0, **OF_VALUES, runs=4_000)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
+def test_values_beyond_their_range_are_found():
+    assert audit_events(ev.Uniform, 1.0, **OF_VALUES, feed=CutsNothing, runs=4_000, alpha=1e-6).broken

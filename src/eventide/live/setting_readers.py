@@ -67,13 +67,6 @@ def text(value: Any) -> str:
     return value
 
 
-def statistic(value: Any) -> str:
-    """The name of a statistic."""
-    from eventide.events.statistics import parse_statistic
-
-    return parse_statistic(text(value)).name
-
-
 def place(value: Any) -> str | Path:
     """A path or an address."""
     return value if isinstance(value, Path) else text(value)

@@ -31,7 +31,9 @@ OF_THE_STREAM = {
     "replicas",
     "seed",
 }
-REFERRED = re.compile("`(user|max_per_step|queries|cap|step)`")  # settings that a sentence about another one names
+REFERRED = re.compile(
+    "`(user|max_per_step|queries|cap|step|between)`"
+)  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
 
@@ -168,17 +170,24 @@ class StreamReading:
     def _check_statistic(self) -> None:
         from eventide.events.statistics import EVENTS, parse_statistic
 
-        values, statistic = self.values, parse_statistic(self.values["statistic"])
-        if statistic is EVENTS:
+        values, (name, between) = self.values, (self.values["statistic"], self.values["between"])
+        statistic = self._look("statistic", lambda: parse_statistic(name, between))
+        if statistic is None or statistic is EVENTS:
             return
         if not values["step"] and self._is_right("step"):
             self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
         if statistic.needs_users and not values["user"]:
             self._note("statistic", f"{statistic.name} need a person; name what holds the person, as `user`")
-        if values["levels"] is not None and not statistic.adds_up(values["max_per_step"]):
+        given = {"cap": values["cap"], "levels": values["levels"] is not None, "queries": values["queries"]}
+        for setting in given.keys() - statistic.takes:
+            if given[setting]:
+                self._note(setting, f"{statistic.name} cannot be published with it; leave one of them out")
+        if (
+            values["levels"] is not None
+            and "levels" in statistic.takes
+            and not statistic.adds_up(values["max_per_step"])
+        ):
             self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
-        if values["queries"]:
-            self._note("queries", f"{statistic.name} of several steps do not add up; leave queries out")
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -127,10 +127,13 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
         ({"user": None, "max_per_step": 1}, "statistic: people need a person; name what holds the person, as user"),
         ({"step": None, "start": None, "until": None}, "it is made of events; give the length of a step, as step"),
         ({"levels": {}}, "people in several bins do not add up; leave levels out, or max_per_step"),
-        ({"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5}, "people of several steps do not add up"),
+        (
+            {"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5},
+            "people cannot be published with it; leave one of them out",
+        ),
         ({"statistic": "people/1d"}, "cannot be published yet"),
-        ({"statistic": "sum:fare"}, "cannot be published yet"),
-        ({"statistic": "median"}, "is no statistic; choose events or people"),
+        ({"statistic": "mean:fare"}, "cannot be published yet"),
+        ({"statistic": "median"}, "is no statistic; choose events, people or sum:COLUMN"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
