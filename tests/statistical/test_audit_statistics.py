@@ -4,6 +4,7 @@ import pytest
 
 import eventide as ev
 from eventide.audit.events import audit_events
+from eventide.events.caps import Cap
 from eventide.live.feeds.event_feed import EventFeed
 
 
@@ -47,3 +48,10 @@ def test_sums_pass_and_the_attack_has_power():
 
 def test_values_beyond_their_range_are_found():
     assert audit_events(ev.Uniform, 1.0, **OF_VALUES, feed=CutsNothing, runs=4_000, alpha=1e-6).broken
+
+
+@pytest.mark.slow
+def test_sums_under_a_cap_pass():
+    of_one = OF_VALUES | {"window": 6, "bins": 1, "max_per_step": 1}
+    verdict = audit_events(ev.Uniform, 1.0, **of_one, cap=Cap(1, 6), runs=2_000)
+    assert not verdict.broken, str(verdict)

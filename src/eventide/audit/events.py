@@ -219,10 +219,10 @@ def audit_events(
     if pairs is None:
         of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
         pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
+    made = parse_statistic(statistic, between)
     if cap is not None:
         feed = functools.partial(feed, cap=cap)
-        parameters = {"window_sensitivity": cap.window_sensitivity(window, max_per_step)} | (parameters or {})
-    made = parse_statistic(statistic, between)
+        parameters = {"window_sensitivity": made.window_sensitivity(cap, window, max_per_step)} | (parameters or {})
     counted = []
     for pair in pairs:
         pair.check(window, bins)

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from eventide.errors import InputError
+from eventide.events.caps import Cap
 from eventide.events.sum_tally import EventSums, UserSums
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.value_grid import ValueGrid, parse_between
@@ -49,6 +50,10 @@ class Statistic(ABC):
     def sensitivity(self, most: int) -> int:
         """The most that all numbers of a step change together when one person's row is added or removed."""
         return most
+
+    def window_sensitivity(self, cap: Cap, window: int, most: int) -> int:
+        """The most that they change over all steps and bins when one person's rows in a window do, under a cap."""
+        return cap.window_sensitivity(window, most) * self.sensitivity(1)
 
     def adds_up(self, most: int) -> bool:
         """Whether the number of several bins together is the sum of theirs."""
@@ -115,8 +120,11 @@ class ValueSum(Statistic):
     of 0; so a row that is added or removed moves all sums together by at most most x largest. Which events count does
     not depend on their values, and those of a person and bin stand in the order of their values: with other values in
     the same events no place in that order moves by more than the range is wide, so all sums together by at most
-    most x (highest - lowest).
+    most x (highest - lowest). Under a cap less room leaves the first of the same events with the same values, so the
+    events that differ are those of counts, and each moves a sum by at most `largest`.
     """
+
+    takes = frozenset({"cap"})
 
     def __init__(self, grid: ValueGrid) -> None:
         self.name, self.grid = f"{SUM}{grid.column}", grid

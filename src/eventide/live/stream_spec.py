@@ -425,7 +425,7 @@ class StreamSpec:
         """What is told of ready-made counts, or what a cap on events is worth."""
         if (cap := self.cap_in_steps()) is None:
             return self.window_sensitivity or None
-        return cap.window_sensitivity(self.window, self.max_per_step)
+        return self.made_statistic().window_sensitivity(cap, self.window, self.max_per_step)
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""

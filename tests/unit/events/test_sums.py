@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from eventide.errors import StoreError
+from eventide.events.cap_memory import CapMemory
+from eventide.events.caps import Cap
 from eventide.events.statistics import EVENTS, parse_statistic
 
 SUMS = parse_statistic("sum:fare", "fare=1,4,1")
@@ -96,3 +98,29 @@ def test_values_that_cannot_be_are_no_tally_of_these():
         tally_of([], 1, KEYS[0]).join(other.to_bytes())
     with pytest.raises(StoreError):
         tally_of([], 1, KEYS[0]).join(tally_of([(ANNA, ((0, 1),))], 1, KEYS[0], EVENTS).to_bytes())
+
+
+@pytest.mark.parametrize(("most", "cap"), [(1, 1), (1, 2), (2, 2)])
+def test_under_a_cap_nobody_changes_more_than_the_window_sensitivity(most, cap):
+    """Every stream of four steps, and all neighbours of it inside a window of two: some rows here, some there."""
+    block, window, steps = 3, 2, 4
+    rows = [(), ((0, HIGH), (0, HIGH)), ((1, HIGH),), ((0, LOW), (1, HIGH), (1, 2))]
+    limit, largest = Cap(cap, block), 0
+    for key in KEYS[:2]:
+        streams = {}
+        for stream in itertools.product(rows, repeat=steps):
+            memory = CapMemory(limit, key)
+            tallies = [tally_of([(ANNA, row)], most, key) for row in stream]
+            streams[stream] = np.array([tally.capped_counts(step, memory)[0] for step, tally in enumerate(tallies)])
+        for stream, begin, sides in itertools.product(
+            streams, range(steps - window + 1), itertools.product("=+-", repeat=window)
+        ):
+            here, there = list(stream), list(stream)
+            for step, side in enumerate(sides, begin):
+                if side != "=":
+                    (here if side == "-" else there)[step] = ()
+            apart = np.abs(streams[tuple(here)] - streams[tuple(there)])
+            assert apart.sum(axis=1).max() <= SUMS.sensitivity(most)
+            largest = max(largest, int(apart.sum()))
+    bound = SUMS.window_sensitivity(limit, window, most)
+    assert bound - HIGH <= largest <= bound

@@ -14,6 +14,7 @@ from eventide.events.reader import Columns, EventReader
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.setup import check_fit
 from eventide.live.stream_spec import StreamSpec
 
 START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-01T03:00:00+00:00"
@@ -91,6 +92,21 @@ def test_the_guarantee_says_what_a_unit_is_and_how_values_are_hidden():
     assert "which values somebody's events had, if it is known that they happened, is hidden with 0.25 times" in narrow
 
 
+def test_a_cap_is_worth_for_sums_what_it_is_for_events():
+    capped = STREAM | {"window": 9, "cap": "2/9"}
+    released = ev.publish(FRAME, **capped, **EXACT)
+    assert released.to_arrow()["value"].to_pylist()[:2] == SUMS[0]
+    events = StreamSpec(**capped | {"statistic": "events", "between": ""}).build_mechanism()
+    sums = StreamSpec(**capped).build_mechanism()
+    assert sums.window_sensitivity == 240 * events.window_sensitivity
+    assert sums.ledger.nano_epsilon == events.ledger.nano_epsilon
+    assert "of each person only the first 2 events count in every block of 9 hours" in str(released.guarantee)
+    other = ev.Uniform(1, 9, ["north", "south"], sensitivity=480, window_sensitivity=960)
+    promise = EventFeed(None, **StreamSpec(**capped).counting()).promise()
+    with pytest.raises(InputError, match=f"window_sensitivity is 960; make it {sums.window_sensitivity}"):
+        check_fit(other, promise)
+
+
 def test_the_command_publishes_sums_and_a_store_keeps_to_their_range(source, tmp_path):
     places = ("--store", tmp_path / "store.db", "--out", tmp_path / "out.jsonl")
     done = called(source, *places)
@@ -123,7 +139,6 @@ def test_without_people_every_value_is_somebody_elses():
         ({"statistic": "events"}, "between is about fare, and events is not"),
         ({"between": "fare=9,0"}, "is no range"),
         ({"between": "fare=-9,9"}, "values below 0 cannot be summed yet"),
-        ({"cap": "2/9", "window": 9}, "cap: sum:fare cannot be published with it"),
         ({"levels": {}}, "levels: sum:fare cannot be published with it"),
         ({"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5}, "queries: sum:fare cannot be published with it"),
     ],

@@ -150,7 +150,8 @@ class EventFeed:
                 "that person says where their blocks begin"
             )
         most = self.statistic.sensitivity(self.max_per_step)
-        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit)
+        of_one = self.statistic.sensitivity(1)
+        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one)
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
