@@ -3,8 +3,10 @@
 import pytest
 
 import eventide as ev
-from eventide.audit.events import audit_events
+from eventide.audit.events import Event, EventPair, audit_events
+from eventide.audit.mechanisms import audit_mechanism
 from eventide.events.caps import Cap
+from eventide.events.statistics import parse_statistic
 from eventide.live.feeds.event_feed import EventFeed
 
 
@@ -55,3 +57,17 @@ def test_sums_under_a_cap_pass():
     of_one = OF_VALUES | {"window": 6, "bins": 1, "max_per_step": 1}
     verdict = audit_events(ev.Uniform, 1.0, **of_one, cap=Cap(1, 6), runs=2_000)
     assert not verdict.broken, str(verdict)
+
+
+def test_values_of_events_that_are_known_are_hidden_as_the_guarantee_says():
+    """Two events of somebody count in each of two steps: the least values in one list, the greatest in the other.
+
+    Values from 3 to 4 are hidden with a quarter of epsilon.
+    """
+    sums = parse_statistic("sum:value", "value=3,4,1")
+    lists = [[Event(step + 0.5, "ann", 0, value) for step in range(2) for _ in range(5)] for value in (3, 4)]
+    pair = EventPair("other values", *lists, steps=2).counted(1, 2, bytes(16), statistic=sums)
+    assert (pair.neighbour - pair.stream).ravel().tolist() == [2, 2]
+    options = {"sensitivity": sums.sensitivity(2), "pairs": [pair], "runs": 20_000}
+    verdict = audit_mechanism(ev.Uniform, 4.0, 2, 1, **options)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)
