@@ -107,6 +107,19 @@ def test_the_command_publishes_people(source, tmp_path):
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 3
 
 
+def test_totals_of_people_who_may_be_in_several_bins_are_refused(source, tmp_path):
+    (tmp_path / "site.toml").write_text('site = ["start", "help"]\n')
+    for most, code in ((2, 2), (1, 0)):
+        store = tmp_path / f"store {most}.db"
+        out = tmp_path / f"out {most}.jsonl"
+        assert called(source, "--max-per-step", most, "--store", store, "--out", out).exit_code == 0
+        words = ["export", store, "--out", tmp_path / f"site {most}.csv", "--totals", tmp_path / "site.toml"]
+        done = CliRunner().invoke(main, [*map(str, words)])
+        assert done.exit_code == code, done.output
+        assert ("people in several bins do not add up" in done.stderr) == bool(code)
+        assert CliRunner().invoke(main, ["ledger", str(store)]).exit_code == 0
+
+
 def test_a_store_keeps_to_its_statistic(source, tmp_path):
     bounds = ("--max-per-step", 2, "--store", tmp_path / "store.db", "--out", tmp_path / "out.jsonl")
     assert called(source, *bounds).exit_code == 0
