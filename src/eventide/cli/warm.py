@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import click
@@ -74,9 +75,9 @@ def compiled(work: str) -> Counter[str]:
 def _tide() -> None:
     from eventide.mechanisms.tide import Tide
 
-    for counts in ([5], [5, 6]):
-        mechanism = Tide(epsilon=1.0, window=3, bins=len(counts))
-        for _ in range(2 * mechanism.window):
+    for counts, seasons in product(([5], [5, 6]), (None, (4,))):
+        mechanism = Tide(epsilon=1.0, window=3, bins=len(counts), seasons=seasons)
+        for _ in range(4 * mechanism.window):
             mechanism.release(counts)
 
 
