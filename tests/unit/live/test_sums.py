@@ -13,8 +13,10 @@ from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
+from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.setup import check_fit
+from eventide.live.sources.base import EventBatch
 from eventide.live.stream_spec import StreamSpec
 
 START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-01T03:00:00+00:00"
@@ -81,6 +83,17 @@ def test_a_publisher_sums_a_path(source, tmp_path):
     other = ev.Uniform(epsilon=1, window=2, bins=["north", "south"], sensitivity=2)
     with pytest.raises(InputError, match="one person adds up to 240 to a step and the mechanism's sensitivity is 2"):
         ev.Publisher(source, other, None, **own)
+
+
+def test_a_pipe_is_summed_through_the_tallies_that_a_store_keeps():
+    spec, kept = StreamSpec(**STREAM), []
+    feed, again = EventFeed(None, **spec.counting()), EventFeed(None, **spec.counting())
+    feed.begin(Resume(0, None, bytes(16), [], lambda tallies, _: kept.extend(tallies) or True))
+    for row in ROWS:  # one by one, each kept before it counts
+        feed.take(EventBatch(feed.reader.read([dict(zip(NAMES, row, strict=True))]), None, 0))
+    again.begin(Resume(0, None, bytes(16), kept))
+    again.take(EventBatch(again.reader.read([]), None, again.timeline.end(2)))
+    assert [(step.counts / 2).tolist() for step in again.closed()] == SUMS
 
 
 def test_the_guarantee_says_what_a_unit_is_and_how_values_are_hidden():
