@@ -26,6 +26,7 @@ from eventide.errors import StoreError
 from eventide.events.caps import parse_cap
 from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
+from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
@@ -109,6 +110,7 @@ class Setup:
     cap: str | None = None  # of windows of 6 steps
     parameters: tuple = ()
     levels: bool = False
+    statistic: str = "events"
 
     def __str__(self):
         more = [
@@ -116,6 +118,7 @@ class Setup:
             *(f"{name} {value}" for name, value in self.parameters),
             *(["queries"] if self.queries else []),
             *(["levels"] if self.levels else []),
+            *([self.statistic] if self.statistic != "events" else []),
         ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
@@ -223,7 +226,7 @@ def written(world, name, lines):
 
 
 def feed_of_file(world, path, setup):
-    bounds = {"max_per_step": setup.most, "cap": setup.cap}
+    bounds = {"max_per_step": setup.most, "cap": setup.cap, "statistic": setup.statistic}
     return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", **bounds)
 
 
@@ -283,6 +286,7 @@ def minutes(world, hand_over):
 def timed(source, setup):
     reader = EventReader(BINS, Columns(user="user"))
     bounds = {"max_per_step": setup.most, "cap": parse_cap(setup.cap, "1min") if setup.cap else None}
+    bounds |= {"statistic": parse_statistic(setup.statistic)}
     return EventFeed(source, Timeline(iso(0), "1min"), reader, late="1min", until=iso(60 * STEPS), **bounds)
 
 
@@ -327,6 +331,7 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     words = ["publish", source, "--epsilon", epsilon, "--window", 3, "--step", "1min", "--start", iso(0)]
     words += ["--until", iso(60 * (until or STEPS)), "--user", "user", "--bin", "bin", "--bins", bins]
     words += ["--max-per-step", setup.most, "--mechanism", setup.mechanism, "--out", world.seen / "out.jsonl"]
+    words += ["--statistic", setup.statistic] if setup.statistic != "events" else []
     words += ["--log", "json", "--json", "--population", "walkers"]
     words += ["--store", store] if store is not None else []
     if setup.levels:
@@ -352,6 +357,7 @@ def by_frame(world, setup, store, *, epsilon=1, until=None, **told):
             user="user",
             bins=BINS,
             max_per_step=setup.most,
+            statistic=setup.statistic,
             mechanism=setup.mechanism,
             ordered=not in_memory,
             store=store,

@@ -23,6 +23,7 @@ from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.reader import EventReader
+from eventide.events.statistics import EVENTS, Statistic, parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
@@ -44,11 +45,14 @@ class Event(NamedTuple):
         Who did it.
     bin
         The index of the bin it counts in.
+    value
+        What the column `value` holds, for sums of it.
     """
 
     time: float
     user: str
     bin: int
+    value: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -89,13 +93,23 @@ class EventPair:
                 "neighbour has all that the person did, or nothing"
             )
 
-    def counted(self, bins: int, max_per_step: int, key: bytes, feed: Callable[..., Feed] = EventFeed) -> Pair:
+    def counted(
+        self,
+        bins: int,
+        max_per_step: int,
+        key: bytes,
+        feed: Callable[..., Feed] = EventFeed,
+        statistic: Statistic = EVENTS,
+    ) -> Pair:
         """The two streams of counts that a feed makes of the lists."""
         timeline = Timeline(_START.isoformat(), f"{int(_STEP.total_seconds())}s")
         streams = []
         for events in (self.events, self.neighbour):
-            source, reader = _Listed(events), EventReader([str(index) for index in range(bins)])
-            counting = feed(source, timeline, reader, max_per_step=max_per_step, until=timeline.iso(self.steps))
+            source = _Listed(events)
+            reader = EventReader([str(index) for index in range(bins)], grid=statistic.grid)
+            bounds: dict[str, Any] = {"max_per_step": max_per_step, "until": timeline.iso(self.steps)}
+            bounds |= {} if statistic is EVENTS else {"statistic": statistic}
+            counting = feed(source, timeline, reader, **bounds)
             closed = [step for step in counting.steps(Resume(0, None, key, [])) if step is not None]
             counting.close()
             streams.append(np.stack([step.counts for step in closed]))
@@ -172,6 +186,8 @@ def audit_events(
     *,
     max_per_step: int = 1,
     cap: Cap | None = None,
+    statistic: str = "events",
+    between: str = "",
     feed: Callable[..., Feed] = EventFeed,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
@@ -192,6 +208,8 @@ def audit_events(
     cap
         How many events of a person may count in a block of steps, if that is bounded. The mechanism's
         `window_sensitivity` is what the cap is worth, unless `parameters` have another.
+    statistic, between
+        What is published of the events, as a `StreamSpec` has it; their values are in the column `value`.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options
@@ -201,13 +219,14 @@ def audit_events(
     if pairs is None:
         of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
         pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
+    made = parse_statistic(statistic, between)
     if cap is not None:
         feed = functools.partial(feed, cap=cap)
-        parameters = {"window_sensitivity": cap.window_sensitivity(window, max_per_step)} | (parameters or {})
+        parameters = {"window_sensitivity": made.window_sensitivity(cap, window, max_per_step)} | (parameters or {})
     counted = []
     for pair in pairs:
         pair.check(window, bins)
-        counted.append(pair.counted(bins, max_per_step, key, feed))
+        counted.append(pair.counted(bins, max_per_step, key, feed, made))
     told = [pair for pair in counted if (pair.stream != pair.neighbour).any()]
     if not told:
         raise InputError("no pair of event lists differs once it is counted, so there is nothing to attack")
@@ -216,7 +235,7 @@ def audit_events(
         epsilon,
         window,
         bins,
-        sensitivity=max_per_step,
+        sensitivity=made.sensitivity(max_per_step),
         secure=secure,
         parameters=parameters,
         pairs=told,
@@ -254,6 +273,7 @@ class _Listed:
     def __init__(self, events: Iterable[Event]) -> None:
         self._rows: list[dict[str, Any]] = [
             {"timestamp": (_START + event.time * _STEP).isoformat(), "user": event.user, "bin": str(event.bin)}
+            | {"value": event.value}
             for event in events
         ]
         self._read = False

@@ -152,6 +152,8 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None,
     from eventide.releases.totals import places_of, read_groups, total_formats, totals
 
     bins, levels = all_bins(store), all_groups(store)
+    if groups_file is not None:
+        _refuse_what_does_not_add_up(store)
     first = next(stored_releases(store, bins), None)
     starts = first is not None and first.start is not None
     names, kinds = bins, formats(starts=starts, intervals=intervals or None, groups=levels or None)
@@ -166,3 +168,17 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None,
                 tell(steps)
         file.commit()
     return steps
+
+
+def _refuse_what_does_not_add_up(store: Store) -> None:
+    """Refuse totals of bins in several of which one person may count as a different one."""
+    from eventide.events.statistics import parse_statistic
+
+    for epoch in store.epochs():
+        steps = epoch.setting.steps
+        statistic = parse_statistic(steps.get("statistic", "events"), steps.get("between", ""))
+        if not statistic.adds_up(steps.get("max_per_step", 1)):
+            raise InputError(
+                f"--totals: {statistic.name} in several bins do not add up, since one person may be in several; "
+                "publish what you want to know as bins of its own"
+            )

@@ -91,10 +91,13 @@ def _groups() -> None:
 
 
 def _events() -> None:
+    import numpy as np
+
     from eventide.events.cap_memory import CapMemory
     from eventide.events.caps import Cap
     from eventide.events.files.lines import CsvLineReader
     from eventide.events.reader import EventReader
+    from eventide.events.sum_tally import UserSums
     from eventide.events.tally import UserTally
 
     reader = EventReader(["north"])
@@ -108,6 +111,9 @@ def _events() -> None:
     tally.add(events.user, events.bin)
     tally.counts(0)
     tally.capped_counts(0, CapMemory(Cap(1, 2), reader.key))
+    sums = UserSums(len(reader.bins), 1, reader.key, 1)
+    sums.add(events.user, events.bin, np.ones(len(events.bin), np.int64))
+    sums.counts(0)
 
 
 def _window_queries() -> None:

@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eventide.arrays import Array, Ints
+from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
+from eventide.events.statistics import EVENTS
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.texts import buffers, texts
 from eventide.events.times import parse_times
@@ -59,6 +61,12 @@ class Counting:
     next_step: int = 0
     shards: int = 1
     lines: CsvLineReader | JsonLineReader | None = None
+
+    def __post_init__(self) -> None:
+        if self.spec.statistic != EVENTS.name:
+            raise InputError(
+                f"Spark counts events only, no {self.spec.statistic}; publish without Spark, or leave it out"
+            )
 
     @property
     def wanted(self) -> list[str]:

@@ -23,7 +23,7 @@ def bounded_counts(users, bins, occurrences, key, step, rooms, size):  # type: i
     """
     counts = np.zeros(size, np.int64)
     most = rooms.max() if len(rooms) else 0
-    ranks, chosen = np.empty(most, np.uint64), np.empty(most, np.int64)
+    ranks, chosen, which = np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(most, np.int64)
     begin, rows, user = 0, len(users), 0
     while begin < rows:
         room = rooms[user]
@@ -36,11 +36,53 @@ def bounded_counts(users, bins, occurrences, key, step, rooms, size):  # type: i
             for row in range(begin, end):
                 counts[bins[row]] += occurrences[row]
         elif room > 0:
-            _choose(users[begin], bins[begin:end], occurrences[begin:end], key, step, ranks[:room], chosen)
+            _choose(users[begin], bins[begin:end], occurrences[begin:end], key, step, ranks[:room], chosen, which)
             for place in range(room):
-                counts[chosen[place]] += 1
+                counts[bins[begin + chosen[place]]] += 1
         begin = end
     return counts
+
+
+@kernel(nogil=True)
+def bounded_sums(users, bins, values, occurrences, key, step, rooms, ranked, size):  # type: ignore[no-untyped-def]
+    """The sums of a step, of so many events of each user as `rooms` says; of those in a bin so many are ranked.
+
+    Rows are sorted by user, bin and value, and events of a user and bin are numbered in that order.
+    """
+    sums = np.zeros(size, np.int64)
+    most = rooms.max() if len(rooms) else 0
+    ranks, chosen, which = np.empty(most, np.uint64), np.empty(most, np.int64), np.empty(most, np.int64)
+    begin, rows, user = 0, len(users), 0
+    while begin < rows:
+        room = rooms[user]
+        user += 1
+        end, total, cells = begin, 0, 0
+        while end < rows and users[end] == users[begin]:
+            total += occurrences[end]
+            cells += end == begin or bins[end] != bins[end - 1]
+            end += 1
+        if total <= room:
+            for row in range(begin, end):
+                sums[bins[row]] += occurrences[row] * values[row]
+        elif room > 0:
+            first, own, numbers = np.empty(cells, np.int64), np.empty(cells, np.int32), np.zeros(cells, np.int64)
+            cell = -1
+            for row in range(begin, end):
+                if row == begin or bins[row] != bins[row - 1]:
+                    cell += 1
+                    first[cell], own[cell] = row, bins[row]
+                numbers[cell] += occurrences[row]
+            few = np.minimum(numbers, ranked)
+            _choose(users[begin], own, few, key, step, ranks[:room], chosen, which)
+            for place in range(room):
+                cell = chosen[place]
+                left, row = which[place] * numbers[cell] // few[cell], first[cell]
+                while left >= occurrences[row]:
+                    left -= occurrences[row]
+                    row += 1
+                sums[own[cell]] += values[row]
+        begin = end
+    return sums
 
 
 @kernel(nogil=True)
@@ -57,8 +99,11 @@ def block_ends(users, key, step, block):  # type: ignore[no-untyped-def]
 
 
 @kernel(nogil=True)
-def _choose(user, bins, occurrences, key, step, ranks, chosen):  # type: ignore[no-untyped-def]
-    """Put the bins of the events with the smallest ranks into `chosen`; there are more events than it holds."""
+def _choose(user, bins, occurrences, key, step, ranks, chosen, which):  # type: ignore[no-untyped-def]
+    """Put the rows of the events with the smallest ranks into `chosen`, and which of its row's each is into `which`.
+
+    There are more events than these hold.
+    """
     most, held = len(ranks), 0
     for row in range(len(bins)):
         for occurrence in range(occurrences[row]):
@@ -68,6 +113,6 @@ def _choose(user, bins, occurrences, key, step, ranks, chosen):  # type: ignore[
             place = held if held < most else most - 1
             held = min(most, held + 1)
             while place > 0 and ranks[place - 1] > rank:
-                ranks[place], chosen[place] = ranks[place - 1], chosen[place - 1]
+                ranks[place], chosen[place], which[place] = ranks[place - 1], chosen[place - 1], which[place - 1]
                 place -= 1
-            ranks[place], chosen[place] = rank, bins[row]
+            ranks[place], chosen[place], which[place] = rank, row, occurrence

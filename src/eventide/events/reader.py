@@ -22,12 +22,14 @@ from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, named, texts
 from eventide.events.time_formats import TimeFormat
 from eventide.events.times import ReadTimes, read_times
+from eventide.events.value_grid import ValueGrid
 from eventide.events.zones import Zone
 
 UNREADABLE_ROW = "row cannot be read"
 UNREADABLE_TIME = "time cannot be read"
 WITHOUT_USER = "without a user"
 UNKNOWN_BIN = "bin is not in the list"
+UNREADABLE_VALUE = "value cannot be read"
 BEFORE_START = "before the start"
 AFTER_END = "after the end"
 IN_THE_FUTURE = "in the future"
@@ -44,7 +46,7 @@ class Columns(NamedTuple):
 class Events(NamedTuple):
     """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
 
-    `in_zone` says how many rows have a time that names no zone.
+    `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid.
     """
 
     time: Ints
@@ -54,6 +56,7 @@ class Events(NamedTuple):
     refused: Counter[str]
     raw: UnparsedRows | None = None
     in_zone: int = 0
+    value: Ints | None = None
 
     def __repr__(self) -> str:
         return "<events>"
@@ -101,6 +104,8 @@ class EventReader:
         Where times without a zone are read; None is UTC that nobody chose, so that mixed zones are a mistake.
     time_format
         How text and numbers tell a time, as `TimeFormat` takes it; None for ISO 8601 and numbers since 1970.
+    grid
+        Which column holds values, and how they are read; None where there are none.
     """
 
     def __init__(
@@ -111,11 +116,12 @@ class EventReader:
         other: str | None = None,
         zone: str | None = None,
         time_format: str | None = None,
+        grid: ValueGrid | None = None,
     ) -> None:
         self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
         self.zone, self.zone_is_given = Zone(zone or "UTC"), zone is not None
-        self.other = other
+        self.other, self.grid = other, grid
         self._time_format = None if time_format is None else TimeFormat(time_format)
         self.key: bytes | None = None
         self._names = pa.array([name.encode() for name in self.bins], pa.binary())
@@ -124,7 +130,8 @@ class EventReader:
     @property
     def wanted(self) -> list[str]:
         """The names of the columns to read."""
-        return [name for name in self.columns if name is not None]
+        values = () if self.grid is None else (self.grid.column,)
+        return list(dict.fromkeys(name for name in (*self.columns, *values) if name is not None))
 
     def times(self, rows: Any) -> Ints:
         """The readable times of rows."""
@@ -146,13 +153,18 @@ class EventReader:
             key = siphash_kernels.key_words(self.key)
             user, missing = siphash_kernels.hash_texts(key, *buffers(texts(named(rows, self.columns.user))))
             has_user = ~missing
-        good, refused = first_fault({UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0})
+        checks = {UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0}
+        value = None
+        if self.grid is not None:
+            value, checks[UNREADABLE_VALUE] = self.grid.read(named(rows, self.grid.column))
+        good, refused = first_fault(checks)
         if unreadable:
             refused[UNREADABLE_ROW] = unreadable
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
+            value = None if value is None else value[good]
         arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
-        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)))
+        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value)
 
     def _times(self, rows: Any) -> ReadTimes:
         return read_times(named(rows, self.columns.time), self.zone, self._time_format)

@@ -1,8 +1,9 @@
 """The events of one open step, as a multiset: what was counted so far, in no order, ready to be joined or stored.
 
 With users, a table of rows (user hash, bin index, occurrences); occurrences are capped, far above what can ever count,
-so that nobody fills the memory by repeating an event. Without users, one count a bin. Either is the same whatever the
-order and batches its events came in. Raw: it stays in memory, or in a store until its step closes.
+so that nobody fills the memory by repeating an event; at 1 where a person counts once in a bin. Without users, one
+count a bin. Either is the same whatever the order and batches its events came in. Raw: it stays in memory, or in a
+store until its step closes.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ _FEW_ROWS = 1 << 16
 
 
 class UserTally:
-    """Events with users, at most `most` of each of whom will count."""
+    """Events with users, at most `most` of each of whom will count; with `once`, one of each in a bin."""
 
-    def __init__(self, size: int, most: int, key: bytes) -> None:
-        self._size, self._most, self._key = size, most, key
-        self._cap = max(LEAST_CAP, most)
+    def __init__(self, size: int, most: int, key: bytes, *, once: bool = False) -> None:
+        self._size, self._most, self._key, self._once = size, most, key, once
+        self._cap = 1 if once else max(LEAST_CAP, most)
+        self._parts: list[tuple[Array, ...]]
         self._parts = [(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64))]
         self._rows, self._limit = 0, _FEW_ROWS
         self._taken = 0
@@ -39,9 +41,9 @@ class UserTally:
 
     def join(self, data: bytes) -> None:
         """Count what another tally has counted, as its bytes."""
-        users, bins, occurrences = _unpacked(data, ("<u8", "<i4", "<i8"))
+        users, bins, occurrences = unpacked(data, ("<u8", "<i4", "<i8"))
         if len(bins) and not (0 <= bins.min() <= bins.max() < self._size and occurrences.min() > 0):
-            raise _foreign()
+            raise foreign()
         self._append(users, bins, occurrences)
 
     def counts(self, step: int) -> Ints:
@@ -61,9 +63,13 @@ class UserTally:
     def left_out(self, counts: Ints) -> int:
         """How many events the bound left out of these counts of them; of what was joined, those that were not capped.
 
-        Raw: for operators only.
+        Somebody's further events in a bin in which they count once are not left out. Raw: for operators only.
         """
-        return self._taken - int(counts.sum())
+        return (len(self._table()[0]) if self._once else self._taken) - self.counted(counts)
+
+    def counted(self, counts: Ints) -> int:
+        """How many events are in these counts of them. Raw: for operators only."""
+        return int(counts.sum())
 
     def to_bytes(self) -> bytes:
         """The tally as bytes."""
@@ -77,34 +83,40 @@ class UserTally:
     def _of_each(self) -> Ints:
         """How many events each user has."""
         first = self._firsts()
-        return np.add.reduceat(self._table()[2], first) if len(first) else first
+        return np.add.reduceat(self._table()[-1], first) if len(first) else first
 
     def _firsts(self) -> Ints:
         """The first row of each user."""
         users = self._table()[0]
         return np.flatnonzero(np.append(True, users[1:] != users[:-1])) if len(users) else np.zeros(0, np.int64)
 
-    def _append(self, users: Array, bins: Array, occurrences: Array) -> None:
-        self._parts.append((users, bins, occurrences))
+    def _append(self, users: Array, *cells: Array) -> None:
+        self._parts.append((users, *cells))
         self._rows += len(users)
-        self._taken += int(occurrences.sum())
+        self._taken += int(cells[-1].sum())
         if self._rows > self._limit:
             self._table()
             self._limit = max(_FEW_ROWS, 2 * self._rows)  # so that joining costs as much as what was added
 
-    def _table(self) -> tuple[Array, Array, Array]:
+    def _table(self) -> tuple[Array, ...]:
         """All parts as one, sorted by user and bin."""
         if len(self._parts) == 1:
             return self._parts[0]
-        users, bins, occurrences = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-        order = _sorting(users, bins)
-        users, bins = users[order], bins[order]
-        first = np.ones(len(users), bool)
-        first[1:] = (users[1:] != users[:-1]) | (bins[1:] != bins[:-1])
-        joined = np.add.reduceat(occurrences[order], np.flatnonzero(first)) if len(users) else occurrences
-        table = (users[first], bins[first], np.minimum(joined, self._cap))
+        *keys, occurrences = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        order = self._sorting(*keys)
+        keys = [column[order] for column in keys]
+        first = np.ones(len(occurrences), bool)
+        first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in keys])
+        joined = np.add.reduceat(occurrences[order], np.flatnonzero(first)) if len(order) else occurrences
+        table = (*(column[first] for column in keys), self._limited(joined))
         self._parts, self._rows = [table], len(table[0])
         return table
+
+    def _sorting(self, users: Array, *cells: Array) -> Array:
+        return _sorting(users, *cells)
+
+    def _limited(self, occurrences: Ints) -> Ints:
+        return np.minimum(occurrences, self._cap)
 
 
 class EventTally:
@@ -119,9 +131,9 @@ class EventTally:
 
     def join(self, data: bytes) -> None:
         """Count what another tally has counted, as its bytes."""
-        (counts,) = _unpacked(data, ("<i8",))
+        (counts,) = unpacked(data, ("<i8",))
         if len(counts) != len(self._counts):
-            raise _foreign()
+            raise foreign()
         self._counts += counts
 
     def counts(self, step: int) -> Ints:
@@ -159,7 +171,8 @@ def _packed(columns: Sequence[Array]) -> bytes:
     return file.getvalue()
 
 
-def _unpacked(data: bytes, kinds: Sequence[str]) -> list[Array]:
+def unpacked(data: bytes, kinds: Sequence[str]) -> list[Array]:
+    """The columns of these kinds that were packed."""
     file = io.BytesIO(data)
     try:
         columns = [np.load(file, allow_pickle=False) for _ in kinds]
@@ -167,9 +180,10 @@ def _unpacked(data: bytes, kinds: Sequence[str]) -> list[Array]:
         raise StoreError("events kept for an open step are damaged; restore the store from a backup") from None
     same = {column.shape for column in columns} == {(columns[0].size,)}
     if not same or file.read(1) or [column.dtype.str for column in columns] != list(kinds):
-        raise _foreign()
+        raise foreign()
     return columns
 
 
-def _foreign() -> StoreError:
+def foreign() -> StoreError:
+    """What is raised where kept events are not such as are counted here."""
     return StoreError("events kept for an open step do not fit the bins; go on with the bins they were kept for")

@@ -31,7 +31,9 @@ OF_THE_STREAM = {
     "replicas",
     "seed",
 }
-REFERRED = re.compile("`(user|max_per_step|queries|cap)`")  # settings that a sentence about another one names
+REFERRED = re.compile(
+    "`(user|max_per_step|queries|cap|step|between)`"
+)  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
 
@@ -61,6 +63,7 @@ class StreamReading:
         self._check_times()
         self._check_mechanism()
         self._check_bounds()
+        self._check_statistic()
         self._check_share()
 
     def _read_together(self) -> None:
@@ -163,6 +166,28 @@ class StreamReading:
                 f"{written} brings nothing: in a window of {window} steps one person still changes the counts by up to "
                 f"{bound}, and without a cap by {window * most}; choose fewer events or a longer time, or leave it out"
             )
+
+    def _check_statistic(self) -> None:
+        from eventide.events.statistics import EVENTS, parse_statistic
+
+        values, (name, between) = self.values, (self.values["statistic"], self.values["between"])
+        statistic = self._look("statistic", lambda: parse_statistic(name, between))
+        if statistic is None or statistic is EVENTS:
+            return
+        if not values["step"] and self._is_right("step"):
+            self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
+        if statistic.needs_users and not values["user"]:
+            self._note("statistic", f"{statistic.name} need a person; name what holds the person, as `user`")
+        given = {"cap": values["cap"], "levels": values["levels"] is not None, "queries": values["queries"]}
+        for setting in given.keys() - statistic.takes:
+            if given[setting]:
+                self._note(setting, f"{statistic.name} cannot be published with it; leave one of them out")
+        if (
+            values["levels"] is not None
+            and "levels" in statistic.takes
+            and not statistic.adds_up(values["max_per_step"])
+        ):
+            self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from eventide.events.clock import Clock
     from eventide.events.files.members import Paths
     from eventide.events.reader import EventReader
+    from eventide.events.statistics import Statistic
     from eventide.events.timeline import Timeline
     from eventide.live.feeds.base import Feed
     from eventide.live.publisher.window_queries import Questions
@@ -53,6 +54,8 @@ class EventOptions(TypedDict, total=False):
     user: str | None
     bin: str
     cap: str | None
+    statistic: str
+    between: str
 
 
 class FeedOptions(EventOptions, total=False):
@@ -155,7 +158,24 @@ class StreamSpec:
         None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
-    max_per_step: int = setting(1, readers.positive, "How many events of one user count in a step.", "1")
+    statistic: str = setting(
+        "events",
+        readers.text,
+        "What is published of events: events, people (different people: each once in a bin of a step), or sum:COLUMN.",
+        '"people"',
+        served=False,
+    )
+    between: str = setting(
+        "",
+        readers.text,
+        "The range of the column that is summed, and perhaps the unit it is counted in; values outside are cut to it.",
+        '"fare=0,120"',
+        "COLUMN=LOW,HIGH",
+        served=False,
+    )
+    max_per_step: int = setting(
+        1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
+    )
     sensitivity: int = setting(
         1,
         readers.positive,
@@ -248,8 +268,14 @@ class StreamSpec:
     @classmethod
     def for_mechanism(cls, mechanism: Mechanism, options: EventOptions) -> Self:
         """What makes a feed for this mechanism: of events where the length of a step is given, else of counts."""
-        most = "max_per_step" if options.get("step") else "sensitivity"
-        spec = cls.read({**options, "bins": mechanism.bins, most: mechanism.sensitivity})
+        from eventide.events.statistics import parse_statistic
+
+        if options.get("step"):
+            of_one = parse_statistic(options.get("statistic", "events"), options.get("between", "")).sensitivity(1)
+            most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
+        else:
+            most = {"sensitivity": mechanism.sensitivity}
+        spec = cls.read({**options, "bins": mechanism.bins, **most})
         if spec.bins != mechanism.bins:
             raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
         return spec
@@ -288,15 +314,23 @@ class StreamSpec:
         self.need("bins")
         columns = Columns(self.time, self.user, self.bin)
         zone = self.zone if zone_is_given or self.zone != defaults_of(type(self))["zone"] else None
-        return EventReader(self.bins, columns, other=self.other, zone=zone, time_format=self.time_format)
+        how: dict[str, Any] = {"time_format": self.time_format, "grid": self.made_statistic().grid}
+        return EventReader(self.bins, columns, other=self.other, zone=zone, **how)
 
     def counting(self) -> dict[str, Any]:
         """What an `EventFeed` of the stream's events is made with, where the start is given."""
         return {"timeline": self.timeline(), "reader": self.reader()} | self._limits()
 
     def _limits(self) -> dict[str, Any]:
-        bounds = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
+        bounds: dict[str, Any] = {"max_per_step": self.max_per_step, "cap": self.cap_in_steps()}
+        bounds["statistic"] = self.made_statistic()
         return bounds | {"late": self.late, "until": self.until}
+
+    def made_statistic(self) -> Statistic:
+        """What is published of the events."""
+        from eventide.events.statistics import parse_statistic
+
+        return parse_statistic(self.statistic, self.between)
 
     def cap_in_steps(self) -> Cap | None:
         """The cap with its block as a number of steps, if there is one."""
@@ -366,7 +400,7 @@ class StreamSpec:
             "epsilon": self.epsilon - self.queries_epsilon,
             "window": self.window,
             "bins": self.bins,
-            "sensitivity": max(self.max_per_step, self.sensitivity),
+            "sensitivity": max(self.made_statistic().sensitivity(self.max_per_step), self.sensitivity),
             "window_sensitivity": self._window_sensitivity(),
             "filter": None if self.filter == "none" else self.filter,
         }
@@ -391,7 +425,7 @@ class StreamSpec:
         """What is told of ready-made counts, or what a cap on events is worth."""
         if (cap := self.cap_in_steps()) is None:
             return self.window_sensitivity or None
-        return cap.window_sensitivity(self.window, self.max_per_step)
+        return self.made_statistic().window_sensitivity(cap, self.window, self.max_per_step)
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""

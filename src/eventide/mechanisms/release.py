@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,14 @@ class Release:
     high: Floats | None = None
     window_values: Floats | None = None
     levels: dict[str, LevelValues] | None = None
+
+    def counted_in(self, unit: Fraction) -> Release:
+        """The same where 1 in the counts is worth so much."""
+        if unit == 1:
+            return self
+        named = {name: getattr(self, name) for name in ("values", "scale", "low", "high", "window_values")}
+        worth = {name: each * unit.numerator / unit.denominator for name, each in named.items() if each is not None}
+        return replace(self, **worth)
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""

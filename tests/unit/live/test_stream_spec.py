@@ -36,7 +36,9 @@ def test_every_setting_is_explained_where_it_stands_and_has_an_option_a_key_and_
 @pytest.mark.parametrize("name", sorted(settings_of(StreamConfig).keys() - {"parameters", "queries", "levels"}))
 def test_an_example_is_right_and_stands_in_what_init_writes(name):
     setting = settings_of(StreamConfig)[name]
-    beside = {"step": "1h", "queries": [ev.Query(2, 1)]} | ({"user": "who"} if name == "cap" else {})
+    of_people = {"user": "who"}
+    needed = {"cap": of_people, "statistic": of_people, "between": {"statistic": "sum:fare"}}
+    beside = {"step": "1h"} | needed.get(name, {"queries": [ev.Query(2, 1)]})
     assert StreamConfig.examine(beside | {name: value_of(setting.example)})[1] == []
     assert bool(re.search(rf"^(# )?{name} = ", template("2026-01-01"), re.MULTILINE)) == setting.served
 

@@ -21,7 +21,7 @@ from eventide.errors import InputError
 from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.live.stream_spec import StreamSpec
 
-OF_EVENTS = ("time", "time_format", "user", "bin", "other", "late")  # settings that no file of counts has
+OF_EVENTS = ("time", "time_format", "user", "bin", "other", "late", "statistic")  # settings that no file of counts has
 
 
 @dataclass(frozen=True)

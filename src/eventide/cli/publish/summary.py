@@ -35,7 +35,8 @@ def described(options: Options, publisher: Publisher) -> dict[str, Any]:
 
 def predicted(publisher: Publisher) -> dict[str, Any]:
     """What is known before anything is spent: errors of looks and of answers, and that no window goes over epsilon."""
-    smallest, largest = publisher.mechanism.noise_range()
+    unit = float(publisher.feed.promise().counted_in)
+    smallest, largest = (unit * scale for scale in publisher.mechanism.noise_range())
     questions = publisher.questions
     return {
         "dry_run": True,

@@ -7,6 +7,7 @@ still arrive can change its counts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from eventide.arrays import Ints
@@ -57,12 +58,21 @@ class Promise(NamedTuple):
     where events name no user. `most` is the most that such a unit adds to a step, which the mechanism's sensitivity
     must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
+    `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them.
     """
 
     unit: str
     most: int | None
     assumptions: tuple[str, ...]
     cap: Cap | None = None
+    counted_in: Fraction = Fraction(1)
+    of_one: int = 1
+
+    def window_sensitivity(self, window: int) -> int | None:
+        """The window sensitivity that follows from the cap; None where there is none."""
+        if self.cap is None or self.most is None:
+            return None
+        return self.cap.window_sensitivity(window, self.most // self.of_one) * self.of_one
 
 
 class Feed(Protocol):

@@ -30,7 +30,8 @@ from eventide.events.reader import (
     Events,
     first_fault,
 )
-from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.statistics import EVENTS, Statistic
+from eventide.events.tally import EventTally, Tally
 from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
@@ -41,6 +42,9 @@ log = logging.getLogger("eventide.live")
 
 POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
+
+
+_Columns = tuple[Any, ...]  # users, bins, and values where there are some
 
 
 class Bounds(TypedDict, total=False):
@@ -55,7 +59,8 @@ class EventFeed:
     """A feed of events.
 
     `late` is how long after its end a step waits for events, `ahead` how far an event's time may lie after its arrival
-    (clocks differ). `cap` is how many events of a user count in a block of steps. `until` is where to stop; without it
+    (clocks differ). `cap` is how many events of a user count in a block of steps. `statistic` is what a step is made
+    into, one number for each bin. `until` is where to stop; without it
     a complete source stops after the step of its last event, and a live one never. Without a source, batches are
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
@@ -69,6 +74,7 @@ class EventFeed:
         *,
         max_per_step: int = 1,
         cap: Cap | None = None,
+        statistic: Statistic = EVENTS,
         late: str | None = None,
         ahead: str = "1min",
         until: str | None = None,
@@ -83,7 +89,14 @@ class EventFeed:
             raise InputError(
                 f"a cap of {cap} is less than the {max_per_step} events of a user that count in a step; make it larger"
             )
+        if statistic.needs_users and reader.columns.user is None:
+            raise InputError(f"the statistic {statistic.name} needs people; name the column of users, or leave it out")
         self.timeline, self.reader, self.max_per_step, self.cap = timeline, reader, max_per_step, cap
+        if statistic.grid != reader.grid:
+            raise InputError("the reader of the events and the statistic have different ranges; give both the same")
+        if cap is not None and "cap" not in statistic.takes:
+            raise InputError(f"{statistic.name} cannot be published with a cap yet; leave it out")
+        self.statistic = statistic
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
@@ -109,8 +122,8 @@ class EventFeed:
         return self.timeline.begin(0), self._stop_time
 
     def describe(self) -> dict[str, Any]:
-        """How steps are cut, whether events have users, and how they are bounded."""
-        return {
+        """How steps are cut, whether events have users, how they are bounded, and what is made of them."""
+        described = {
             "source": "events",
             "start": self.timeline.iso(0),
             "length": self.timeline.length // MILLISECOND,
@@ -119,23 +132,26 @@ class EventFeed:
             "max_per_step": self.max_per_step,
             "other": self.reader.other,
         }
+        return described | self.statistic.described()
 
     def promise(self) -> Promise:
         """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
         unit = "one person" if self._has_users else "one person, taking every event for a person of its own"
-        assumptions = []
+        assumptions = [*self.statistic.assumptions(self.max_per_step)]
         if self.timeline.from_data:
             assumptions.append("the first step was taken from the data")
         if self._source is not None and self._source.complete and self._stop is None:
             assumptions.append("the last step was taken from the data")
         if self.cap is not None:
-            first = "the first event counts" if self.cap.events == 1 else f"the first {self.cap.events} events count"
+            first = self.statistic.first_ones(self.cap.events)
             block = in_words(self.cap.block * self.timeline.length // MILLISECOND)
             assumptions.append(
                 f"of each person only {first} in every block of {block}, and the others are left out; a secret hash of "
                 "that person says where their blocks begin"
             )
-        return Promise(unit, self.max_per_step, tuple(assumptions), self.cap)
+        most = self.statistic.sensitivity(self.max_per_step)
+        of_one = self.statistic.sensitivity(1)
+        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one)
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
@@ -185,11 +201,11 @@ class EventFeed:
         counters = Counters(refused=batch.events.refused.copy())
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):
-            tallies = ((step, self._tally(users, bins).to_bytes()) for step, users, bins in parts)
+            tallies = ((step, self._tally(*columns).to_bytes()) for step, columns in parts)
             if not self._keep(tallies, batch.key):
                 return
-        for step, users, bins in parts:
-            self._opened(step).add(users, bins)
+        for step, columns in parts:
+            self._opened(step).add(*columns)
         if self._stop is not None and counters.refused[AFTER_END]:  # a later run may go on behind the end of this one
             self._before.setdefault(self._stop, self._position)
         self.counters.add(counters)
@@ -214,7 +230,7 @@ class EventFeed:
         if self._memory is None or isinstance(tally, EventTally):
             return tally.counts(step), None
         counts, used = tally.capped_counts(step, self._memory)
-        self.left_out_by_cap += tally.countable() - int(counts.sum())
+        self.left_out_by_cap += tally.countable() - tally.counted(counts)
         return counts, self._memory.to_keep(step, used)
 
     @property
@@ -238,8 +254,11 @@ class EventFeed:
             )
         return max(known) + 1
 
-    def _countable(self, events: Events, counters: Counters) -> list[tuple[int, Array | None, Array]]:
-        """The users and bins of the events that count, step by step; why others do not goes into `counters`."""
+    def _countable(self, events: Events, counters: Counters) -> list[tuple[int, _Columns]]:
+        """The users and bins of the events that count, and their values if they have some, step by step.
+
+        Why others do not count goes into `counters`.
+        """
         good, refused = first_fault(
             {
                 BEFORE_START: events.time >= self.timeline.start,
@@ -248,17 +267,17 @@ class EventFeed:
             }
         )
         counters.refused += refused
-        time, arrival, users, bins = events.time, events.arrival, events.user, events.bin
+        time, arrival = events.time, events.arrival
+        columns: _Columns = (events.user, events.bin, *(() if events.value is None else (events.value,)))
         if refused:
-            time, arrival, bins = time[good], arrival[good], bins[good]
-            users = None if users is None else users[good]
+            time, arrival, columns = time[good], arrival[good], _rows(columns, good)
         if self._source is not None and not self._source.records_arrival:
             arrival = np.minimum(arrival, self._seen_until)
-        return list(self._in_time(self.timeline.index(time), arrival, users, bins, counters))
+        return list(self._in_time(self.timeline.index(time), arrival, columns, counters))
 
     def _in_time(
-        self, steps: Ints, arrival: Ints, users: Array | None, bins: Array, counters: Counters
-    ) -> Iterator[tuple[int, Array | None, Array]]:
+        self, steps: Ints, arrival: Ints, columns: _Columns, counters: Counters
+    ) -> Iterator[tuple[int, _Columns]]:
         order = np.argsort(steps, kind="stable")
         edges = np.flatnonzero(np.diff(steps[order])) + 1
         for rows in np.split(order, edges) if len(order) else ():
@@ -271,7 +290,7 @@ class EventFeed:
                 counters.late += len(in_time)
             elif len(in_time):
                 counters.accepted += len(in_time)
-                yield step, None if users is None else users[in_time], bins[in_time]
+                yield step, _rows(columns, in_time)
 
     def _warn_if_ahead(self) -> None:
         """Warn, once while it is so, if the clock has not reached the end of the last step that was released."""
@@ -293,14 +312,17 @@ class EventFeed:
         self._before.setdefault(step, self._position)
         return self._open.setdefault(step, self._tally())
 
-    def _tally(self, users: Array | None = None, bins: Array | None = None) -> Tally:
-        """A tally of these events, or of none."""
-        size = len(self.reader.bins)
-        tally: Tally = UserTally(size, self.max_per_step, self._key) if self._has_users else EventTally(size)
-        if bins is not None:
-            tally.add(users, bins)
+    def _tally(self, *columns: Any) -> Tally:
+        """A tally of the events in these columns, or of none."""
+        tally = self.statistic.tally(len(self.reader.bins), self.max_per_step, self._key, users=self._has_users)
+        if columns:
+            tally.add(*columns)
         return tally
 
     @property
     def _has_users(self) -> bool:
         return self.reader.columns.user is not None
+
+
+def _rows(columns: _Columns, rows: Array) -> _Columns:
+    return tuple(None if column is None else column[rows] for column in columns)

@@ -397,7 +397,8 @@ class Publisher:
             release = self.mechanism.release(counts)
         answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
-        line = write_line(release, self.feed.start_of(step), step, answered.answers)
+        told_as = release.counted_in(self.feed.promise().counted_in)
+        line = write_line(told_as, self.feed.start_of(step), step, answered.answers)
         spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
         room = self.mechanism.ledger.room
         left = sum(int(room(ledger.left_nano()).item()) for ledger in self._ledgers) / NANO

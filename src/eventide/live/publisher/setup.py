@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from eventide.errors import InputError
-from eventide.events.caps import Cap
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
 from eventide.filters.seasons import Automatic
@@ -118,21 +117,21 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
             f"{mechanism.sensitivity}; make both the same"
         )
     if promise.most is not None:
-        _check_cap(mechanism, promise.cap)
+        _check_cap(mechanism, promise)
 
 
-def _check_cap(mechanism: Mechanism, cap: Cap | None) -> None:
+def _check_cap(mechanism: Mechanism, promise: Promise) -> None:
     """Of events the window sensitivity is what a cap keeps, and nothing else."""
-    given = mechanism.window_sensitivity
-    if cap is None and given is not None:
+    given, bound = mechanism.window_sensitivity, promise.window_sensitivity(mechanism.window)
+    if bound is None and given is not None:
         raise InputError(
             "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
             "give one, such as cap='2/7d', or leave both out"
         )
-    if cap is not None and given != (bound := cap.window_sensitivity(mechanism.window, mechanism.sensitivity)):
+    if given != bound:
         raise InputError(
-            f"with a cap of {cap} one person changes the counts by at most {bound} when a window of {mechanism.window} "
-            f"steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
+            f"with a cap of {promise.cap} one person changes the counts by at most {bound} when a window of "
+            f"{mechanism.window} steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
         )
 
 

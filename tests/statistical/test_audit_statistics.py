@@ -1,0 +1,73 @@
+"""The audit of statistics: what a person adds to them is bounded as the guarantee says, and what is not is found."""
+
+import pytest
+
+import eventide as ev
+from eventide.audit.events import Event, EventPair, audit_events
+from eventide.audit.mechanisms import audit_mechanism
+from eventide.events.caps import Cap
+from eventide.events.statistics import parse_statistic
+from eventide.live.feeds.event_feed import EventFeed
+
+
+class CountsEveryBin(EventFeed):
+    """A feed that counts a person once in a bin, and in as many bins as there are."""
+
+    def __init__(self, *parts, max_per_step, **options):
+        super().__init__(*parts, max_per_step=len(parts[2].bins), **options)
+
+
+@pytest.mark.parametrize("max_per_step", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_people_pass_and_the_attack_has_power(max_per_step):
+    options = {"statistic": "people", "max_per_step": max_per_step, "runs": 4_000}
+    verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
+def test_a_person_who_counts_in_every_bin_is_found():
+    options = {"statistic": "people", "feed": CountsEveryBin, "runs": 4_000, "alpha": 1e-6}
+    verdict = audit_events(ev.Uniform, 1.0, window=2, bins=2, **options)
+    assert verdict.broken, str(verdict)
+    assert "far more in every bin" in verdict.pair
+
+
+class CutsNothing(EventFeed):
+    """A feed of sums whose values are up to twice what its range says."""
+
+    def take(self, batch):
+        super().take(batch._replace(events=batch.events._replace(value=2 * batch.events.value)))
+
+
+OF_VALUES = {"statistic": "sum:value", "between": "value=0,1,0.25", "window": 2, "bins": 2, "max_per_step": 2}
+
+
+def test_sums_pass_and_the_attack_has_power():
+    verdict = audit_events(ev.Uniform, 1.0, **OF_VALUES, runs=4_000)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
+def test_values_beyond_their_range_are_found():
+    assert audit_events(ev.Uniform, 1.0, **OF_VALUES, feed=CutsNothing, runs=4_000, alpha=1e-6).broken
+
+
+@pytest.mark.slow
+def test_sums_under_a_cap_pass():
+    of_one = OF_VALUES | {"window": 6, "bins": 1, "max_per_step": 1}
+    verdict = audit_events(ev.Uniform, 1.0, **of_one, cap=Cap(1, 6), runs=2_000)
+    assert not verdict.broken, str(verdict)
+
+
+def test_values_of_events_that_are_known_are_hidden_as_the_guarantee_says():
+    """Two events of somebody count in each of two steps: the least values in one list, the greatest in the other.
+
+    Values from 3 to 4 are hidden with a quarter of epsilon.
+    """
+    sums = parse_statistic("sum:value", "value=3,4,1")
+    lists = [[Event(step + 0.5, "ann", 0, value) for step in range(2) for _ in range(5)] for value in (3, 4)]
+    pair = EventPair("other values", *lists, steps=2).counted(1, 2, bytes(16), statistic=sums)
+    assert (pair.neighbour - pair.stream).ravel().tolist() == [2, 2]
+    options = {"sensitivity": sums.sensitivity(2), "pairs": [pair], "runs": 20_000}
+    verdict = audit_mechanism(ev.Uniform, 4.0, 2, 1, **options)
+    assert 0.7 <= verdict.bound <= 1, str(verdict)

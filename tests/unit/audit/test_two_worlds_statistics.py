@@ -1,0 +1,75 @@
+"""Two worlds of statistics: what is counted of a person's events differs by no more than the sensitivity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import Setup, check, command
+
+from eventide.audit.two_worlds import OnlyA, OnlyB, WorldsDiffer, check_two_worlds
+from eventide.events.statistics import PeopleCount
+from eventide.events.tally import UserTally
+
+LIVED = [
+    Setup(source="csv", mechanism="uniform", person="does too much", life="dies once", statistic="people"),
+    Setup(source="pipe", mechanism="ba", person="repeats it", life="dies once", most=1, statistic="people"),
+    Setup(source="command", mechanism="sample", person="does too much", life="needs an epoch", statistic="people"),
+    Setup(source="frame", mechanism="hybrid", person="comes and goes", life="dies once", statistic="people"),
+    Setup(source="growing", mechanism="uniform", person="does too much", cap="2/8", statistic="people"),
+]
+
+
+@pytest.mark.parametrize("setup", LIVED, ids=str)
+def test_people_look_the_same_in_both_worlds(setup):
+    assert check(setup).changed
+
+
+def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):
+    def tally(self, size, most, key, *, users):
+        return UserTally(size, size, key, once=True)
+
+    monkeypatch.setattr(PeopleCount, "tally", tally)
+    with pytest.raises(WorldsDiffer, match="sealed counts are 3 apart, where one person adds 2 at the most"):
+        check(LIVED[0])
+
+
+# Sums: the person's events, or only their values, differ.
+
+FARES = {
+    "is there": [OnlyA((3, "anna", "north", 9)), OnlyA((4, "anna", "south", 2))],
+    "pays another fare": [OnlyA((3, "anna", "north", 9)), OnlyB((3, "anna", "north", 4)), (4, "anna", "south", 1)],
+    "writes nonsense": [OnlyA((3, "anna", "north", text)) for text in ("nan", "1e308", "x", "5e-324", "1" + "0" * 30)],
+    "does too much": [OnlyA((4, "anna", "north", fare % 11)) for fare in range(50)],
+}
+OTHERS = [
+    (step, f"user {step} {number}", "north", (3 * step + number) % 11) for step in range(8) for number in range(3)
+]
+
+
+def summed(world):
+    rows = [f"2026-01-01T00:{step:02},{user},{place},{fare}" for step, user, place, fare in world.events]
+    (world.folder / "rides.csv").write_text("\n".join(["timestamp,user,bin,fare", *rows, ""]))
+    (world.folder / "bins.txt").write_text("north\nsouth\n")
+    words = ["publish", world.folder / "rides.csv", "--epsilon", 1, "--window", 3, "--step", "1min", "--user", "user"]
+    words += ["--start", "2026-01-01T00:00", "--until", "2026-01-01T00:08", "--bins", world.folder / "bins.txt"]
+    words += ["--statistic", "sum:fare", "--between", "fare=0,10,1", "--max-per-step", 2, "--mechanism", "uniform"]
+    command(world, [*words, "--store", world.folder / "store.db", "--out", world.seen / "out.jsonl", "--json"])
+    world.show_store(world.folder / "store.db")
+
+
+@pytest.mark.parametrize("person", FARES)
+def test_sums_look_the_same_in_both_worlds(person):
+    most = 10 if person == "pays another fare" else 20
+    verdict = check_two_worlds(summed, [*OTHERS, *FARES[person]], window=range(3, 6), most=most)
+    assert verdict.changed
+    assert verdict.seen["file out.jsonl"] >= 8
+
+
+def test_values_that_are_not_cut_are_found(monkeypatch):
+    def read(self, column):
+        values = np.array([float(text) for text in column.to_pylist()])
+        return np.rint(values).astype(np.int64), np.isfinite(values)
+
+    monkeypatch.setattr("eventide.events.value_grid.ValueGrid.read", read)
+    with pytest.raises(WorldsDiffer, match="sealed counts are 5000 apart, where one person adds 20 at the most"):
+        check_two_worlds(summed, [*OTHERS, OnlyA((3, "anna", "north", 5000))], window=range(3, 6), most=20)
