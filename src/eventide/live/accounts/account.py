@@ -31,8 +31,9 @@ from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
 from eventide.live.accounts.windows import Holding, Terms, free_from, fullest
 from eventide.live.addresses import is_address
-from eventide.live.stores.database import ConnectionLost
+from eventide.live.stores.database import ConnectionLost, Unavailable
 from eventide.live.stores.digests import digest
+from eventide.live.stores.patience import Patience
 from eventide.privacy.amounts import NANO, Amount, nano
 
 MILLISECOND = 1_000
@@ -126,7 +127,9 @@ def _is_server(place: str | Path) -> bool:
 
 
 class Account:
-    """The account in a database."""
+    """The account in a database; `patience` says what is done while that cannot be used."""
+
+    patience = Patience()
 
     def __init__(self, database: AccountDatabase) -> None:
         self.database = database
@@ -295,16 +298,26 @@ class Account:
             self._note(tenure, "settle", until=until)
 
     def _done(self, work: Callable[[], Result]) -> Result:
-        """Do some work in a transaction, again where the connection was lost.
+        """Do some work in a transaction, again where the connection was lost, and as long as patience lasts.
 
         Perhaps it was done the first time: to join, charge or settle once more changes nothing.
         """
+        lost = False
         while True:
             try:
+                if lost:
+                    self.database.come_back()
+                    lost = False
                 with self.database.transaction():
-                    return work()
+                    result = work()
             except ConnectionLost:
-                self.database.come_back()
+                lost = True
+                self.patience.lost()
+            except Unavailable as fault:
+                self.patience.wait(fault)
+            else:
+                self.patience.healed()
+                return result
 
     def _refuse_unknown(self, tenures: list[Tenure], reached: int | None) -> None:
         """Refuse a store that has published what no entry knows."""

@@ -34,6 +34,11 @@ class StorePlace:
             raise InputError("an account needs a store that remembers what was drawn; add --store PATH")
         if "start" not in setting.steps:
             raise InputError("an account is about event time, and these steps have no times; give events, with --step")
+        if not setting.steps["users"]:
+            raise InputError(
+                "an account is about people, and here every event would be a person of its own; name the column that "
+                "holds the person, with --user"
+            )
         if setting.people != self.account.population:
             raise InputError(
                 f"the account {self.account.database.place} is about {self.account.population!r} and not about "

@@ -23,6 +23,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
+from eventide.service.populations.population_with_account import PopulationWithAccount
 from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
 from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
@@ -51,6 +52,11 @@ class Population:
         served = [_served(stream, self._clients) for stream in self.streams]
         called_before = {people for one in served for people in one.people} - config.populations.keys()
         record = read_record(self._places, {name} | called_before, self._clients)
+        if record is not None and record.account:
+            raise StoreError(
+                f"the streams of {name} have drawn from an account until now, and their stores know it: write it as "
+                "account of the population"
+            )
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or PopulationRecord([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
@@ -165,17 +171,26 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
 def outlook(config: Config) -> list[str]:
     """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
     said = []
-    for name in config.populations:
+    for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
-            population = Population(name, config, SystemClock().now())
+            population = population_of(name, config, SystemClock().now())
             for stream in population.streams:
-                said += _prospects(stream, population.first_steps[stream.name], config.server.clients)
+                said += _prospects(stream, population.first_steps[stream.name], config)
         except EventideError as problem:
             said.append(str(problem))
     return said
 
 
-def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> list[str]:
+def population_of(
+    name: str, config: Config, now: int, *, after_restore: bool = False
+) -> Population | PopulationWithAccount:
+    """The population of that name, with its own budget or with an account."""
+    if name in config.accounts:
+        return PopulationWithAccount(name, config)
+    return Population(name, config, now, after_restore=after_restore)
+
+
+def _prospects(stream: StreamConfig, not_before: int, config: Config) -> list[str]:
     feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
     found = Publisher.check(
         feed,
@@ -185,7 +200,8 @@ def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> li
         population=stream.population,
         new_epoch=True,
         not_before=not_before,
-        clients=clients,
+        account=config.accounts.get(stream.population),
+        clients=config.server.clients,
     )
     said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
     return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])
