@@ -70,7 +70,7 @@ class Service:
         names = dict.fromkeys(settings.population for settings in config.streams)
         populations = [population_of(name, config, now, after_restore=restored) for name in names]
         first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
-        for settings in config.streams:
+        for settings in (stream for people in populations for stream in people.in_turn()):
             self.streams[settings.name] = LiveStream(
                 settings,
                 clock,
@@ -81,6 +81,7 @@ class Service:
                 account=config.accounts.get(settings.population),
                 clients=clients,
             )
+        self.streams = {settings.name: self.streams[settings.name] for settings in config.streams}
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:
             people.settle(begun)

@@ -7,12 +7,13 @@ told by `outlook`, which reads the stores and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
 from eventide.events.clock import SystemClock
+from eventide.live.accounts.account import Account, open_account
 from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.publisher import Publisher
@@ -67,6 +68,10 @@ class Population:
         }
         self._limits = self._limits_before(members)
         self.first_steps = self._first_steps(members)
+
+    def in_turn(self) -> list[StreamConfig]:
+        """The streams in the order in which they are opened."""
+        return self.streams
 
     def settle(self, begun: Mapping[str, int]) -> None:
         """Write everything down for the next start; `begun` says which step each stream will measure first.
@@ -174,8 +179,9 @@ def outlook(config: Config) -> list[str]:
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
-            for stream in population.streams:
-                said += _prospects(stream, population.first_steps[stream.name], config)
+            with _account_to_look_at(name, config) as account:
+                for stream in population.in_turn():
+                    said += _prospects(stream, population.first_steps[stream.name], config.server.clients, account)
         except EventideError as problem:
             said.append(str(problem))
     return said
@@ -190,7 +196,17 @@ def population_of(
     return Population(name, config, now, after_restore=after_restore)
 
 
-def _prospects(stream: StreamConfig, not_before: int, config: Config) -> list[str]:
+@contextmanager
+def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
+    """The account of a population, if it has one, in which one outlook builds on the other."""
+    if name not in config.accounts:
+        yield None
+        return
+    with open_account(config.accounts[name], clients=config.server.clients) as account, account.pretending():
+        yield account
+
+
+def _prospects(stream: StreamConfig, not_before: int, clients: str | None, account: Account | None) -> list[str]:
     feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
     found = Publisher.check(
         feed,
@@ -200,8 +216,8 @@ def _prospects(stream: StreamConfig, not_before: int, config: Config) -> list[st
         population=stream.population,
         new_epoch=True,
         not_before=not_before,
-        account=config.accounts.get(stream.population),
-        clients=config.server.clients,
+        account=account,
+        clients=clients,
     )
     said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
     return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])
