@@ -20,13 +20,13 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
 from eventide.events.durations import in_words, milliseconds
 from eventide.live.accounts.database import AccountDatabase
+from eventide.live.accounts.moments import iso
 from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
@@ -457,8 +457,3 @@ def behind(tenure: Tenure, window: int) -> int:
 def sealed(name: str, before: bytes, number: int, event: str) -> bytes:
     """The seal of an entry: it covers the one before, so nothing can be left out in the middle."""
     return digest(name, before, number, event)
-
-
-def iso(moment: int) -> str:
-    """A moment as ISO text in UTC."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment)).isoformat()
