@@ -13,7 +13,7 @@ ALWAYS = (
 )
 OF_ACCOUNTS = (
     "What does not draw from the account is not counted: a store that was never joined to it adds to the loss.",
-    "Steps count as a whole. If events change in a part of the first or the last step of a window only, the loss is up to "
+    "Steps count as a whole. If only a part of the first or the last step of a window changes, the loss is up to "
     "twice epsilon.",
     "The seals of the entries find damage, not forgery; an export with a key can be kept elsewhere.",
 )

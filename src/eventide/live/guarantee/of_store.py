@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 
 from eventide.events.durations import in_words
@@ -23,9 +22,9 @@ from eventide.privacy.amounts import NANO
 MOST_BINS = 40  # named on the page
 
 
-def store_part(store: Store, place: str | Path, told: Iterable[tuple[str, str]] = ()) -> Part:
-    """Everything about a store, from what it holds; `told` are answers that somebody else knows better."""
-    found = budget_report(store)
+def store_part(store: Store, place: str | Path, until: int | None = None) -> Part:
+    """Everything about a store, from what it holds of the steps before `until`."""
+    found = budget_report(store, until)
     setting, verified = found.epochs[-1].setting, found.verification
     answers = {
         "What is published?": _published(setting),
@@ -38,28 +37,30 @@ def store_part(store: Store, place: str | Path, told: Iterable[tuple[str, str]] 
         "How long are releases kept?": _kept(found.kept_from),
     }
     if "account" in setting.steps:
-        shared = (
-            f"everything that draws from the account {setting.steps['account']}; `eventide guarantee` of it says more"
-        )
+        shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
     kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
     return Part(
         f"What is published about {setting.people}",
         plain_promise(setting.people, _span(setting), setting.epsilon / NANO),
-        [f"In the words of the field: {found.guarantee}."],
+        [f"In the words of the field: {found.guarantee}"],
         _budget(found),
-        [*(answers | dict(told)).items()],
+        [*answers.items()],
         limits_of(setting),
         f"Every window was added up from the stored charges of {found.next_step} steps: {kept}, and the fullest held "
-        f"{verified.worst / NANO:g}. Digest of settings and charges: {ledger_digest(store)}.",
+        f"{verified.worst / NANO:g}. Digest of settings and charges: {_digest(store, found)}.",
         verified.problems,
     )
 
 
-def ledger_digest(store: Store) -> str:
+def _digest(store: Store, found: BudgetReport) -> str:
     """A digest of all settings and charges, the same for the same ledger wherever it is kept."""
-    settings = [f"{epoch.first_step} {epoch.measured_from} {setting_text(epoch.setting)}" for epoch in store.epochs()]
-    charges = [f"{entry.step} {entry.kind} {entry.amount} {entry.lane}" for entry in store.entries()]
+    settings = [f"{epoch.first_step} {epoch.measured_from} {setting_text(epoch.setting)}" for epoch in found.epochs]
+    charges = [
+        f"{entry.step} {entry.kind} {entry.amount} {entry.lane}"
+        for entry in store.entries()
+        if entry.step < found.next_step
+    ]
     return "sha256:" + hashlib.sha256("\n".join([*settings, *charges]).encode()).hexdigest()
 
 
@@ -136,7 +137,7 @@ def _budget(found: BudgetReport) -> Budget | None:
     if "start" in setting.steps:
         steps = setting.steps
         timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
-        ends = (timeline.iso(0), timeline.iso(last))
+        ends = (timeline.iso(0)[:16], timeline.iso(last)[:16])
     held = found.in_windows().tolist()
     what = f"Held by the window of {setting.window} steps that ends at each step"
     return Budget(list(range(len(held))), held, setting.epsilon / NANO, ends, what)

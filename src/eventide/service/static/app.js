@@ -1,6 +1,6 @@
 // The dashboard: opens a stream, follows it, and keeps chart, heat map, budget and health up to date.
 
-import { Refused, follow, get, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
+import { Refused, follow, get, getBlob, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
 import { KEPT, drawAnswers } from "./answers.js";
 import { drawBudget } from "./budget.js";
 import { duration, fillList, find, number, shortTime } from "./format.js";
@@ -55,6 +55,15 @@ function failed(problem) {
     trouble(problem instanceof Refused ? problem.message : "The service does not answer; trying again.");
     if (!history) setTimeout(start, ASK_EVERY); // what is open asks again by itself
   }
+}
+
+// A link could not carry the token, so the page is fetched and shown from memory.
+async function openPage(path) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await getBlob(path));
+  Object.assign(link, { target: "_blank", rel: "noopener" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 function trouble(sentence) {
@@ -210,6 +219,7 @@ find("stream").addEventListener("change", () => { history = null; open(find("str
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
+find("to-sign").addEventListener("click", () => openPage(streamPath(history.info.name, "/guarantee.html")).catch(failed));
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
