@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eventide.errors import InputError
@@ -186,6 +186,7 @@ def test_a_manual_clock_moves_when_told_and_never_back():
     st.sampled_from(["8h", "1d"]),
     st.sampled_from(ZONES),
 )
+@example([0, 8], True, "8h", "UTC")
 def test_times_are_split_into_the_steps_in_which_each_of_them_is(hours, in_order, length, zone):
     timeline = Timeline("2011-12-28", length, zone)  # Apia had no 30 December
     many = hours * 22  # more than there are steps
