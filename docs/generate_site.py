@@ -1,7 +1,7 @@
 """What mkdocs asks when it builds the site (`hooks` in mkdocs.yml): the pages that are written nowhere by hand.
 
-Besides the generated reference these are the documents in the root of the project. Whoever reads in the source tree finds
-links to what such pages are made of, the code and those documents; the site turns them towards its pages.
+Besides the generated reference these are the documents in the root of the project. Whoever reads in the source tree
+finds links to what such pages are made of, the code and those documents; the site turns them towards its pages.
 Imports the generators beside it; mkdocs itself only when it builds.
 """
 
