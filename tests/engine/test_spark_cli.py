@@ -9,6 +9,8 @@ import sys
 import pytest
 from spark_cluster import environment
 
+from eventide.live.accounts.account import create_account, open_account
+from eventide.live.accounts.account_report import account_report
 from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
@@ -83,3 +85,22 @@ def test_what_spark_needs_is_asked_for(tmp_path):
     )
     done = subprocess.run([sys.executable, "-m", "eventide", *command], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, "--store is missing" in done.stderr) == (2, True)
+
+
+def test_spark_draws_from_an_account(tmp_path):
+    (tmp_path / "events.csv").write_text(EVENTS)
+    (tmp_path / "bins.txt").write_text("north\nsouth\n")
+    create_account(tmp_path / "people.account", "everybody", 1, "4min")
+    options = shlex.split(
+        "--epsilon 0.6 --window 5 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user --bins bins.txt "
+        "--mechanism uniform --account people.account --engine spark"
+    )
+    for name, code in (("one", 0), ("two", 3)):  # the second finds no room
+        rest = ["--out", f"{name}.jsonl", "--store", f"{name}.db"]
+        command = [sys.executable, "-m", "eventide", "publish", "events.csv", *options, *rest]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+    with open_account(tmp_path / "people.account", read_only=True) as account:
+        found = account_report(account)
+    assert (found.problems, [tenure.settled for tenure in found.tenures]) == ([], [True])
+    assert found.worst == 600_000_000

@@ -127,7 +127,7 @@ def _counted(setting: StoreSetting) -> str:
 
 def _of_account(found: AccountReport) -> Page:
     from eventide.events.durations import in_words
-    from eventide.live.accounts.account import iso
+    from eventide.live.accounts.moments import iso
     from eventide.privacy.amounts import NANO
 
     window, going_on = in_words(found.window // 1_000), [one for one in found.tenures if not one.ended]

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
@@ -59,6 +60,7 @@ class LiveStream:
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
         not_before: int = 0,
+        account: str | Path | None = None,
         clients: str | None = None,
     ) -> None:
         self.settings = settings
@@ -80,10 +82,13 @@ class LiveStream:
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
+            account=account,
             keep=settings.keep,
             **told,
         )
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)
+        if self.publisher.account is not None:
+            self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
