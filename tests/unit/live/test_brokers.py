@@ -14,9 +14,9 @@ from eventide.errors import InputError
 from eventide.events.reader import EventReader
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
-from eventide.live.sources.base import EventBatch
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sources.base import EventBatch
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
 from eventide.live.stream_spec import StreamSpec
@@ -383,9 +383,7 @@ def test_messages_are_counted_by_people_and_summed_by_value(statistic, between, 
     addresses = (f"{nats.address}/{name}", f"kafka://{kafka}/{name}?arrival=read&group={name}")
     for kind, address in zip((JetStream, Kafka), addresses, strict=True):
         options = {"step": "1h", "start": "2026-01-01", "bins": ["a", "b"], "user": "user", "late": "36500d"}
-        feed = EventFeed(
-            None, **StreamSpec(statistic=statistic, between=between, max_per_step=3, **options).counting()
-        )
+        feed = EventFeed(None, **StreamSpec(statistic=statistic, between=between, max_per_step=3, **options).counting())
         feed.begin(Resume(0, None, bytes(16), []))
         with closing(kind(address, patience=PATIENCE)) as source:
             source.open(None, feed.reader)
