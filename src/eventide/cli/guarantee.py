@@ -15,6 +15,7 @@ from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.addresses import warn_of_secrets
 
 if TYPE_CHECKING:
+    from eventide.events.statistics import Statistic
     from eventide.live.accounts.account_report import AccountReport
     from eventide.live.stores.base import StoreSetting
     from eventide.live.stores.budget_report import BudgetReport
@@ -107,11 +108,11 @@ def _of_store(found: BudgetReport) -> Page:
 def _published(setting: StoreSetting) -> str:
     from eventide.events.durations import in_words
 
-    name, every = setting.mechanism.get("name", "a mechanism"), ""
+    name, every, what = setting.mechanism.get("name", "a mechanism"), "", _statistic(setting).title
     if "length" in setting.steps:
         every = f" of every {in_words(setting.steps['length'])}"
     asked = f", and answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
-    return f"noisy counts{every} in {len(setting.bins):,} bins, by the mechanism {name}{asked}"
+    return f"noisy {what}{every} in {len(setting.bins):,} bins, by the mechanism {name}{asked}"
 
 
 def _kept(first: int) -> str:
@@ -119,10 +120,16 @@ def _kept(first: int) -> str:
 
 
 def _counted(setting: StoreSetting) -> str:
-    at_most = f"at most {setting.sensitivity} in a step"
+    at_most = f"at most {float(setting.sensitivity * _statistic(setting).unit):g} in a step"
     return at_most + (
         f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
     )
+
+
+def _statistic(setting: StoreSetting) -> Statistic:
+    from eventide.events.statistics import parse_statistic
+
+    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
 
 
 def _of_account(found: AccountReport) -> Page:

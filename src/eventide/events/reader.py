@@ -61,6 +61,11 @@ class Events(NamedTuple):
     def __repr__(self) -> str:
         return "<events>"
 
+    def of(self, rows: Array) -> Events:
+        """Those of some rows; what was refused is none of them, and is not theirs."""
+        user, value = (None if column is None else column[rows] for column in (self.user, self.value))
+        return Events(self.time[rows], user, self.bin[rows], self.arrival[rows], Counter(), value=value)
+
     @classmethod
     def none(cls) -> Events:
         """No events."""

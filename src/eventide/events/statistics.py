@@ -22,7 +22,7 @@ SUM = "sum:"
 
 
 class Statistic(ABC):
-    """One number for each bin of a step; `name` is what people write.
+    """One number for each bin of a step; `name` is what people write, `title` what they read above its numbers.
 
     `needs_users`: events without users do not have it. `grid` says how its values are read, where it has some, and
     `unit` what 1 in its numbers is worth. `takes` are the settings that it can be published with, of those that not
@@ -30,6 +30,7 @@ class Statistic(ABC):
     """
 
     name: str
+    title: str
     needs_users: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset()
     grid: ValueGrid | None = None
@@ -71,7 +72,7 @@ class Statistic(ABC):
 class EventCount(Statistic):
     """How many events there are, of each person at most so many as count in a step."""
 
-    name = "events"
+    name, title = "events", "counts"
     takes = frozenset({"cap", "levels", "queries"})
 
     def described(self) -> dict[str, str]:
@@ -91,7 +92,7 @@ class PeopleCount(Statistic):
     the bin, so less room under a cap leaves the first of the same ones, as with events.
     """
 
-    name = "people"
+    name, title = "people", "numbers of different people"
     needs_users = True
     takes = frozenset({"cap", "levels"})
 
@@ -127,7 +128,7 @@ class ValueSum(Statistic):
     takes = frozenset({"cap"})
 
     def __init__(self, grid: ValueGrid) -> None:
-        self.name, self.grid = f"{SUM}{grid.column}", grid
+        self.name, self.title, self.grid = f"{SUM}{grid.column}", f"sums of {grid.column}", grid
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """With users a table of their values, without them sums."""

@@ -163,7 +163,6 @@ class StreamSpec:
         readers.text,
         "What is published of events: events, people (different people: each once in a bin of a step), or sum:COLUMN.",
         '"people"',
-        served=False,
     )
     between: str = setting(
         "",
@@ -171,7 +170,6 @@ class StreamSpec:
         "The range of the column that is summed, and perhaps the unit it is counted in; values outside are cut to it.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
-        served=False,
     )
     max_per_step: int = setting(
         1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"

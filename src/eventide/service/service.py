@@ -125,7 +125,7 @@ class Service:
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
         """What is public about a stream."""
-        settings, following = stream.settings, stream.notices.last + 1
+        settings, following, statistic = stream.settings, stream.notices.last + 1, stream.feed.statistic
         return models.StreamAnswer(
             name=settings.name,
             population=settings.population,
@@ -135,6 +135,9 @@ class Service:
             window=settings.window,
             step=settings.step,
             cap=settings.cap,
+            statistic=statistic.name,
+            title=statistic.title,
+            unit=float(statistic.unit),
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),

@@ -16,12 +16,29 @@ LIVED = [
     Setup(source="command", mechanism="sample", person="does too much", life="needs an epoch", statistic="people"),
     Setup(source="frame", mechanism="hybrid", person="comes and goes", life="dies once", statistic="people"),
     Setup(source="growing", mechanism="uniform", person="does too much", cap="2/8", statistic="people"),
+    Setup(source="http", mechanism="uniform", person="does too much", statistic="people"),
 ]
+SERVED = {"source": "http", "mechanism": "uniform", "statistic": "sum:fare", "between": "fare=0,10,1"}
 
 
 @pytest.mark.parametrize("setup", LIVED, ids=str)
 def test_people_look_the_same_in_both_worlds(setup):
     assert check(setup).changed
+
+
+@pytest.mark.parametrize(
+    ("person", "life"),
+    [
+        pytest.param("pays another fare", "dies once", marks=pytest.mark.slow),
+        ("writes strange values", "is busy"),
+        pytest.param("does too much", "dies once", marks=pytest.mark.slow),
+        pytest.param("writes nonsense", "to its end", marks=pytest.mark.slow),
+    ],
+)
+def test_sums_of_a_service_look_the_same_in_both_worlds(person, life):
+    verdict = check(Setup(**SERVED, person=person, life=life))
+    assert bool(verdict.changed) == (person != "writes nonsense")
+    assert verdict.seen["GET /v1/streams/city/releases"] > 1
 
 
 def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):

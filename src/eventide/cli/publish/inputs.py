@@ -111,8 +111,6 @@ def _spark_feed(options: Options) -> Feed:
         raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
-    if "statistic" in options.stream:
-        raise InputError("--engine spark counts events only; leave --statistic or --engine out")
     if options.store is None:
         raise InputError("--store is missing; with --engine spark open steps are kept in a folder beside it")
     if not (options.spec.start and options.spec.until):
