@@ -282,6 +282,7 @@ class DatabaseStore(Store):
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
+                self._database.move_in(lock, after_restore=after_restore)
                 if after_restore:
                     not_before = 0  # the epoch that follows sees to it
                 else:
