@@ -2,11 +2,11 @@
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 
 import pytest
+from live_stores import make_twin
 from spark_cluster import environment
 
 from eventide.live.accounts.account import create_account, open_account
@@ -53,7 +53,7 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
     (tmp_path / "levels.csv").write_text("bin\nnorth\nsouth\n")
     (tmp_path / "bins.txt").write_text("north\nsouth\n")
     open_store(tmp_path / "one.db").close()
-    shutil.copy(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
+    make_twin(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
     documents = []
     for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
         options = f"--epsilon 1000000 --window 9 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \

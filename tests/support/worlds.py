@@ -7,6 +7,7 @@ parts are put together; `runs` turns it into what `check_two_worlds` calls.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import random
 import shutil
@@ -321,6 +322,36 @@ def growing_feed(world, setup, ended):
     return timed(GrowingFile(path, minutes(world, append)), setup)
 
 
+def rotated_feed(world, setup, ended):
+    """A log that is rotated every other minute, and its predecessors compressed; or copied and cut, by its name."""
+    path, copies = world.folder / "rotated.jsonl", setup.source == "copied"
+    path.touch()
+
+    def append(lines):
+        if world.clock.now() // MINUTE % 2:
+            rotate(path, copies=copies)
+        with path.open("ab") as file:
+            file.write("".join(f"{as_json((0, line))}\n" for line in lines).encode())
+
+    return timed(GrowingFile(path, minutes(world, append)), setup)
+
+
+def rotate(path, *, copies):
+    first, second = (path.with_name(f"{path.name}.{number}") for number in (1, 2))
+    if first.exists():
+        third = second.with_name(f"{path.name}.3.gz")
+        if second.with_name(f"{second.name}.gz").exists():
+            second.with_name(f"{second.name}.gz").rename(third)
+        second.with_name(f"{second.name}.gz").write_bytes(gzip.compress(first.read_bytes(), mtime=0))
+        first.unlink()
+    if copies:
+        shutil.copy(path, first)
+        os.truncate(path, 0)
+    else:
+        path.rename(first)
+        path.touch()
+
+
 def piped_feed(world, setup, ended):
     reading, writing = os.pipe()
     ended.callback(os.close, reading)
@@ -341,6 +372,8 @@ FEEDS = {
     "jsonl": jsonl_feed,
     "parquet": parquet_feed,
     "growing": growing_feed,
+    "rotated": rotated_feed,
+    "copied": rotated_feed,
     "pipe": piped_feed,
 }
 

@@ -25,6 +25,7 @@ from eventide.service.http.problems import Problem
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
 from eventide.service.populations.population import population_of, waiting
+from eventide.service.pulse import Pulse
 
 LOG = logging.getLogger("eventide.live.service")
 
@@ -46,6 +47,7 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        self.pulse = Pulse()
         clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()

@@ -152,7 +152,9 @@ class DatabaseStore(Store):
         taken, planned = self._rows.snapshot()[0], self._rows.number("SELECT MIN(step) FROM plan")
         cut = self._rows.whole_before(min(before, taken, self._rows.head().step if planned is None else planned))
         if taken >= self._writing().epoch.measured_from and (old := self._rows.first_kept(cut, FORGOTTEN_AT_A_TIME)):
-            self._settled(lambda _: self._written.gone(old))
+            faults.passing("before-forgetting")
+            self._settled(lambda _: self._written.gone(old), "inside-forgetting")
+            faults.passing("after-forgetting")
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""
@@ -282,6 +284,7 @@ class DatabaseStore(Store):
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
+                self._database.move_in(lock, after_restore=after_restore)
                 if after_restore:
                     not_before = 0  # the epoch that follows sees to it
                 else:
