@@ -72,6 +72,8 @@ class LiveStream:
         self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        if not store.epochs():  # steps that were over before the first start had nobody to count their events
+            not_before = max(not_before, self.feed.first_to_come())
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
