@@ -12,7 +12,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from running_service import EXACT, START, configuration, event, running, stream
+from running_service import EXACT, MINUTE, START, configuration, event, running, stream
 
 import eventide as ev
 from eventide.cli import main
@@ -176,6 +176,22 @@ def test_people_and_sums_of_the_same_population_share_its_epsilon(tmp_path):
         assert "different people" in promised["riders"]["sentence"]
 
 
+def test_people_of_slots_are_released_slot_by_slot(tmp_path):
+    """Slots of two minutes; anna comes in both minutes of the first, to another bin in the second."""
+    slots = stream(tmp_path, statistic="people/2min", filter="none")
+    with running(configuration(tmp_path, [slots])) as up:
+        up.post([event("south", "anna", 0), event("south", "ben", 0)])
+        up.clock.set(up.service.streams["city"].feed.timeline.begin(0) + MINUTE)
+        up.post([event("north", "anna", 1), event("north", "cleo", 1)])
+        up.pass_steps()
+        reader = up.client("read")
+        (release,) = reader.get("/v1/streams/city/releases").json()["releases"]
+        assert release["values"] == [1, 2, 0]
+        told = reader.get("/v1/streams/city").json()
+        assert [told[name] for name in ("statistic", "step", "window")] == ["people/2min", "2min", 3]
+        assert told["title"] == "numbers of different people of 2 minutes"
+
+
 def test_the_page_to_be_signed_names_the_statistic(tmp_path):
     with running(configuration(tmp_path, [stream(tmp_path, **SUMS)])) as up:
         up.pass_steps()
@@ -218,6 +234,7 @@ def test_a_configuration_says_it(tmp_path):
     [
         ('statistic = "sum:fare"', "statistic: sum:fare needs the range of fare; give it with between"),
         ('statistic = "median"', "'median' is no statistic"),
+        ('statistic = "people/90min"', "90min is no whole number of steps of 1h"),
         ('between = "fare=0,9"', "between is about fare, and events is not"),
         ('statistic = "sum:fare"\nbetween = "fare=9,0"', "is no range"),
         ('statistic = "sum:fare"\nbetween = "fare=0,9"\nlevels = "x.csv"', "levels"),
