@@ -11,14 +11,16 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import ClassVar
 
+from eventide.arrays import Array, Ints
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.sum_tally import EventSums, UserSums
 from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.timeline import Timeline
 from eventide.events.value_grid import ValueGrid, parse_between
 
-NOT_YET = ("people/", "mean:", "quantiles:")
-SUM = "sum:"
+NOT_YET = ("mean:", "quantiles:")
+SUM, SLOTS = "sum:", "people/"
 
 
 class Statistic(ABC):
@@ -55,6 +57,14 @@ class Statistic(ABC):
     def window_sensitivity(self, cap: Cap, window: int, most: int) -> int:
         """The most that they change over all steps and bins when one person's rows in a window do, under a cap."""
         return cap.window_sensitivity(window, most) * self.sensitivity(1)
+
+    def for_bins(self, size: int) -> Statistic:
+        """The same where it is known how many bins there are."""
+        return self
+
+    def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
+        """What is tallied of events besides user and bin: their values, where they have some."""
+        return value
 
     def adds_up(self, most: int) -> bool:
         """Whether the number of several bins together is the sum of theirs."""
@@ -165,7 +175,9 @@ def parse_statistic(text: str, between: str = "") -> Statistic:
     """
     grid = parse_between(between) if between else None
     column = text.partition(":")[2]
-    known = f"choose {', '.join(STATISTICS)} or {SUM}COLUMN"
+    known = f"choose {', '.join(STATISTICS)}, {SLOTS}DURATION or {SUM}COLUMN"
+    if text.startswith(SLOTS):
+        return _people_of_slots(text)
     if text.startswith(NOT_YET):
         raise InputError(f"{text!r} cannot be published yet; {known}")
     if text not in STATISTICS and not (text.startswith(SUM) and column):
@@ -175,3 +187,16 @@ def parse_statistic(text: str, between: str = "") -> Statistic:
     if grid is not None and grid.column != column:
         raise InputError(f"`between` is about {grid.column}, and {text} is not; give the range of what is summed")
     return STATISTICS[text] if grid is None else ValueSum(grid)
+
+
+def _people_of_slots(text: str) -> Statistic:
+    """People of a slot, as people/SLOT/STEP; a stream knows its step and writes it there."""
+    from eventide.events.slots import SlotPeople
+
+    slot, _, step = text.removeprefix(SLOTS).partition("/")
+    if not step:
+        raise InputError(
+            f"{text} needs the length of a step and a window in such steps; publish it with ev.publish, or make feed "
+            "and mechanism with a StreamSpec"
+        )
+    return SlotPeople(slot, step)

@@ -161,7 +161,8 @@ class StreamSpec:
     statistic: str = setting(
         "events",
         readers.text,
-        "What is published of events: events, people (different people: each once in a bin of a step), or sum:COLUMN.",
+        "What is published of events: events, people (different people: each once in a bin of a step), people/1d (the "
+        "same of a day, where steps are shorter), or sum:COLUMN.",
         '"people"',
     )
     between: str = setting(
@@ -328,7 +329,7 @@ class StreamSpec:
         """What is published of the events."""
         from eventide.events.statistics import parse_statistic
 
-        return parse_statistic(self.statistic, self.between)
+        return parse_statistic(self.statistic, self.between).for_bins(len(self.bins))
 
     def cap_in_steps(self) -> Cap | None:
         """The cap with its block as a number of steps, if there is one."""

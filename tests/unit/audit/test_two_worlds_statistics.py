@@ -82,6 +82,42 @@ def test_sums_look_the_same_in_both_worlds(person):
     assert verdict.seen["file out.jsonl"] >= 8
 
 
+# People of slots of two minutes: rows of the steps 3 to 5 differ, which meet the slots 1 and 2.
+
+VISITS = {
+    "is there": [OnlyA((3, "anna", "north"))],
+    "comes and goes": [
+        OnlyA((3, "anna", "north")),
+        (4, "anna", "south"),
+        OnlyB((5, "anna", "north")),
+        (6, "anna", "south"),
+    ],
+    "moves in a slot": [OnlyA((4, "anna", "north")), OnlyB((5, "anna", "south"))],
+    "does too much": [
+        OnlyA((step, "anna", place)) for step in (3, 4, 5) for place in ("north", "south") for _ in range(9)
+    ],
+}
+OTHER_VISITS = [(step, f"user {(step + number) % 7}", "north") for step in range(8) for number in range(3)]
+
+
+def visited(world):
+    rows = [f"2026-01-01T00:{step:02},{user},{place}" for step, user, place in world.events]
+    (world.folder / "visits.csv").write_text("\n".join(["timestamp,user,bin", *rows, ""]))
+    (world.folder / "bins.txt").write_text("north\nsouth\n")
+    words = ["publish", world.folder / "visits.csv", "--epsilon", 1, "--window", 3, "--step", "1min", "--user", "user"]
+    words += ["--start", "2026-01-01T00:00", "--until", "2026-01-01T00:08", "--bins", world.folder / "bins.txt"]
+    words += ["--statistic", "people/2min", "--mechanism", "uniform", "--store", world.folder / "store.db"]
+    command(world, [*words, "--out", world.seen / "out.jsonl", "--json"])
+    world.show_store(world.folder / "store.db")
+
+
+@pytest.mark.parametrize("person", VISITS)
+def test_people_of_slots_look_the_same_in_both_worlds(person):
+    verdict = check_two_worlds(visited, [*OTHER_VISITS, *VISITS[person]], window=range(1, 3), most=2)
+    assert verdict.changed
+    assert verdict.steps == 4
+
+
 def test_values_that_are_not_cut_are_found(monkeypatch):
     def read(self, column):
         values = np.array([float(text) for text in column.to_pylist()])

@@ -28,7 +28,7 @@ BINS = ("north", "south", "harbour")
 KEY = bytes(range(16))
 STEPS = 4
 SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin", "arrival", "fare")])
-STATISTICS = {"events": "", "people": "", "sum:fare": "fare=0,100,0.5"}
+STATISTICS = {"events": "", "people": "", "people/20s": "", "sum:fare": "fare=0,100,0.5"}
 
 
 def counting(user="user", shards=3, cap=None, statistic="events", **more):

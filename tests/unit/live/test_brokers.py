@@ -372,11 +372,15 @@ RIDES = [
 
 @pytest.mark.parametrize(
     ("statistic", "between", "counts", "refused"),
-    [("people", "", [4, 1], 0), ("sum:fare", "fare=0,100,0.5", [2 * (7 + 7 + 9 + 100 + 0 + 100), 25], 6)],
+    [
+        ("people", "", [4, 1], 0),
+        ("people/2h", "", [4, 1], 0),
+        ("sum:fare", "fare=0,100,0.5", [2 * (7 + 7 + 9 + 100 + 0 + 100), 25], 6),
+    ],
 )
 def test_messages_are_counted_by_people_and_summed_by_value(statistic, between, counts, refused, nats, kafka):
     """Of everybody three events or bins count in an hour; a value that cannot be read refuses its message alone."""
-    name = statistic[:3]
+    name = f"{statistic[:3]}{len(statistic)}"
     nats.make_stream(name, f"{name}.>")
     nats.send(f"{name}.a", RIDES)
     produce(kafka, name, RIDES)

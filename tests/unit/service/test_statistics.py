@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from contextlib import closing
 from fractions import Fraction
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
-from live_stores import make_twin
-from running_service import EXACT, START, configuration, event, running, stream
+from running_service import EXACT, MINUTE, START, configuration, event, running, stream
 
 import eventide as ev
 from eventide.cli import main
@@ -135,7 +135,7 @@ def test_one_bad_value_does_not_change_how_others_are_read(tmp_path):
 def test_it_sums_what_the_publisher_of_a_file_sums_and_restarts_change_nothing(tmp_path):
     rides = [ride(number % 130, "north" if number % 2 else "south", f"user {number % 7}") for number in range(60)]
     open_store(tmp_path / "city.store", for_tests=True).close()
-    make_twin(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
+    shutil.copy(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
     config = configuration(tmp_path, [stream(tmp_path, **SUMS)])
     for part, steps in ((rides[:20], 0), (rides[20:], 1)):
         config.access.tokens.unlink(missing_ok=True)
@@ -174,6 +174,22 @@ def test_people_and_sums_of_the_same_population_share_its_epsilon(tmp_path):
         promised = {name: reader.get(f"/v1/streams/{name}/guarantee").json() for name in up.service.streams}
         assert [(one["epsilon"], one["own"]) for one in promised.values()] == [(1, 0.5)] * 2
         assert "different people" in promised["riders"]["sentence"]
+
+
+def test_people_of_slots_are_released_slot_by_slot(tmp_path):
+    """Slots of two minutes; anna comes in both minutes of the first, to another bin in the second."""
+    slots = stream(tmp_path, statistic="people/2min", filter="none")
+    with running(configuration(tmp_path, [slots])) as up:
+        up.post([event("south", "anna", 0), event("south", "ben", 0)])
+        up.clock.set(up.service.streams["city"].feed.timeline.begin(0) + MINUTE)
+        up.post([event("north", "anna", 1), event("north", "cleo", 1)])
+        up.pass_steps()
+        reader = up.client("read")
+        (release,) = reader.get("/v1/streams/city/releases").json()["releases"]
+        assert release["values"] == [1, 2, 0]
+        told = reader.get("/v1/streams/city").json()
+        assert [told[name] for name in ("statistic", "step", "window")] == ["people/2min", "2min", 3]
+        assert told["title"] == "numbers of different people of 2 minutes"
 
 
 def test_the_page_to_be_signed_names_the_statistic(tmp_path):
@@ -218,6 +234,7 @@ def test_a_configuration_says_it(tmp_path):
     [
         ('statistic = "sum:fare"', "statistic: sum:fare needs the range of fare; give it with between"),
         ('statistic = "median"', "'median' is no statistic"),
+        ('statistic = "people/90min"', "90min is no whole number of steps of 1h"),
         ('between = "fare=0,9"', "between is about fare, and events is not"),
         ('statistic = "sum:fare"\nbetween = "fare=9,0"', "is no range"),
         ('statistic = "sum:fare"\nbetween = "fare=0,9"\nlevels = "x.csv"', "levels"),

@@ -268,7 +268,8 @@ class EventFeed:
         )
         counters.refused += refused
         time, arrival = events.time, events.arrival
-        columns: _Columns = (events.user, events.bin, *(() if events.value is None else (events.value,)))
+        value = self.statistic.values_of(events.time, events.value, self.timeline)
+        columns: _Columns = (events.user, events.bin, *(() if value is None else (value,)))
         if refused:
             time, arrival, columns = time[good], arrival[good], _rows(columns, good)
         if self._source is not None and not self._source.records_arrival:
