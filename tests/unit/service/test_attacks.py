@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import gzip
 import json
 import socket
@@ -17,6 +18,7 @@ from running_service import PATIENCE, configuration, event, running, stream, wai
 from eventide.service import pulse, service
 from eventide.service.config.settings import Limits, Server
 from eventide.service.connections import Connections
+from eventide.service.http import ingest
 from eventide.service.http.access import RequestRate
 
 EVENTS = "/v1/streams/city/events"
@@ -350,6 +352,23 @@ def test_the_port_for_health_checks_tells_nothing_else(tmp_path):
             headers = {"Authorization": f"Bearer {up.tokens['operate']}"}
             answer = httpx.get(up.health_address + path, headers=headers, trust_env=False)
             assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+
+
+def test_a_body_of_many_small_values_is_read_in_one_go():
+    """The garbage collector looks at all of them whenever some hundred were made, if nothing keeps it from that."""
+    begun = []
+
+    def note(phase, info):
+        begun.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        for body in (b"[" + b"[]," * 200_000 + b"[]]", b"[" + b"[]," * 200_000 + b"1e400]"):
+            assert len(ingest._array(body)) == 200_001
+    finally:
+        gc.callbacks.remove(note)
+    assert len(begun) < 50
+    assert gc.isenabled()
 
 
 def test_too_many_events_are_refused_before_they_are_looked_at(city):
