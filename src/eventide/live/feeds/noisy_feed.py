@@ -91,16 +91,22 @@ class NoisyFeed(EventFeed):
 
     def take(self, batch: EventBatch) -> None:
         """Count the events of a batch, of which there is one but in a service, and forget them."""
+        self.counted(batch)
+
+    def counted(self, batch: EventBatch) -> Counters:
+        """The same, and for their sender alone what became of them."""
+        counters = Counters(refused=batch.events.refused.copy())
         self._cells.look_around()
         events = batch.events
         near = events.time <= events.arrival + self._ahead
         time = np.where(near, np.minimum(events.time, events.arrival), events.time)
         self._open_until(int(events.arrival.max(initial=self.timeline.start - 1)))
-        for step, (_, bins) in self._countable(events._replace(time=time), Counters()):
+        for step, (_, bins) in self._countable(events._replace(time=time), counters):
             for bin in bins:
                 self._cells.add(step, int(bin))
         overwrite(events)
         time.fill(0)
+        return counters
 
     def _open_until(self, moment: int) -> None:
         step = self.step_at(moment)

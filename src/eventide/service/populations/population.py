@@ -15,6 +15,7 @@ from eventide.errors import EventideError, StoreError
 from eventide.events.clock import SystemClock
 from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
@@ -176,7 +177,8 @@ def outlook(config: Config) -> list[str]:
 
 
 def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> list[str]:
-    feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
+    feed = (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
+    mechanism = stream.build_mechanism()
     found = Publisher.check(
         feed,
         mechanism,
