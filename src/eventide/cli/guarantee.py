@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 HEIGHT = 320  # pixels of the chart
 LIMITS = "The known limits of eventide apply: timing, the operator and the memory of the machine are not protected."
+LIMITS_OF_CELLS = (
+    "The known limits of eventide apply: timing, the operator, the event in hand, and whatever held the events before, "
+    "such as a broker, the network and the buffers of the operating system, are not protected."
+)
 
 
 class Page(NamedTuple):
@@ -34,6 +38,7 @@ class Page(NamedTuple):
     held: Sequence[float]
     epsilon: float
     problems: Sequence[str]
+    limits: str = LIMITS
 
 
 @click.command("guarantee")
@@ -63,7 +68,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
         with closing(open_store(place, read_only=True)) as store:
             store.verify()
             page = _of_store(budget_report(store))
-    rows = [*page.rows, ("What is not protected?", LIMITS)]
+    rows = [*page.rows, ("What is not protected?", page.limits)]
     verdict = ["NOT KEPT: " + "; ".join(page.problems)] if page.problems else []
     write_page(
         out, plain_page(page.title, [*verdict, *page.sentences], _chart(page), ("question", "answer"), rows, HEIGHT)
@@ -73,6 +78,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
 
 
 def _of_store(found: BudgetReport) -> Page:
+    from eventide.live.stores.budget_report import told
     from eventide.privacy.amounts import NANO
 
     epoch = found.epochs[-1]
@@ -84,12 +90,13 @@ def _of_store(found: BudgetReport) -> Page:
         ("How much of one person counts?", _counted(setting)),
         ("How many steps were published?", f"{found.next_step}; number of settings so far: {len(found.epochs)}"),
         ("For how long are releases kept?", _kept(found.kept_from)),
-        ("What is kept raw?", "events of the open step, in the store, until the step is published"),
+        ("What is kept raw?", _raw(setting)),
         (
             "What is the proof?",
             f"every window was added up from the stored charges; the fullest held {verified.worst / NANO:g}",
         ),
     ]
+    rows += [("Who has seen the memory?", f"an intrusion was {told(each)}") for each in found.intrusions]
     if "account" in setting.steps:
         rows.append(
             ("With what does it share its budget?", f"with all that draws from the account {setting.steps['account']}")
@@ -102,7 +109,18 @@ def _of_store(found: BudgetReport) -> Page:
         held,
         setting.epsilon / NANO,
         verified.problems,
+        LIMITS_OF_CELLS if _is_pan_private(setting) else LIMITS,
     )
+
+
+def _is_pan_private(setting: StoreSetting) -> bool:
+    return bool(setting.mechanism.get("parameters", {}).get("pan_private"))
+
+
+def _raw(setting: StoreSetting) -> str:
+    if _is_pan_private(setting):
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
+    return "events of the open step, in the store, until the step is published"
 
 
 def _published(setting: StoreSetting) -> str:

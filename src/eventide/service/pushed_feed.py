@@ -104,6 +104,8 @@ class Submitted(NamedTuple):
 class PushedFeed(EventFeed):
     """Events by `submit`, steps to whoever publishes them; `notices` says which steps were."""
 
+    takes_keys = True  # whether a batch that is sent again is known by its key
+
     def __init__(
         self,
         timeline: Timeline,

@@ -82,6 +82,8 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
         stream = service.stream(name)
         batch = batch_name(idempotency_key, token)
+        if batch is not None and not stream.feed.takes_keys:
+            raise Problem(400, "no-keys", "this stream remembers no batch; send it without Idempotency-Key, once")
         body, media_type = await read_body(request, service.config.limits), request.headers.get("content-type", "")
         try:
             with stream.feed.arrivals.stamp() as arrival:
