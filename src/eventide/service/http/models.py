@@ -35,7 +35,10 @@ class QuestionsAnswer(BaseModel):
 
 
 class StreamAnswer(BaseModel):
-    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps."""
+    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps.
+
+    `span` is of how many last steps releases have the histogram, where they have one.
+    """
 
     name: str
     population: str
@@ -52,6 +55,7 @@ class StreamAnswer(BaseModel):
     health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
+    span: int | None
 
 
 class StreamsAnswer(BaseModel):
@@ -99,7 +103,10 @@ class LevelRelease(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
+    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise.
+
+    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
+    """
 
     step: int
     start: str | None = None
@@ -108,6 +115,8 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float] | None = None
     high: list[float] | None = None
+    window_values: list[float] | None = None
+    window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
 
