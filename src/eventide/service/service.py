@@ -147,6 +147,7 @@ class Service:
             health=stream.health,
             synthetic=self.truth is not None,
             questions=_described(stream.publisher.questions),
+            span=getattr(stream.publisher.mechanism, "span", None),
         )
 
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:

@@ -39,6 +39,7 @@ class StreamAnswer(BaseModel):
 
     `statistic` is what is published of the events, `title` its numbers in words; `unit` is the step in which values are
     counted, 1 where events or people are.
+    `span` is of how many last steps releases have the histogram, where they have one.
     """
 
     name: str
@@ -59,6 +60,7 @@ class StreamAnswer(BaseModel):
     health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
+    span: int | None
 
 
 class StreamsAnswer(BaseModel):
@@ -106,7 +108,10 @@ class LevelRelease(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise."""
+    """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
+
+    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
+    """
 
     step: int
     start: str | None = None
@@ -115,6 +120,8 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float] | None = None
     high: list[float] | None = None
+    window_values: list[float] | None = None
+    window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
 

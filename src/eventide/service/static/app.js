@@ -9,6 +9,7 @@ import { History } from "./history.js";
 import { Levels, OpenGroup } from "./levels.js";
 import { Search } from "./search.js";
 import { Series } from "./series.js";
+import { Windows } from "./windows.js";
 
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
 const ASK_EVERY = 3_000;
@@ -22,6 +23,7 @@ const series = new Series();
 const group = new OpenGroup(() => { heat.order = heat.cursor = null; draw(); });
 const heat = new Heat((row) => { choose(row); group.open(row); }, group);
 const search = new Search(choose);
+const windows = new Windows(choose);
 let role = null;
 let history = null;
 let ledger = null;
@@ -151,6 +153,7 @@ function draw() {
   series.draw(history);
   group.draw(history.latest);
   heat.draw(history);
+  windows.draw(history);
   if (ledger) drawBudget(ledger);
   drawAnswers(history.info.questions, answers, history.bins, series.chosen.filter((bin) => bin < history.levels.bins));
   showStatus();
