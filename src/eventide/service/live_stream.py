@@ -25,7 +25,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
-from eventide.service.pushed_feed import PushedFeed
+from eventide.service.pushed_cells import pushed_feed
 from eventide.service.step_notices import StepNotices
 from eventide.service.store_wait import StoreWait
 
@@ -71,9 +71,11 @@ class LiveStream:
         self.failed = False
         self.failure: EventideError | None = None  # why, where it is an error that may be told
         self._stopping = threading.Event()
-        self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
+        self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        if not store.epochs():  # steps that were over before the first start had nobody to count their events
+            not_before = max(not_before, self.feed.first_to_come())
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,

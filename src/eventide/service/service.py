@@ -25,6 +25,7 @@ from eventide.service.http.problems import unknown_stream
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
 from eventide.service.populations.population import population_of, waiting
+from eventide.service.pulse import Pulse
 
 LOG = logging.getLogger("eventide.live.service")
 
@@ -46,6 +47,7 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        self.pulse = Pulse()
         clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()
@@ -125,7 +127,7 @@ class Service:
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
         """What is public about a stream."""
-        settings, following = stream.settings, stream.notices.last + 1
+        settings, following, statistic = stream.settings, stream.notices.last + 1, stream.feed.statistic
         return models.StreamAnswer(
             name=settings.name,
             population=settings.population,
@@ -135,6 +137,9 @@ class Service:
             window=settings.window,
             step=settings.step,
             cap=settings.cap,
+            statistic=statistic.name,
+            title=statistic.title,
+            unit=float(statistic.unit),
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -142,6 +147,7 @@ class Service:
             health=stream.health,
             synthetic=self.truth is not None,
             questions=_described(stream.publisher.questions),
+            span=getattr(stream.publisher.mechanism, "span", None),
         )
 
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:

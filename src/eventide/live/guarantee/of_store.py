@@ -7,13 +7,14 @@ import stat
 from pathlib import Path
 
 from eventide.events.durations import in_words
+from eventide.events.statistics import Statistic, parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
-from eventide.live.guarantee.limits import limits_of
+from eventide.live.guarantee.limits import is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
 from eventide.live.guarantee.promise import plain_promise
 from eventide.live.stores.base import Store, StoreSetting
-from eventide.live.stores.budget_report import BudgetReport, budget_report
+from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class
@@ -36,6 +37,8 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
         "What is kept raw, and for how long?": _raw(setting),
         "How long are releases kept?": _kept(found.kept_from),
     }
+    if found.intrusions:
+        answers["Who has seen the memory?"] = "\n".join(f"an intrusion was {told(each)}" for each in found.intrusions)
     if "account" in setting.steps:
         shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
@@ -73,13 +76,11 @@ def _span(setting: StoreSetting) -> str:
 
 
 def _published(setting: StoreSetting) -> str:
-    statistic = setting.steps.get("statistic", "events")
     every = f" of every {in_words(setting.steps['length'])}" if "length" in setting.steps else " of every step"
     named = ", ".join(setting.bins[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
-    what = {"events": "noisy numbers of events", "people": "noisy numbers of different people"}
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
-        f"{what.get(statistic, f'noisy values of {statistic}')}{every} in {len(setting.bins):,} bins ({named}), by the "
+        f"noisy {_statistic(setting).title}{every} in {len(setting.bins):,} bins ({named}), by the "
         f"mechanism {setting.mechanism.get('name', 'of one’s own')}{asked}"
     )
 
@@ -94,7 +95,12 @@ def _events(setting: StoreSetting) -> str:
 
 def _counted(setting: StoreSetting) -> str:
     cap = f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
-    return f"at most {setting.sensitivity} in a step over all bins together{cap}"
+    most = float(setting.sensitivity * _statistic(setting).unit)
+    return f"at most {most:g} in a step over all bins together{cap}"
+
+
+def _statistic(setting: StoreSetting) -> Statistic:
+    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
 
 
 def _readers(place: str | Path) -> str:
@@ -108,6 +114,8 @@ def _readers(place: str | Path) -> str:
 def _raw(setting: StoreSetting) -> str:
     if "start" not in setting.steps:
         return "nothing"
+    if is_pan_private(setting):
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
     raw = "events of steps that are not published yet, in the store or its source, until they are"
     if setting.cap is not None:
         raw += f"; as keyed hashes, of whom something counted, for {setting.cap['block']} steps"

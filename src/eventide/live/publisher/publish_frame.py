@@ -18,7 +18,7 @@ from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
-from eventide.live.publisher.setup import reading
+from eventide.live.publisher.setup import reading, statistics
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
 from eventide.live.stream_spec import EventOptions, StreamOptions, StreamSpec
@@ -105,6 +105,7 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
         levels=mechanism.levels,
+        statistic=statistics(mechanism, feed)[0],
     )
 
 

@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from eventide.events.levels import Levels
+from eventide.live.publisher.setup import statistics
 from eventide.service.guarantee_page import page_of_stream
 from eventide.service.http import models
 from eventide.service.http.problems import Problem
@@ -115,7 +116,8 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
         groups = None if chosen is not None or found.settings.levels is None else found.settings.levels.groups
-        return _paged(release_page(lines, bins, chosen, form, following, groups), form, following)
+        told = statistics(found.publisher.mechanism, found.feed)
+        return _paged(release_page(lines, bins, chosen, form, following, groups, told), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:

@@ -16,6 +16,7 @@ from eventide.events.clock import SystemClock
 from eventide.live.accounts.account import Account, open_account
 from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
@@ -207,7 +208,8 @@ def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
 
 
 def _prospects(stream: StreamConfig, not_before: int, clients: str | None, account: Account | None) -> list[str]:
-    feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
+    feed = (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
+    mechanism = stream.build_mechanism()
     found = Publisher.check(
         feed,
         mechanism,

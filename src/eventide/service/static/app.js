@@ -9,6 +9,7 @@ import { History } from "./history.js";
 import { Levels, OpenGroup } from "./levels.js";
 import { Search } from "./search.js";
 import { Series } from "./series.js";
+import { Windows } from "./windows.js";
 
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
 const ASK_EVERY = 3_000;
@@ -22,6 +23,7 @@ const series = new Series();
 const group = new OpenGroup(() => { heat.order = heat.cursor = null; draw(); });
 const heat = new Heat((row) => { choose(row); group.open(row); }, group);
 const search = new Search(choose);
+const windows = new Windows(choose);
 let role = null;
 let history = null;
 let ledger = null;
@@ -87,6 +89,7 @@ async function open(name) {
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
+  find("series-title").textContent = "Released " + info.title;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -113,7 +116,7 @@ function arrived(release) {
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
-    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin]));
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
 }
@@ -159,6 +162,7 @@ function draw() {
   series.draw(history);
   group.draw(history.latest);
   heat.draw(history);
+  windows.draw(history);
   if (ledger) drawBudget(ledger);
   drawAnswers(history.info.questions, answers, history.bins, series.chosen.filter((bin) => bin < history.levels.bins));
   showStatus();
@@ -178,6 +182,7 @@ async function refresh() {
     ["behind by", duration(info.lag_seconds)],
     ["releases", number(info.next_step)],
     ["mechanism", info.mechanism],
+    ["published are", info.title],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
     ...(info.cap ? [["of one person count", info.cap]] : []),
