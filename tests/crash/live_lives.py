@@ -65,6 +65,7 @@ def live(life):
         questions=questions,
         account=life.get("account"),
         new_epoch=life["new_epoch"],
+        keep=life.get("keep", 0),
         **options,
     ) as publishing:
         publishing.run(until=life["until"])

@@ -24,6 +24,7 @@ from crash_events import BEGIN, FILE, OF_A_FILE, STEPS, write_events
 from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, in_postgres, let_go, new_life, stored
 
 from eventide.events.tally import EventTally
+from eventide.live.stores.verification import verify
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,42 @@ def test_under_a_cap_the_same_events_count_however_often_it_dies(
     plain, _ = new_life(tmp_path / "plain", tmp_path / "events.csv", **setting, **FILE)
     assert lives(plain) == 0
     assert 0 < total_of(capped) < total_of(stored(plain["store"])[0])
+
+
+@pytest.mark.parametrize(
+    ("noise", "queries_of", "database"),
+    [
+        ("zero", None, "sqlite"),
+        pytest.param("zero", "total", "sqlite", marks=pytest.mark.slow),
+        pytest.param("secure", None, "sqlite", marks=pytest.mark.slow),
+        pytest.param("zero", None, "postgres", marks=pytest.mark.database),
+    ],
+)
+def test_killed_while_old_releases_are_erased(lives, tmp_path, request, noise, queries_of, database):
+    """Those of the last 12 steps stay, and the charges of all; the twin keeps everything."""
+    write_events(tmp_path / "events.csv", seed=1)
+    setting = {"mechanism": "ba", "noise": noise, "queries_of": queries_of}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", **setting, **FILE)
+    server = request.getfixturevalue("postgres") if database == "postgres" else None
+    if server is not None:
+        life, twin = in_postgres(life, twin, server)
+    for point in ("before-forgetting", "inside-forgetting", "after-forgetting", "inside-transaction:5"):
+        assert lives(life | {"keep": 12}, fault=point) == KILLED, point
+        if server is not None:
+            let_go(server)
+    assert lives(life | {"keep": 12}) == 0
+    releases, entries, epochs, _ = stored(life["store"])
+    kept_from = releases[0][0]
+    assert 0 < kept_from <= STEPS - 12
+    assert [step for step, _ in releases] == list(range(kept_from, STEPS))
+    assert verify(entries, epochs, STEPS).problems == []
+    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert lines[kept_from:] == [line for _, line in releases]
+    assert [json.loads(line)["step"] for line in lines] == list(range(STEPS))
+    if noise == "zero":
+        assert lives(twin) == 0
+        everything, charges, _, _ = stored(twin["store"])
+        assert (lines, entries) == ([line for _, line in everything], charges)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -14,6 +13,8 @@ import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+
+from live_stores import make_twin
 
 from eventide.live.sinks.appending_file import AppendingTable
 from eventide.live.stores.open_store import open_store
@@ -69,7 +70,7 @@ def new_life(
     """What a life needs; its store is made, and copied for a twin."""
     folder.mkdir(exist_ok=True)
     open_store(folder / "store.db", for_tests=noise == "zero").close()
-    shutil.copy(folder / "store.db", folder / "twin.db")
+    make_twin(folder / "store.db", folder / "twin.db")
     life = {
         "store": str(folder / "store.db"),
         "source": str(source),

@@ -36,6 +36,8 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, 
         cap=setup.cap,
         late="1min",
         max_per_step=setup.most,
+        statistic=setup.statistic,
+        between=setup.between,
         mechanism=setup.mechanism,
         parameters=dict(setup.parameters),
         bins=BINS,
@@ -138,7 +140,11 @@ def hand_in_at_once(world, up, disk, minutes):
 
 def as_object(line):
     parts = line.split(",")
-    return dict(zip(("time", "user", "bin"), parts, strict=True)) if len(parts) == 3 else line
+    fields = ("time", "user", "bin", "fare")[: len(parts)]
+    made = dict(zip(fields, parts, strict=True)) if len(parts) in (3, 4) else line
+    if isinstance(made, dict) and made.get("fare", "").isdecimal():
+        made["fare"] = int(made["fare"])
+    return made
 
 
 def paths(reader):

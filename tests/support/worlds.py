@@ -7,10 +7,12 @@ parts are put together; `runs` turns it into what `check_two_worlds` calls.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import random
 import shutil
 import sqlite3
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from unittest import mock
@@ -83,6 +85,13 @@ PERSONS = {
         *[OnlyA((3, text)) for text in ('"', "\r", "\0", "\u2028", "{", "[1,2]", "")],
         *[OnlyA((4, f'{iso(260)},"anna,north')), OnlyA((5, f"{iso(320)},an\rna,north"))],
     ],
+    "pays another fare": [
+        *(OnlyA((3, event(3, "anna")[1] + ",9")), OnlyB((3, event(3, "anna")[1] + ",4"))),
+        *(OnlyA((5, event(5, "anna")[1] + ",")), event(5, "anna", "south")),
+    ],
+    "writes strange values": [
+        OnlyA((4, f"{event(4, 'anna')[1]},{fare}")) for fare in ("nan", "1e308", "x", "5e-324", "1" + "0" * 30, "-0")
+    ],
     "has no name": [OnlyA(event(3, "")), OnlyA(event(4, "anna"))],
 }
 
@@ -94,6 +103,14 @@ def events(person):
         return (one.event if isinstance(one, OnlyA | OnlyB) else one)[0]
 
     return sorted([*PERSONS[person], *others()], key=arrival)  # that person first, in each minute
+
+
+def priced(one):
+    """The same with a fare, for sums; one that is no event, or has a fare, as it is."""
+    if isinstance(one, OnlyA | OnlyB):
+        return type(one)(priced(one.event))
+    minute, line = one
+    return minute, f"{line},{zlib.crc32(line.encode()) % 11}" if line.count(",") == 2 else line
 
 
 @dataclass(frozen=True)
@@ -111,6 +128,7 @@ class Setup:
     parameters: tuple = ()
     levels: bool = False
     statistic: str = "events"
+    between: str = ""
 
     def __str__(self):
         more = [
@@ -126,10 +144,13 @@ class Setup:
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    told = {"window": WINDOW, "most": setup.most, "unseen": unseen}
+    most = parse_statistic(setup.statistic, setup.between).sensitivity(setup.most)
+    told = {"window": WINDOW, "most": most, "unseen": unseen}
     if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
         told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}
-    verdict = ev.check_two_worlds(lambda world: runs(world, setup), events(setup.person), **told)
+    given = events(setup.person)
+    given = [priced(one) for one in given] if setup.between else given
+    verdict = ev.check_two_worlds(lambda world: runs(world, setup), given, **told)
     assert verdict.steps >= STEPS, "the worlds came to no end"
     return verdict
 
@@ -301,6 +322,36 @@ def growing_feed(world, setup, ended):
     return timed(GrowingFile(path, minutes(world, append)), setup)
 
 
+def rotated_feed(world, setup, ended):
+    """A log that is rotated every other minute, and its predecessors compressed; or copied and cut, by its name."""
+    path, copies = world.folder / "rotated.jsonl", setup.source == "copied"
+    path.touch()
+
+    def append(lines):
+        if world.clock.now() // MINUTE % 2:
+            rotate(path, copies=copies)
+        with path.open("ab") as file:
+            file.write("".join(f"{as_json((0, line))}\n" for line in lines).encode())
+
+    return timed(GrowingFile(path, minutes(world, append)), setup)
+
+
+def rotate(path, *, copies):
+    first, second = (path.with_name(f"{path.name}.{number}") for number in (1, 2))
+    if first.exists():
+        third = second.with_name(f"{path.name}.3.gz")
+        if second.with_name(f"{second.name}.gz").exists():
+            second.with_name(f"{second.name}.gz").rename(third)
+        second.with_name(f"{second.name}.gz").write_bytes(gzip.compress(first.read_bytes(), mtime=0))
+        first.unlink()
+    if copies:
+        shutil.copy(path, first)
+        os.truncate(path, 0)
+    else:
+        path.rename(first)
+        path.touch()
+
+
 def piped_feed(world, setup, ended):
     reading, writing = os.pipe()
     ended.callback(os.close, reading)
@@ -321,6 +372,8 @@ FEEDS = {
     "jsonl": jsonl_feed,
     "parquet": parquet_feed,
     "growing": growing_feed,
+    "rotated": rotated_feed,
+    "copied": rotated_feed,
     "pipe": piped_feed,
 }
 

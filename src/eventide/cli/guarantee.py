@@ -15,12 +15,17 @@ from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.addresses import warn_of_secrets
 
 if TYPE_CHECKING:
+    from eventide.events.statistics import Statistic
     from eventide.live.accounts.account_report import AccountReport
     from eventide.live.stores.base import StoreSetting
     from eventide.live.stores.budget_report import BudgetReport
 
 HEIGHT = 320  # pixels of the chart
 LIMITS = "The known limits of eventide apply: timing, the operator and the memory of the machine are not protected."
+LIMITS_OF_CELLS = (
+    "The known limits of eventide apply: timing, the operator, the event in hand, and whatever held the events before, "
+    "such as a broker, the network and the buffers of the operating system, are not protected."
+)
 
 
 class Page(NamedTuple):
@@ -33,6 +38,7 @@ class Page(NamedTuple):
     held: Sequence[float]
     epsilon: float
     problems: Sequence[str]
+    limits: str = LIMITS
 
 
 @click.command("guarantee")
@@ -62,7 +68,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
         with closing(open_store(place, read_only=True)) as store:
             store.verify()
             page = _of_store(budget_report(store))
-    rows = [*page.rows, ("What is not protected?", LIMITS)]
+    rows = [*page.rows, ("What is not protected?", page.limits)]
     verdict = ["NOT KEPT: " + "; ".join(page.problems)] if page.problems else []
     write_page(
         out, plain_page(page.title, [*verdict, *page.sentences], _chart(page), ("question", "answer"), rows, HEIGHT)
@@ -72,6 +78,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
 
 
 def _of_store(found: BudgetReport) -> Page:
+    from eventide.live.stores.budget_report import told
     from eventide.privacy.amounts import NANO
 
     epoch = found.epochs[-1]
@@ -83,12 +90,13 @@ def _of_store(found: BudgetReport) -> Page:
         ("How much of one person counts?", _counted(setting)),
         ("How many steps were published?", f"{found.next_step}; number of settings so far: {len(found.epochs)}"),
         ("For how long are releases kept?", _kept(found.kept_from)),
-        ("What is kept raw?", "events of the open step, in the store, until the step is published"),
+        ("What is kept raw?", _raw(setting)),
         (
             "What is the proof?",
             f"every window was added up from the stored charges; the fullest held {verified.worst / NANO:g}",
         ),
     ]
+    rows += [("Who has seen the memory?", f"an intrusion was {told(each)}") for each in found.intrusions]
     if "account" in setting.steps:
         rows.append(
             ("With what does it share its budget?", f"with all that draws from the account {setting.steps['account']}")
@@ -101,17 +109,28 @@ def _of_store(found: BudgetReport) -> Page:
         held,
         setting.epsilon / NANO,
         verified.problems,
+        LIMITS_OF_CELLS if _is_pan_private(setting) else LIMITS,
     )
+
+
+def _is_pan_private(setting: StoreSetting) -> bool:
+    return bool(setting.mechanism.get("parameters", {}).get("pan_private"))
+
+
+def _raw(setting: StoreSetting) -> str:
+    if _is_pan_private(setting):
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
+    return "events of the open step, in the store, until the step is published"
 
 
 def _published(setting: StoreSetting) -> str:
     from eventide.events.durations import in_words
 
-    name, every = setting.mechanism.get("name", "a mechanism"), ""
+    name, every, what = setting.mechanism.get("name", "a mechanism"), "", _statistic(setting).title
     if "length" in setting.steps:
         every = f" of every {in_words(setting.steps['length'])}"
     asked = f", and answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
-    return f"noisy counts{every} in {len(setting.bins):,} bins, by the mechanism {name}{asked}"
+    return f"noisy {what}{every} in {len(setting.bins):,} bins, by the mechanism {name}{asked}"
 
 
 def _kept(first: int) -> str:
@@ -119,15 +138,21 @@ def _kept(first: int) -> str:
 
 
 def _counted(setting: StoreSetting) -> str:
-    at_most = f"at most {setting.sensitivity} in a step"
+    at_most = f"at most {float(setting.sensitivity * _statistic(setting).unit):g} in a step"
     return at_most + (
         f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
     )
 
 
+def _statistic(setting: StoreSetting) -> Statistic:
+    from eventide.events.statistics import parse_statistic
+
+    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
+
+
 def _of_account(found: AccountReport) -> Page:
     from eventide.events.durations import in_words
-    from eventide.live.accounts.account import iso
+    from eventide.live.accounts.moments import iso
     from eventide.privacy.amounts import NANO
 
     window, going_on = in_words(found.window // 1_000), [one for one in found.tenures if not one.ended]

@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
@@ -22,7 +23,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
-from eventide.service.pushed_feed import PushedFeed
+from eventide.service.pushed_cells import pushed_feed
 from eventide.service.step_notices import StepNotices
 from eventide.service.store_wait import StoreWait
 
@@ -59,6 +60,7 @@ class LiveStream:
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
         not_before: int = 0,
+        account: str | Path | None = None,
         clients: str | None = None,
     ) -> None:
         self.settings = settings
@@ -67,9 +69,11 @@ class LiveStream:
         self.failed = False
         self.failure: EventideError | None = None  # why, where it is an error that may be told
         self._stopping = threading.Event()
-        self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
+        self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        if not store.epochs():  # steps that were over before the first start had nobody to count their events
+            not_before = max(not_before, self.feed.first_to_come())
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -80,10 +84,13 @@ class LiveStream:
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
+            account=account,
             keep=settings.keep,
             **told,
         )
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)
+        if self.publisher.account is not None:
+            self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()

@@ -384,6 +384,16 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
     ]
 
 
+def test_analysts_see_sums_in_the_unit_of_their_values(address, server):
+    rides = {"timestamp": ["2026-01-01T00:10Z"] * 2, "user": ["anna", "ben"], "bin": ["north", "south"]}
+    summed = {"statistic": "sum:fare", "between": "fare=0,120,0.5", "user": "user", "bins": ["north", "south"]}
+    steps = {"step": "1h", "start": "2026-01-01T00:00Z", "until": "2026-01-01T02:00Z", "window": 2, "epsilon": 10**6}
+    ev.publish(rides | {"fare": ["12.5", "1e9"]}, store=address, mechanism="uniform", **summed, **steps)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        query = f"SELECT bin, value FROM {address.partition('#')[2]}.releases WHERE step = 0 ORDER BY bin"
+        assert connection.execute(query).fetchall() == [("north", 12.5), ("south", 120)]
+
+
 def test_analysts_see_releases_that_are_stored_as_differences(opened, address, server):
     counts = np.random.default_rng(4).poisson(50, (6, 30))
     mechanism = ev.Sample(epsilon=1, window=3, bins=30, noise=ev.noise.Zero())

@@ -15,7 +15,7 @@ from typing import Any
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish import Options
-from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
+from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
 from eventide.cli.publish.summary import described, predicted, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
@@ -115,6 +115,7 @@ def _sinks(options: Options, mechanism: Mechanism, feed: Feed) -> list[Sink]:
     bins, levels = mechanism.bins, mechanism.levels
     how |= {"groups": levels and levels.groups, "statistics": statistics(mechanism, feed)}
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
+    refuse_to_replace(options)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

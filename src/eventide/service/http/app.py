@@ -84,7 +84,9 @@ def _operations(service: Service) -> APIRouter:
 def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/healthz", tags=["health"], responses=refusals(503))
     async def alive() -> models.HealthAnswer:
-        """Say that the service is there, and that no stream has stopped for good."""
+        """Say that the service answers requests, and that no stream has stopped for good."""
+        if not service.pulse.is_felt:
+            raise Problem(503, "stalled", "the service is there and answers no requests")
         if service.failed:
             raise Problem(503, "stream-stopped", "a stream has stopped for good; the log says why")
         return models.HealthAnswer(status="ok")

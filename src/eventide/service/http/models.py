@@ -37,6 +37,8 @@ class QuestionsAnswer(BaseModel):
 class StreamAnswer(BaseModel):
     """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps.
 
+    `statistic` is what is published of the events, `title` its numbers in words; `unit` is the step in which values are
+    counted, 1 where events or people are.
     `span` is of how many last steps releases have the histogram, where they have one.
     """
 
@@ -48,6 +50,9 @@ class StreamAnswer(BaseModel):
     window: int
     step: str
     cap: str | None
+    statistic: str
+    title: str
+    unit: float
     bins: int
     next_step: int
     next_start: str | None
@@ -103,7 +108,7 @@ class LevelRelease(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise.
+    """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
 
     Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
     """

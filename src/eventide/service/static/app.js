@@ -80,6 +80,7 @@ async function open(name) {
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
+  find("series-title").textContent = "Released " + info.title;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -106,7 +107,7 @@ function arrived(release) {
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
-    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin]));
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
 }
@@ -172,6 +173,7 @@ async function refresh() {
     ["behind by", duration(info.lag_seconds)],
     ["releases", number(info.next_step)],
     ["mechanism", info.mechanism],
+    ["published are", info.title],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
     ...(info.cap ? [["of one person count", info.cap]] : []),
