@@ -145,8 +145,8 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
             "people cannot be published with it; leave one of them out",
         ),
         ({"statistic": "people/1d"}, "cannot be published yet"),
-        ({"statistic": "mean:fare"}, "cannot be published yet"),
-        ({"statistic": "median"}, "is no statistic; choose events, people or sum:COLUMN"),
+        ({"statistic": "mean:fare"}, "mean:fare needs the range of fare"),
+        ({"statistic": "median"}, "is no statistic; choose events, people, sum:COLUMN"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
