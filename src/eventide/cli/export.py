@@ -128,15 +128,14 @@ def _fill(store: Store, out: str, layout: str | None, source: str) -> int:
     """Bring to a table what it lacks of the releases that have the bins and groups of the last one."""
     from eventide.live.publisher.delivery import Delivery
     from eventide.live.sinks.open_sink import open_sink
-    from eventide.live.stores.stored_releases import levels_of
+    from eventide.live.stores.stored_releases import groups_of
     from eventide.releases.lines import read_line
 
     if not (epochs := store.epochs()):
         raise InputError("this store holds no releases yet; publish first")
     setting = epochs[-1].setting
     first = next(store.releases(epochs[-1].first_step), None)
-    starts, levels = first is not None and read_line(first[1]).start is not None, levels_of(setting)
-    groups = None if levels is None else levels.groups
+    starts, groups = first is not None and read_line(first[1]).start is not None, groups_of(setting)
     with closing(open_sink(out, setting.bins, layout=layout, starts=starts, groups=groups, sources=[source])) as sink:
         sink.open()
         delivery = Delivery(store, sink, store.next_step(), only_reads=True)
@@ -172,13 +171,12 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None,
 
 def _refuse_what_does_not_add_up(store: Store) -> None:
     """Refuse totals of bins in several of which one person may count as a different one."""
-    from eventide.events.statistics import parse_statistic
+    from eventide.events.statistics import statistic_of
 
     for epoch in store.epochs():
-        steps = epoch.setting.steps
-        statistic = parse_statistic(steps.get("statistic", "events"), steps.get("between", ""))
-        if not statistic.adds_up(steps.get("max_per_step", 1)):
+        statistic = statistic_of(epoch.setting.steps)
+        if not statistic.adds_up(epoch.setting.steps.get("max_per_step", 1)):
             raise InputError(
-                f"--totals: {statistic.name} in several bins do not add up, since one person may be in several; "
+                f"--totals: {statistic.name} in several bins do not add up; "
                 "publish what you want to know as bins of its own"
             )

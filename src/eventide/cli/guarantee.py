@@ -127,9 +127,9 @@ def _counted(setting: StoreSetting) -> str:
 
 
 def _statistic(setting: StoreSetting) -> Statistic:
-    from eventide.events.statistics import parse_statistic
+    from eventide.events.statistics import statistic_of
 
-    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
+    return statistic_of(setting.steps)
 
 
 def _of_account(found: AccountReport) -> Page:

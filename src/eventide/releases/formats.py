@@ -2,7 +2,8 @@
 
 JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, low, high, scale, fresh); where steps have times, a column start follows step. Releases with levels
-have long tables, with a column level before bin and rows for the groups behind those of the bins. A wide table with
+have long tables, with a column level before bin and rows for the groups behind those of the bins; those of several
+statistics have a column statistic behind bin. A wide table with
 intervals has them behind each bin: north, north_low, north_high. A long one without them, as earlier versions wrote it,
 has step, bin, value, scale. In text, whole numbers are written as such, without ".0"; what is not known (a scale before
 the first look, an interval that the mechanism does not give) is null.
@@ -86,7 +87,7 @@ class Tabular(Format):
     """Collects releases and writes them many at a time as a table, wide or long.
 
     `starts` adds when steps begin, `intervals` low and high, and to a long table whether anything was measured; left
-    out, long tables have that and wide ones have not. `groups` are those of each level, where there are levels.
+    out, long tables have that and wide ones have not. `groups` is what releases hold besides the bins.
     """
 
     def __init__(
@@ -106,7 +107,9 @@ class Tabular(Format):
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
         if self.layout == "wide" and groups:
-            raise InputError("releases with levels have a row for each bin and each group; leave --layout wide out")
+            several = "several statistics have a row for each bin and statistic"
+            rows = several if self.rows.statistics else "releases with levels have a row for each bin and each group"
+            raise InputError(f"{rows}; leave --layout wide out")
         self.intervals = self.layout == "long" if intervals is None else intervals
         self.bins = pa.array(self.rows.names, pa.string())
         self._held: list[ReleaseLine] = []
@@ -119,8 +122,9 @@ class Tabular(Format):
         if self.layout == "long":
             numbers = ("value", "low", "high", "scale") if self.intervals else ("value", "scale")
             fresh = {"fresh": pa.bool_()} if self.intervals else {}
-            first |= {"level": pa.string()} if self.rows.levels else {}
-            return first | {"bin": pa.string()} | dict.fromkeys(numbers, pa.float64()) | fresh
+            return (
+                first | dict.fromkeys(self.rows.columns(), pa.string()) | dict.fromkeys(numbers, pa.float64()) | fresh
+            )
         ends = [with_ends(name) for name in bins] if self.intervals else [(name,) for name in bins]
         refuse_taken([*first, *(end for _, *around in ends for end in around)], bins)
         return first | dict.fromkeys((name for each in ends for name in each), pa.float64())
@@ -157,11 +161,9 @@ class Tabular(Format):
         else:
             kinds = map(self._numbers, ("values", "low", "high", "scale") if self.intervals else ("values", "scale"))
             each = np.tile(np.arange(len(self.bins)), len(self._held))
-            if self.rows.levels:
-                first.append(pa.array(self.rows.levels, pa.string()).take(each))
-            names = self.bins.take(each)
+            names = [pa.array(cells, pa.string()).take(each) for cells in self.rows.columns().values()]
             fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
-            self.put([*first, names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
+            self.put([*first, *names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()
 
     def _numbers(self, kind: str) -> Floats:

@@ -1,6 +1,7 @@
 """Releases as long tables for any frame library: a row for each step and bin.
 
-The columns are step, start (where there is a clock), level (where there are levels), bin, value, low and high (where
+The columns are step, start (where there is a clock), level (where there are levels), bin, statistic (where there are
+several), value, low and high (where
 known), scale and fresh, in this order. What is not known, such as the scale before the first measurement, is null.
 Nothing here is raw.
 """
@@ -53,10 +54,11 @@ def long_table(
     starts: Sequence[datetime] | None = None,
     zone: str = "UTC",
     levels: Sequence[str] | None = None,
+    statistics: Sequence[str] | None = None,
 ) -> pa.Table:
     """A table of arrays `(T, d)` of values, scale, low and high, and `(T,)` of steps, fresh and the starts of steps.
 
-    levels: the level of each of `bins`, where there are several.
+    levels, statistics: the level and the statistic of each of `bins`, where there are several.
 
     >>> long_table(["a", "b"], np.array([7]), np.array([[1.0, 2.0]]), np.array([True]), np.ones((1, 2))).column_names
     ['step', 'bin', 'value', 'scale', 'fresh']
@@ -71,6 +73,8 @@ def long_table(
     if levels is not None:
         columns["level"] = pa.array(levels, pa.string()).take(each)
     columns["bin"] = pa.array(bins, pa.string()).take(each)
+    if statistics is not None:
+        columns["statistic"] = pa.array(statistics, pa.string()).take(each)
     numbers = {"value": values, "low": low, "high": high, "scale": scale}
     columns |= {name: _known(array) for name, array in numbers.items() if array is not None}
     return pa.table(columns | {"fresh": pa.array(fresh[which])})

@@ -100,8 +100,7 @@ def _sinks(options: Options, mechanism: Mechanism, starts: bool) -> list[Sink]:
         refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
     how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
     how |= {"sources": options.sources, "clients": options.clients}
-    bins, levels = mechanism.bins, mechanism.levels
-    how["groups"] = levels and levels.groups
+    bins, how["groups"] = mechanism.bins, mechanism.besides
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from eventide.errors import InputError
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.stores.base import Store
-from eventide.live.stores.stored_releases import levels_of
+from eventide.live.stores.stored_releases import groups_of
 from eventide.releases.lines import read_line
 
 
@@ -56,8 +56,7 @@ def _sink(store: Store, path: Path) -> AppendingFile:
     starts = any(read_line(release).start is not None for _, release in store.releases(first, first))
     for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
         with suppress(InputError):  # bins that a table of that kind cannot have, or that the file has not
-            levels = levels_of(epoch.setting)
-            how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": levels and levels.groups}
+            how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": groups_of(epoch.setting)}
             sink = AppendingTable(path, epoch.setting.bins, layout, **how)
             with path.open("rb") as file:
                 if file.readline() == sink.header:

@@ -76,7 +76,7 @@ def publish(
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
-    kept = KeptReleases(mechanism.bins, None if mechanism.levels is None else mechanism.levels.groups)
+    kept = KeptReleases(mechanism.bins, mechanism.besides)
     with Publisher(
         feed,
         mechanism,
@@ -99,6 +99,7 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
         levels=mechanism.levels,
+        groups=mechanism.besides,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
 from eventide.privacy.recorded_answers import replay
-from eventide.releases.level_values import LevelValues
+from eventide.releases.level_values import LevelValues, OfStatistics
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -28,7 +29,7 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     """`mechanism` itself at its beginning, or one like it that stands where the store does."""
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
-    nothing = np.zeros(mechanism.size, dtype=np.int64)
+    nothing = np.zeros(mechanism.numbers, dtype=np.int64)
     for answers in state.recorded:
         with replay(mechanism.meter, answers):
             mechanism.release(nothing)
@@ -42,12 +43,30 @@ def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism,
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
     bins = mechanism.bins
     release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
+    if isinstance(mechanism.besides, OfStatistics):
+        return _of_statistics(None if last is None else read_line(last), bins_then, bins, mechanism.besides, step)
     if last is not None:
         then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
         release = over_bins(then, bins_then, bins, absent=0.0)
     if mechanism.levels is None:
         return release
     return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
+
+
+def _of_statistics(
+    last: ReleaseLine | None, bins_then: Sequence[str], bins: Sequence[str], groups: OfStatistics, step: int
+) -> ReleaseLine:
+    """The last release of each statistic again, by its name; one that is new has no data."""
+    told: dict[str, Any] = {} if last is None else {last.statistic or "": last, **(last.statistics or {})}
+    lines = {}
+    for name in (groups.first, *groups):
+        unknown = ReleaseLine(step, False, np.full(len(bins), np.nan), np.full(len(bins), np.inf))
+        then = told.get(name)
+        known = then and ReleaseLine(step, False, then.values, then.scale, then.low, then.high)
+        lines[name] = over_bins(known, bins_then, bins, absent=np.nan) if known else unknown
+    others = {name: LevelValues(each.values, each.scale, False, each.low, each.high) for name, each in lines.items()}
+    del others[groups.first]
+    return dataclasses.replace(lines[groups.first], statistic=groups.first, statistics=others)
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

@@ -66,6 +66,8 @@ class Releases(LongFrames):
         Raw numbers: never publish them. None where counts were given.
     levels
         The groups that are published besides, and add up; None where there are none.
+    groups
+        What else is published besides the bins, such as other statistics of them.
     """
 
     def __init__(
@@ -78,8 +80,9 @@ class Releases(LongFrames):
         end: str | None = None,
         operators_only: OperatorsOnly | None = None,
         levels: Levels | None = None,
+        groups: Groups | None = None,
     ) -> None:
-        self._rows = Rows.of(bins, None if levels is None else levels.groups)
+        self._rows = Rows.of(bins, groups if levels is None else levels.groups)
         lines = [flat(line, self._rows) for line in lines]
         self.levels = levels
         self.bins, self.guarantee, self.ledger, self.operators_only = bins, guarantee, ledger, operators_only
@@ -100,7 +103,8 @@ class Releases(LongFrames):
         return len(self._steps)
 
     def to_arrow(self) -> pa.Table:
-        """The releases as an Arrow table, a row for each step and bin, and where there are levels for each group."""
+        """The releases as an Arrow table, a row for each step and bin, and where there are some for each group or
+        statistic."""
         return long_table(
             self._rows.names,
             self._steps,
@@ -112,6 +116,7 @@ class Releases(LongFrames):
             starts=self._starts,
             zone=self._zone,
             levels=self._rows.levels,
+            statistics=self._rows.statistics,
         )
 
     def plot(self, bins: Sequence[str | int] | None = None) -> Any:

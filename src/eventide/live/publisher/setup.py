@@ -101,7 +101,7 @@ def sinks_of(
 ) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
     how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
-    how |= {"groups": mechanism.levels and mechanism.levels.groups}
+    how |= {"groups": mechanism.besides}
     return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
 
 

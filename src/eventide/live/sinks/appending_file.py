@@ -216,7 +216,7 @@ class AppendingTable(AppendingFile):
         header = io.BytesIO()
         table = Csv(header, bins, layout, starts=starts, intervals=intervals, groups=groups)
         self._rows, self.groups = table.rows, groups
-        if any("\n" in name or "\r" in name for name in (*self._rows.names, *(self._rows.levels or ()))):
+        if any("\n" in name or "\r" in name for names in self._rows.columns().values() for name in names):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         self._layout, self._intervals = table.layout, table.intervals
         self.bins, self._first = tuple(bins), ("step", "start") if starts else ("step",)
@@ -227,7 +227,8 @@ class AppendingTable(AppendingFile):
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
         said = json.loads(release)
-        parts = [said, *(said.get("levels", {}).values() if self.groups else ())]
+        beside = said.get("statistics" if self._rows.statistics else "levels", {})
+        parts = [said, *(beside.values() if self.groups else ())]
 
         def numbers(kind: str) -> list[Any]:
             cells = [cell for part in parts for cell in part.get(kind, [None] * len(part["values"]))]
@@ -254,7 +255,7 @@ class AppendingTable(AppendingFile):
 
     def _row_names(self) -> list[tuple[str, ...]]:
         """The columns of a long table that name its rows."""
-        return [self._rows.names] if self._rows.levels is None else [self._rows.levels, self._rows.names]
+        return list(self._rows.columns().values())
 
     def step_of_line(self, line: bytes) -> int:
         """The first column."""

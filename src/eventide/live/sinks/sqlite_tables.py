@@ -20,7 +20,7 @@ from eventide.events.levels import BIN
 from eventide.live import faults
 from eventide.live.sinks.base import name_of_file, refuse_unwritable
 from eventide.live.sinks.table import TableSink
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import Groups, OfStatistics
 
 PATIENCE = 5.0  # seconds for somebody who is reading
 _NUMBERS = "value REAL, low REAL, high REAL, scale REAL, fresh BOOLEAN NOT NULL"
@@ -38,6 +38,8 @@ class SqliteTables(TableSink):
     """Appends releases to the tables of a SQLite file."""
 
     def __init__(self, path: str | Path, bins: Sequence[str], *, starts: bool = False, groups: Groups | None = None):
+        if isinstance(groups, OfStatistics):
+            raise InputError("a .sqlite file holds one statistic; choose .jsonl, .csv, .parquet or .delta for several")
         self.path = Path(path)
         self.name = name_of_file(self.path)
         super().__init__(str(path), bins, starts=starts, groups=groups)

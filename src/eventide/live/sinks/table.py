@@ -75,7 +75,7 @@ class TableSink(Sink):
         self._last = self.look()
         if self._last >= 0:
             rows = self._rows.rows
-            ours = {"bin": rows.names} if rows.levels is None else {"level": rows.levels, "bin": rows.names}
+            ours = rows.columns()
             found = [self.rows_of(self._last)[name].to_pylist() for name in ours]
             if sorted(zip(*found, strict=True)) != sorted(zip(*ours.values(), strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
@@ -91,7 +91,7 @@ class TableSink(Sink):
 
     def holds(self, release: bytes) -> bool:
         """Compare the rows of the last step, in whatever order the table has them."""
-        order = [(name, "ascending") for name in self.schema.names if name in ("level", "bin")]
+        order = [(name, "ascending") for name in self.schema.names if name in ("level", "bin", "statistic")]
         found, ours = (rows.sort_by(order) for rows in (self.rows_of(self._last), self._rows.of([release])))
         return bool(found.equals(ours))
 

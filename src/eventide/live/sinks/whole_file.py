@@ -161,7 +161,7 @@ class OlderParquet:
         if self._form.layout == "wide":
             return
         rows = self._form.rows
-        ours = {"bin": rows.names} if rows.levels is None else {"level": rows.levels, "bin": rows.names}
+        ours = rows.columns()
         with pa_parquet.ParquetFile(self._path) as file:
             found = next(file.iter_batches(len(rows.names), columns=[*ours]), None)
         if found is not None and any(tuple(found[name].to_pylist()) != names for name, names in ours.items()):

@@ -15,8 +15,9 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
+from eventide.events.statistics import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
-from eventide.releases.level_values import Groups, LevelValues
+from eventide.releases.level_values import Groups, LevelValues, OfStatistics
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -33,32 +34,45 @@ def levels_of(setting: StoreSetting) -> Levels | None:
     return None if described is None else Levels.of(described, setting.bins)
 
 
+def groups_of(setting: StoreSetting) -> Groups | None:
+    """What the releases of an epoch hold besides the bins: groups of levels, or other statistics."""
+    if (levels := levels_of(setting)) is not None:
+        return levels.groups
+    first, *others = statistic_of(setting.steps).names
+    return OfStatistics(first, dict.fromkeys(others, setting.bins)) if others else None
+
+
 def all_groups(store: Store) -> Groups:
-    """The groups of each level of all epochs, those of the last one first; empty where none has levels."""
+    """What is released besides the bins in all epochs, those of the last one first; empty where there is nothing."""
     found: dict[str, dict[str, None]] = {}
-    for levels in filter(None, (levels_of(epoch.setting) for epoch in reversed(store.epochs()))):
-        for level, groups in levels.groups.items():
-            found.setdefault(level, {}).update(dict.fromkeys(groups))
-    return {level: tuple(groups) for level, groups in found.items()}
+    every = [groups for epoch in reversed(store.epochs()) if (groups := groups_of(epoch.setting))]
+    for groups in every:
+        for name, members in groups.items():
+            found.setdefault(name, {}).update(dict.fromkeys(members))
+    joined = {name: tuple(members) for name, members in found.items()}
+    if every and isinstance(every[0], OfStatistics):  # which are the same in all epochs
+        return OfStatistics(every[0].first, joined)
+    return joined
 
 
 def stored_releases(store: Store, bins: tuple[str, ...], groups: Groups | None = None) -> Iterator[ReleaseLine]:
     """All releases, over `bins` and the groups of each level; what was none at a step has no value there: NaN."""
     for epoch, end in _epochs(store):
-        levels = levels_of(epoch.setting) if groups else None
+        own = groups_of(epoch.setting) if groups else None
         for _, line in store.releases(epoch.first_step, end - 1):
             release = over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
-            yield _over_groups(release, levels, groups) if groups else replace(release, levels=None)
+            yield _over_groups(release, own, groups) if groups else replace(release, levels=None)
 
 
-def _over_groups(release: ReleaseLine, own: Levels | None, groups: Groups) -> ReleaseLine:
-    """A release with all levels of a store, in their order."""
-    told, found = release.levels or {}, {}
-    for level, names in groups.items():
-        place = {} if own is None or level not in told else {name: at for at, name in enumerate(own.groups[level])}
+def _over_groups(release: ReleaseLine, own: Groups | None, groups: Groups) -> ReleaseLine:
+    """A release with all levels or statistics of a store, in their order."""
+    of_statistics = isinstance(groups, OfStatistics)
+    told, found = (release.statistics if of_statistics else release.levels) or {}, {}
+    for part, names in groups.items():
+        place = {} if own is None or part not in told else {name: at for at, name in enumerate(own[part])}
         source = np.array([place.get(name, -1) for name in names])
-        found[level] = _moved(told.get(level), source)
-    return replace(release, levels=found)
+        found[part] = _moved(told.get(part), source)
+    return replace(release, statistics=found) if of_statistics else replace(release, levels=found)
 
 
 def _moved(told: LevelValues | None, source: Ints) -> LevelValues:
