@@ -1,8 +1,8 @@
-"""What a release says of one level: a number for each of its groups, in their order. Nothing here is raw.
+"""What a release says of one level, or of one statistic besides the first: a number for each group or bin, in order.
 
-A long table has a row for each bin and then for each group, from the smallest level to the total, and behind these one
-for each bin of the sliding window's histogram, which is a statistic of its own: `Rows` are their names, and `flat` puts
-a release in their order.
+Nothing here is raw. A long table has a row for each bin and then for each group, from the smallest level to the total,
+and behind these one for each bin of every further statistic, such as the histogram of a sliding window: `Rows` are
+their names, and `flat` puts a release in their order.
 """
 
 from __future__ import annotations
@@ -19,34 +19,37 @@ from eventide.events.levels import BIN
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
 EVENTS = "events"  # what is counted where nothing else is said
+WINDOW = "window:"  # before the name of a statistic over a sliding window
+_BESIDE = ("levels", "statistic", "statistics", "window_values", "window_scale")  # what a release has beside its bins
 
 
-def statistics_of(name: str = EVENTS, *, windows: bool) -> tuple[str, ...]:
-    """The names of what is published of every bin: a statistic of each step, and its sum over a sliding window.
+def statistics_of(names: Sequence[str] = (EVENTS,), *, windows: bool) -> tuple[str, ...]:
+    """The names of what is published of every bin: statistics of each step, and the first one's over a sliding window.
 
     >>> statistics_of(windows=True)
     ('events', 'window:events')
     """
-    return (name, f"window:{name}") if windows else (name,)
+    return (*names, f"{WINDOW}{names[0]}") if windows else tuple(names)
 
 
 def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
     """These, and the same with or without sliding windows: what a file that was begun may have."""
-    return [tuple(statistics), statistics_of(statistics[0], windows=len(statistics) == 1)]
+    of_steps = [name for name in statistics if not name.startswith(WINDOW)]
+    return [tuple(statistics), statistics_of(of_steps, windows=len(of_steps) == len(statistics))]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelValues:
-    """The values of a level; each is the sum of the values of the group's bins, exactly.
+    """The values of a level, each the sum of the values of the group's bins, exactly; or those of a statistic.
 
     Parameters
     ----------
     values
-        The estimates of the groups' counts.
+        The estimates of the groups' counts, or of what the statistic is of each bin.
     scale
-        Noise scale of the level's own measurement behind each value; infinite before the first.
+        Noise scale of its own measurement behind each value; infinite before the first.
     fresh
-        Whether this level was measured at this step.
+        Whether this level or statistic was measured at this step.
     low, high
         The ends of an interval around the values, where it is known.
     """
@@ -111,22 +114,15 @@ class Rows(NamedTuple):
         return {name: column for name, column in columns.items() if column is not None}
 
 
-class _Window(NamedTuple):
-    """The histogram of a sliding window as one more part of a release; unknown where there is none."""
-
-    values: Any
-    scale: Any
-    low: None = None
-    high: None = None
-
-
 def flat(release: Line, rows: Rows) -> Line:
-    """A release of bins and levels as one of rows; what it does not know, as levels before there were any, is NaN."""
+    """A release of bins, levels and statistics as one of rows; what it does not know is NaN."""
     if rows.levels is None and rows.statistics is None:
         return release
     every = [release, *(release.levels or {}).values()] if rows.levels else [release]
-    if rows.statistics is not None and release.window_values is not None:
-        every.append(_Window(release.window_values, release.window_scale))
+    if rows.statistics is not None:
+        every += (getattr(release, "statistics", None) or {}).values()  # a run has none
+        if release.window_values is not None:
+            every.append(LevelValues(release.window_values, release.window_scale))
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -138,18 +134,25 @@ def flat(release: Line, rows: Rows) -> Line:
         ]
         return np.concatenate(filled, axis=-1)
 
-    ends = {} if release.low is None else {"low": joined("low"), "high": joined("high")}
-    none = {"window_values": None, "window_scale": None}
-    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
+    known = any(each.low is not None for each in every)
+    ends = {"low": joined("low"), "high": joined("high")} if known else {}
+    none = {field.name: None for field in fields(release) if field.name in _BESIDE}
+    return replace(release, values=joined("values"), scale=joined("scale"), **ends, **none)
 
 
 def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
-    """A release of rows as one of bins, levels and a sliding window: what `flat` was given."""
-    sizes = [len(bins), *map(len, (groups or {}).values())]
-    ends = np.cumsum(sizes if rows.statistics else sizes[:-1])
+    """A release of rows as one of bins, levels and statistics: what `flat` was given."""
+    first_name, *others = dict.fromkeys(rows.statistics or (EVENTS,))
+    levels = groups or {}
+    ends = np.cumsum([len(bins), *map(len, levels.values()), *[len(bins)] * len(others)])[:-1]
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
     first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
-    if rows.statistics and not np.isnan((window := rest.pop())["values"]).all():
-        first |= {"window_values": window["values"], "window_scale": window["scale"]}
-    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
-    return replace(release, levels=levels or None, **first)
+    told = {name: LevelValues(fresh=release.fresh, **each) for name, each in zip([*levels, *others], rest, strict=True)}
+    own: dict[str, Any] = {"levels": {level: told[level] for level in levels} or None}
+    if others and others[-1].startswith(WINDOW):
+        window = told[others.pop()]
+        if not np.isnan(window.values).all():
+            own |= {"window_values": window.values, "window_scale": window.scale}
+    if others:
+        own |= {"statistic": first_name, "statistics": {name: told[name] for name in others}}
+    return replace(release, **first, **own)

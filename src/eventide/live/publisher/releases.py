@@ -21,7 +21,7 @@ from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
-from eventide.releases.level_values import EVENTS, Groups, Rows, flat, statistics_of
+from eventide.releases.level_values import EVENTS, Groups, Rows, flat
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
 
@@ -66,8 +66,8 @@ class Releases(LongFrames):
         Raw numbers: never publish them. None where counts were given.
     levels
         The groups that are published besides, and add up; None where there are none.
-    statistic
-        What is published of the events.
+    statistics
+        The names of what is published of every bin.
     """
 
     def __init__(
@@ -80,11 +80,10 @@ class Releases(LongFrames):
         end: str | None = None,
         operators_only: OperatorsOnly | None = None,
         levels: Levels | None = None,
-        statistic: str = EVENTS,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         groups = None if levels is None else levels.groups
-        windows = any(line.window_values is not None for line in lines)
-        self._rows = Rows.of(bins, groups, statistics_of(statistic, windows=windows))
+        self._rows = Rows.of(bins, groups, statistics)
         self._of_steps = Rows.of(bins, groups).names  # the rows that are no histograms of sliding windows
         lines = [flat(line, self._rows) for line in lines]
         self.levels = levels

@@ -15,6 +15,7 @@ from typing import Any
 from eventide.errors import InputError
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
+from eventide.events.statistics import statistic_of
 from eventide.filters.seasons import Automatic
 from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
@@ -37,7 +38,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import recorded_name
-from eventide.releases.level_values import EVENTS, statistics_of
+from eventide.releases.level_values import statistics_of
 
 log = logging.getLogger("eventide.live")
 
@@ -111,7 +112,7 @@ def sinks_of(
 
 def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
     """The names of what is published of every bin."""
-    return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
+    return statistics_of(statistic_of(feed.describe()).names, windows=mechanism.gives_windows)
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
+from eventide.events.statistics import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.releases.level_values import EVENTS, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
@@ -43,13 +44,14 @@ def all_groups(store: Store) -> Groups:
 
 
 def all_statistics(store: Store) -> tuple[str, ...]:
-    """What any epoch has published of every bin: a statistic of each step, and perhaps its sum over a sliding window.
+    """What any epoch has published of every bin: statistics of each step, and perhaps the sum over a sliding window.
 
     The last release of an epoch tells: older versions published no sliding windows, and may have begun it.
     """
-    named, windows = EVENTS, False
+    named: tuple[str, ...] = (EVENTS,)
+    windows = False
     for epoch, end in _epochs(store):
-        named = epoch.setting.steps.get("statistic", EVENTS)
+        named = statistic_of(epoch.setting.steps).names
         windows |= any(
             b'"window_values": ' in line for _, line in store.releases(max(epoch.first_step, end - 1), end - 1)
         )
@@ -101,6 +103,8 @@ def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, 
     known: dict[str, Any] = {name: array for name in unknown if (array := getattr(release, name)) is not None}
     values, scale = moved(release.values, absent), moved(release.scale, np.inf)
     further: dict[str, Any] = {name: moved(array, unknown[name]) for name, array in known.items()}
+    if release.statistics is not None:
+        further["statistics"] = {name: _moved(each, source) for name, each in release.statistics.items()}
     return replace(release, values=values, scale=scale, **further)
 
 
