@@ -20,7 +20,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class
 from eventide.privacy.amounts import NANO
 
-MOST_BINS = 40  # named on the page
+MOST_BINS = 24  # named on the page
 
 
 def store_part(store: Store, place: str | Path, until: int | None = None) -> Part:
