@@ -25,6 +25,7 @@ from eventide.live.sources.nats_streams import (
     Consumer,
     Look,
     Message,
+    MessagesLost,
     NatsConnection,
     check_place,
     look,
@@ -39,7 +40,8 @@ AT_A_TIME = 5_000  # messages
 class JetStream:
     """The messages of a stream, all of them or those of one subject.
 
-    clients: a file of client settings. patience: seconds for each answer.
+    clients: a file of client settings. patience: seconds for each answer. A server cuts off a reader for whom it holds
+    too much (`max_pending`), so where messages are lost on their way fewer are asked for at a time.
     """
 
     complete, replays, records_arrival = False, True, True
@@ -48,6 +50,7 @@ class JetStream:
         self._address = parse_address(url)
         self._connection = NatsConnection(self._address, patience, settings_of(url, clients))
         self._consumer: Consumer | None = None
+        self._most = AT_A_TIME
         self._seen_until = EARLIEST
 
     def open(self, position: Position, reader: EventReader) -> None:
@@ -67,9 +70,13 @@ class JetStream:
         try:
             if messages := self._connection.wait(self._fetched(timeout)):
                 events = self._events(messages)
-            if len(messages) < AT_A_TIME:
+            if len(messages) < self._most:
                 self._connection.wait(self._catch_up())
+            else:
+                self._most = min(AT_A_TIME, self._most + self._most // 8 + 1)
         except (nats.errors.Error, OSError, TimeoutError) as problem:
+            if isinstance(problem, MessagesLost):  # perhaps they were more than the server holds for a reader
+                self._most = max(1, self._most // 4)
             log.warning("source failed", extra={"fields": {"source": "nats", "problem": type(problem).__name__}})
             self._consumer = None
             self._connection.wait(asyncio.sleep(timeout))
@@ -84,7 +91,7 @@ class JetStream:
         if self._consumer is None:
             self._check(await look(self._connection))
             self._consumer = await Consumer.behind(self._connection, self._sequence)
-        messages = await self._consumer.fetch(AT_A_TIME, timeout)
+        messages = await self._consumer.fetch(self._most, timeout)
         if messages and messages[-1].sequence != self._sequence + len(messages):  # of other subjects, or dropped
             self._check(await look(self._connection))
         return messages
