@@ -3,8 +3,8 @@
 Tallies are raw: users are pseudonyms by the store's key, the folder is closed to others, and what belongs to a step is
 deleted once it is published. There is a part for each batch, and a batch that Spark hands over again replaces its own.
 Tallies name bins by their place in the list, and events after the end are in none of them. So a folder belongs to one
-store and one list of bins, and to the number of shards it began with; for another end it is made anew, and the source
-is read from its beginning.
+store, one list of bins and one statistic, and to the number of shards it began with; for another end it is made anew,
+and the source is read from its beginning.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WorkFolder:
     def _found(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.mark.read_text())
         found["until"] = found["until"] and moment(found["until"])  # which was once kept as it had been written
-        return found
+        return {"statistic": {}} | found  # as before there were others
 
     def _has_another_end(self, purpose: dict[str, Any]) -> bool:
         """Whether all but the end is as it was: then the source is read again from its beginning."""
@@ -108,6 +108,7 @@ def _purpose(counting: Counting) -> dict[str, Any]:
         "bins": digest(*counting.spec.bins).hex(),
         "users": counting.spec.user is not None,
         "until": counting.spec.until,
+        "statistic": counting.spec.made_statistic().described(),
     }
 
 

@@ -73,6 +73,15 @@ def longest_window_steps(options: Options) -> int | None:
     return steps_of_window(options.longest_window, options.spec.step or None)
 
 
+def refuse_to_replace(options: Options) -> None:
+    """What was published cannot be had again, so a run that cannot go on with a file leaves it as it is."""
+    if options.store is None and options.out and (path := Path(options.out)).is_file() and path.stat().st_size:
+        raise InputError(
+            f"{path} exists, and a run without a store would replace it and spend its budget once more; choose another "
+            "file, or remove this one; with --store a run goes on where the last one stopped"
+        )
+
+
 def _event_feed(options: Options) -> Feed:
     spec = options.spec
     if not spec.bins:
@@ -101,8 +110,6 @@ def _spark_feed(options: Options) -> Feed:
         raise InputError("--engine spark reads one file, folder or table; name one, or leave --engine out")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
-    if "statistic" in options.stream:
-        raise InputError("--engine spark counts events only; leave --statistic or --engine out")
     if options.store is None:
         raise InputError("--store is missing; with --engine spark open steps are kept in a folder beside it")
     if not (options.spec.start and options.spec.until):
