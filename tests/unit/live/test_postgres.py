@@ -453,6 +453,24 @@ def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened,
         assert granted.fetchone() == (1,)
 
 
+def test_queries_can_rely_on_the_columns_of_the_views(opened, address, server):
+    """Names, order and types, as the how-to promises them; those of SQLite are pinned in test_tables."""
+    opened().close()
+    number, text, long = "double precision", "text", "bigint"
+    numbers = [("value", number), ("low", number), ("high", number), ("scale", number), ("fresh", "boolean")]
+    answer = [("value", number), ("variance", number)]
+    views = {
+        "releases": [("step", long), ("start", text), ("bin", text), *numbers],
+        "levels": [("step", long), ("start", text), ("level", text), ("bin", text), *numbers],
+        "answers": [("step", long), ("query", text), ("begin_step", long), ("end_step", long), ("bin", text), *answer],
+    }
+    question = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = %s AND \
+        table_name = %s ORDER BY ordinal_position"
+    with psycopg.connect(server.address) as connection:
+        for view, columns in views.items():
+            assert connection.execute(question, (address.partition("#")[2], view)).fetchall() == columns
+
+
 def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
     monkeypatch.setattr(window_queries, "SNAPSHOT_EVERY", 3)
     counts = [[step, 10 * step] for step in range(9)]
