@@ -127,7 +127,7 @@ class PostgresDatabase(Database):
                 if self._writes:
                     self._locked()  # where the old session still seems to live, the fence has the last word
                 return
-            if time.monotonic() > until:
+            if time.monotonic() > until or self.gives_up():
                 raise Unavailable(
                     f"{self.place} went away and did not come back", "nothing is lost: start again when it answers"
                 )
