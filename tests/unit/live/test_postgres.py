@@ -707,6 +707,32 @@ def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):
     assert [record.message for record in caplog.records] == ["127.0.0.1#awaited does not answer; waiting for it"]
 
 
+@pytest.mark.parametrize(
+    ("said", "is_waited_for"),
+    [
+        ("FATAL:  the database system is starting up", True),
+        ("FATAL:  the database system is not yet accepting connections", True),  # after a kill -9
+        ("could not receive data from server: Connection reset by peer", True),
+        ("No route to host", True),
+        ("FATAL:  sorry, too many clients already", True),
+        ('FATAL:  password authentication failed for user "eventide"', False),
+        ('FATAL:  database "nowhere" does not exist', False),
+    ],
+)
+def test_what_passes_at_the_start_is_waited_for_and_what_does_not_is_said(monkeypatch, said, is_waited_for):
+    class Reached(Exception):
+        pass
+
+    answers = iter([psycopg.OperationalError(f"connection failed: {said}"), Reached()])
+
+    def connected(self):
+        raise next(answers)
+
+    monkeypatch.setattr(PostgresDatabase, "_connected", connected)
+    with pytest.raises(Reached if is_waited_for else StoreError):
+        PostgresDatabase("postgresql://127.0.0.1/city")
+
+
 def test_who_only_looks_is_told_at_once_that_a_server_is_down(caplog):
     server = PostgresServer()
     with pytest.raises(StoreError, match="cannot be opened"):
