@@ -126,7 +126,8 @@ class Tabular(Format):
         if self.layout == "long":
             numbers = ("value", "low", "high", "scale") if self.intervals else ("value", "scale")
             fresh = {"fresh": pa.bool_()} if self.intervals else {}
-            return first | dict.fromkeys(self.rows.columns, pa.string()) | dict.fromkeys(numbers, pa.float64()) | fresh
+            named = dict.fromkeys(self.rows.columns(), pa.string())
+            return first | named | dict.fromkeys(numbers, pa.float64()) | fresh
         ends = [with_ends(name) for name in bins] if self.intervals else [(name,) for name in bins]
         refuse_taken([*first, *(end for _, *around in ends for end in around)], bins)
         return first | dict.fromkeys((name for each in ends for name in each), pa.float64())
@@ -163,7 +164,7 @@ class Tabular(Format):
         else:
             kinds = map(self._numbers, ("values", "low", "high", "scale") if self.intervals else ("values", "scale"))
             each = np.tile(np.arange(len(self.bins)), len(self._held))
-            names = [pa.array(column, pa.string()).take(each) for column in self.rows.columns.values()]
+            names = [pa.array(column, pa.string()).take(each) for column in self.rows.columns().values()]
             fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
             self.put([*first, *names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()

@@ -97,7 +97,7 @@ class Rows(NamedTuple):
 
         >>> Rows.of(["a", "b"], {"total": ["total"]})
         Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'), statistics=None)
-        >>> Rows.of(["a"], statistics=("events", "window:events")).columns
+        >>> Rows.of(["a"], statistics=("events", "window:events")).columns()
         {'bin': ('a', 'a'), 'statistic': ('events', 'window:events')}
         """
         first, *further = statistics
@@ -107,7 +107,6 @@ class Rows(NamedTuple):
         levels, names, told = zip(*named, strict=True)
         return cls(names, levels if groups else None, told if further else None)
 
-    @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns of a long table that name its rows, in their order."""
         columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}

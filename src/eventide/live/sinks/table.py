@@ -92,7 +92,7 @@ class TableSink(Sink):
         """Look, and refuse a table whose rows are those of other bins or groups: its columns do not tell."""
         self._last = self.look()
         if self._last >= 0:
-            ours = self._rows.rows.columns
+            ours = self._rows.rows.columns()
             found = [self.rows_of(self._last)[name].to_pylist() for name in ours]
             if sorted(zip(*found, strict=True)) != sorted(zip(*ours.values(), strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
@@ -112,7 +112,7 @@ class TableSink(Sink):
 
     def holds(self, release: bytes) -> bool:
         """Compare the rows of the last step, in whatever order the table has them."""
-        order = [(name, "ascending") for name in self._rows.rows.columns]
+        order = [(name, "ascending") for name in self._rows.rows.columns()]
         found, ours = (rows.sort_by(order) for rows in (self.rows_of(self._last), self._rows.of([release])))
         return bool(found.equals(ours))
 
