@@ -105,8 +105,16 @@ def without_waiting(monkeypatch):
     monkeypatch.setattr(PipeLines, "_is_ready", lambda self, _=0: IS_READY(self, 0))
 
 
-@pytest.mark.parametrize("person", PERSONS)
-@pytest.mark.parametrize("part", [FilePart, PipePart])
+USUAL = [("comes and goes", FilePart), ("is there", PipePart)]
+OTHER = [
+    pytest.param(person, part, marks=pytest.mark.slow)
+    for person in PERSONS
+    for part in (FilePart, PipePart)
+    if (person, part) not in USUAL
+]
+
+
+@pytest.mark.parametrize(("person", "part"), USUAL + OTHER)
 def test_whoever_takes_the_machine_between_two_events_finds_noisy_cells_only(person, part):
     looks = {}
     agreed = check(person, part, looks, late="1min")
@@ -122,7 +130,7 @@ def test_whoever_takes_the_machine_between_two_events_finds_noisy_cells_only(per
     assert (differing > 0) == (person != "writes nonsense"), "events did go into cells"
 
 
-@pytest.mark.parametrize("name", ["bd", "ba"])
+@pytest.mark.parametrize("name", [pytest.param("bd", marks=pytest.mark.slow), "ba"])
 def test_so_it_is_with_intrusions_that_nobody_announces(name):
     assert check("comes and goes", PipePart, mode="single", name=name).steps >= 4
 
