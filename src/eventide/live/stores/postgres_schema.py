@@ -1,7 +1,8 @@
 """The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
 
-The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin; both
-are private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`.
+The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin,
+`levels` one for each group, and of several statistics `statistics` one for each step, bin and statistic. All are
+private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`.
 """
 
 from __future__ import annotations
@@ -79,6 +80,24 @@ CREATE OR REPLACE VIEW levels AS
     WHERE body -> 'levels' IS NOT NULL
 """
 
+_OF_STATISTIC = "(told.said -> '{}' ->> (bin.place - 1)::integer)::double precision"
+_STATISTICS = f"""
+CREATE OR REPLACE VIEW statistics AS
+    SELECT step.step, body ->> 'start' AS start, bin.name AS bin, told.statistic,
+        {_OF_STATISTIC.format("values")} AS value, {_OF_STATISTIC.format("low")} AS low,
+        {_OF_STATISTIC.format("high")} AS high, {_OF_STATISTIC.format("scale")} AS scale,
+        (told.said ->> 'fresh')::boolean AS fresh
+    FROM {_RELEASED},
+        LATERAL (
+            SELECT body ->> 'statistic' AS statistic, body AS said
+            UNION ALL SELECT other.key, other.value FROM jsonb_each(body -> 'statistics') AS other
+        ) AS told,
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+    WHERE body -> 'statistics' IS NOT NULL
+"""
+_LATER = {"levels": _LEVELS, "statistics": _STATISTICS}
+"""Views that older stores had not."""
+
 
 def parse_address(url: str) -> tuple[str, str]:
     """The address without its fragment, and the schema that the fragment names.
@@ -122,7 +141,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         _migrate(connection, schema)
         faults.passing("after-migration")
     _show_intervals(connection, schema)
-    _show_levels(connection, schema)
+    _show_more(connection, schema)
     return VERSION
 
 
@@ -178,15 +197,16 @@ def _show_intervals(connection: Any, schema: str) -> None:
         connection.execute(_releases([*_EARLIER, "low", "high"]))
 
 
-def _show_levels(connection: Any, schema: str) -> None:
-    """Give an older store a view of levels, which the next epoch may have."""
+def _show_more(connection: Any, schema: str) -> None:
+    """Give an older store the views of levels and statistics, which an epoch to come may have."""
     import psycopg
 
-    if _columns(connection, f'"{schema}".levels'):
-        return
-    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
-        connection.execute(f'SET LOCAL search_path TO "{schema}"')
-        connection.execute(_LEVELS)
+    for view, text in _LATER.items():
+        if _columns(connection, f'"{schema}".{view}'):
+            continue
+        with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+            connection.execute(f'SET LOCAL search_path TO "{schema}"')
+            connection.execute(text)
 
 
 def _to_third(connection: Any) -> None:
@@ -214,7 +234,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _releases(_SHOWN),
             _ANSWERS,
-            _LEVELS,
+            *_LATER.values(),
             *without_statistics(),
         ):
             connection.execute(statement)

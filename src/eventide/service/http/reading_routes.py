@@ -107,8 +107,8 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         chosen = chosen_bins(bins, bin or [])
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
-        groups = None if chosen is not None or found.settings.levels is None else found.settings.levels.groups
-        return _paged(release_page(lines, bins, chosen, form, following, groups), form, following)
+        besides = found.publisher.mechanism.besides
+        return _paged(release_page(lines, bins, chosen, form, following, besides), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
