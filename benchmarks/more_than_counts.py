@@ -132,25 +132,19 @@ def _opendp(statistic: str, stream: Stream) -> Callable[[Array], float]:
         count = max(1.0, noisy(number, 1, budget / 2))
         return float(np.clip(middle + noisy(around, middle, budget / 2) / count, 0, high))
 
-    rows = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
-    edges = [float(edge) for edge in stream.edges]
-    median = dp.m.make_private_quantile(*rows, dp.max_divergence(), edges, 0.5, scale=_scale(rows, edges, budget))
+    def median(scale: float) -> Any:
+        rows, edges = dp.vector_domain(dp.atom_domain(T=float, nan=False)), [float(edge) for edge in stream.edges]
+        space: dict[str, Any] = {"input_domain": rows, "input_metric": dp.symmetric_distance()}
+        space["output_measure"] = dp.max_divergence()
+        return dp.m.make_private_quantile(**space, candidates=edges, alpha=0.5, scale=scale)
+
+    private = median(dp.binary_search_param(median, d_in=1, d_out=budget, T=float))
     return {
         "people": lambda values: max(0.0, noisy(len(values), 1, budget)),
         "sum:value": lambda values: max(0.0, noisy(values.clip(0, high).sum(), high, budget)),
         "mean:value": mean,
-        "quantiles:value": lambda values: float(median(values.clip(0, high).tolist())),
+        "quantiles:value": lambda values: float(private(values.clip(0, high).tolist())),
     }[statistic]
-
-
-def _scale(rows: Any, edges: list[float], budget: float) -> float:
-    """The noise with which OpenDP's private quantile spends a budget on one row."""
-    import opendp.prelude as dp
-
-    def measured(scale: float) -> Any:
-        return dp.m.make_private_quantile(*rows, dp.max_divergence(), edges, 0.5, scale=scale)
-
-    return float(dp.binary_search_param(measured, d_in=1, d_out=budget, T=float))
 
 
 def error(found: Array, truth: Array, window: int) -> float:
