@@ -27,6 +27,7 @@ pytestmark = pytest.mark.slow
         "how-to/store.md",
         "how-to/studies.md",
         "reference/file-formats.md",
+        "tutorial/fares.md",
     ],
 )
 def test_page(name, tmp_path, capsys):

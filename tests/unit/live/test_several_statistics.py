@@ -243,6 +243,13 @@ def test_a_split_of_one_statistic_is_refused():
         StreamSpec(**STREAM, **MEAN, split="mean:fare=1")
 
 
+def test_a_dry_run_says_errors_of_looks_in_events(source):
+    told = called(*words(source, "--dry-run", "--json"))
+    report = json.loads(told.stdout)
+    assert (report["errors_are_in"], report["smallest_error_of_a_look"]) == ("events", 4 * 2)  # half of epsilon, m = 2
+    assert "off by 8 to 16 events on average" in told.stderr
+
+
 def test_wide_tables_and_sqlite_files_hold_one_statistic(source, tmp_path):
     wide = called(*words(source, "--out", tmp_path / "out.csv", "--layout", "wide"))
     assert "several statistics have a row for each bin and statistic" in wide.stderr
