@@ -160,7 +160,9 @@ class StreamReading:
 
     def _check_bounds(self) -> None:
         values = self.values
-        if values["max_per_step"] > 1 and not values["user"]:
+        if values["parameters"].get("pan_private") is not None:
+            self._check_cells()
+        elif values["max_per_step"] > 1 and not values["user"]:
             self._note("max_per_step", "it bounds the events of a person; name what holds the person, as `user`")
         if values["sensitivity"] > 1 and values["user"]:
             self._note("sensitivity", "it is for ready-made counts; of events `max_per_step` says how many count")
@@ -170,6 +172,21 @@ class StreamReading:
             self._note("cap", "it bounds the events of a person; name what holds the person, as `user`")
         elif values["cap"] and self._is_right("step"):
             self._look("cap", self._check_cap)
+
+    def _check_cells(self) -> None:
+        """Where events are held in noisy cells alone, nobody is remembered and nothing else is made of them."""
+        for name in ("user", "cap"):
+            if self.values[name]:
+                self._note(
+                    name,
+                    "a limit per person has to remember who was seen, and pan_private remembers nobody; leave it out, "
+                    "and with `max_per_step` say how many events of one person a step has at most, which is trusted",
+                )
+        if self.values["statistic"] != "events":
+            self._note("statistic", "pan_private counts events and nothing else; leave one of them out")
+        for name in ("levels", "queries"):
+            if self.values[name] not in (None, ()):
+                self._note(name, "pan_private is for releases of bins alone; leave one of them out")
 
     def _check_cap(self) -> None:
         from eventide.events.caps import parse_cap

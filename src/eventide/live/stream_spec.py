@@ -302,7 +302,9 @@ class StreamSpec:
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
         else:
             most = {"sensitivity": mechanism.sensitivity}
-        spec = cls.read({**options, "bins": mechanism.bins, **most})
+        mode = getattr(mechanism, "pan_private", None)
+        own = {} if mode is None else {"parameters": {"pan_private": mode}}
+        spec = cls.read({**options, "bins": mechanism.bins, **most, **own})
         if spec.bins != mechanism.bins:
             raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
         return spec
@@ -333,6 +335,11 @@ class StreamSpec:
 
         self.need("step", "start")
         return Timeline(self.start, self.step, self.zone)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether events may be held nowhere but in noisy cells."""
+        return self.parameters.get("pan_private") is not None
 
     def reader(self, *, zone_is_given: bool = True) -> EventReader:
         """What reads the stream's events, new; without a given zone, mixed ones are a mistake that a feed finds."""
@@ -386,6 +393,7 @@ class StreamSpec:
         from eventide.events.files.members import one_path
         from eventide.live.feeds.count_feed import CountFeed
         from eventide.live.feeds.event_feed import EventFeed
+        from eventide.live.feeds.noisy_feed import NoisyFeed
         from eventide.live.sources.base import EventSource
         from eventide.live.sources.growing_file import GrowingFile
         from eventide.live.sources.open_source import open_source
@@ -399,12 +407,14 @@ class StreamSpec:
         if isinstance(source, EventSource):
             events = source
         else:
-            events = open_source(source, clock, follow=follow, continue_with=continue_with, clients=clients)
+            how: dict[str, Any] = {"follow": follow, "continue_with": continue_with, "clients": clients}
+            events = open_source(source, clock, one_by_one=self.one_by_one, **how)
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
             if isinstance(events, GrowingFile):
                 events.begin_at(timeline.start)
-            return EventFeed(events, timeline, reader, clock, **self._limits())
+            made = NoisyFeed if self.one_by_one else EventFeed
+            return made(events, timeline, reader, clock, **self._limits())
         except BaseException:
             events.close()
             raise

@@ -38,7 +38,6 @@ from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
-from eventide.releases.level_values import Groups
 from eventide.streams.named_counts import in_order
 
 LARGEST_SENSITIVITY = 10**6
@@ -175,9 +174,9 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         return self.size
 
     @property
-    def besides(self) -> Groups | None:
-        """What is released besides the bins: the groups of each level."""
-        return None if self.levels is None else self.levels.groups
+    def statistics_told(self) -> tuple[str, ...]:
+        """The names of what is computed from its numbers and released, where these are not released themselves."""
+        return ()
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""
@@ -289,10 +288,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
         bounds = "that bound" if self.window_sensitivity is None else "these bounds"
-        return (*self.of_levels(), f"the counts are trusted to keep {bounds}")
+        return (*self.covered(), f"the counts are trusted to keep {bounds}")
 
-    def of_levels(self) -> tuple[str, ...]:
-        """What the guarantee says about levels."""
+    def covered(self) -> tuple[str, ...]:
+        """What the guarantee says about what is released besides the counts of bins."""
         return (
             ()
             if self.levels is None
@@ -389,12 +388,22 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             spent=charged.max(axis=1),
             low=_copied(self._filter.low),
             high=_copied(self._filter.high),
-            window_values=_copied(self.window_histogram()),
+            window_values=_filtered(self.window_histogram(), self._filter),
+            window_scale=_copied(self.window_noise()),
         )
 
     def window_histogram(self) -> Array | None:
         """The histogram of the sliding window, for mechanisms that give one."""
         return None
+
+    def window_noise(self) -> Array | None:
+        """The noise scale of that histogram, where it is known."""
+        return None
+
+    @property
+    def gives_windows(self) -> bool:
+        """Whether releases have the histogram of a sliding window."""
+        return type(self).window_histogram is not Mechanism.window_histogram
 
 
 def whole_counts(counts: Any) -> Ints:
@@ -416,6 +425,10 @@ def whole_counts(counts: Any) -> Ints:
 
 def _copied(array: Array | None) -> Array | None:
     return None if array is None else array.copy()
+
+
+def _filtered(histogram: Array | None, filter: Filter) -> Array | None:
+    return None if histogram is None else filter.windows(histogram).copy()
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:

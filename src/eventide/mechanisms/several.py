@@ -26,7 +26,7 @@ from eventide.privacy.amounts import NANO, SMALLEST, Amount
 from eventide.privacy.part_meter import PartMeter
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
-from eventide.releases.level_values import Groups, LevelValues, OfStatistics
+from eventide.releases.level_values import LevelValues
 
 
 class Several(Mechanism):
@@ -84,12 +84,11 @@ class Several(Mechanism):
         return self.size * self._columns
 
     @property
-    def besides(self) -> Groups | None:
-        """The statistics that are released besides the first."""
-        first, *others = (name for statistic in self._told_of for name in statistic.names)
-        return OfStatistics(first, dict.fromkeys(others, self.bins)) if others else None
+    def statistics_told(self) -> tuple[str, ...]:
+        """The names of all statistics."""
+        return tuple(name for statistic in self._told_of for name in statistic.names)
 
-    def of_levels(self) -> tuple[str, ...]:
+    def covered(self) -> tuple[str, ...]:
         """What the guarantee says about the statistics."""
         names = [statistic.name for statistic in self._told_of]
         return (f"that covers the releases of {', '.join(names)} together",) if len(names) > 1 else ()

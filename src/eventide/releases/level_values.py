@@ -1,7 +1,8 @@
 """What a release says of one level, or of one statistic besides the first: a number for each group or bin, in order.
 
 Nothing here is raw. A long table has a row for each bin and then for each group, from the smallest level to the total,
-or for each bin of every further statistic: `Rows` are their names, and `flat` puts a release in their order.
+and behind these one for each bin of every further statistic, of which the sliding window's histogram may be one: `Rows`
+are their names, and `flat` puts a release in their order.
 """
 
 from __future__ import annotations
@@ -17,15 +18,28 @@ from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
-"""What is released besides the bins: the groups of each level, or as `OfStatistics` the bins of other statistics."""
+EVENTS = "events"  # what is counted where nothing else is said
 
 
-class OfStatistics(dict[str, Sequence[str]]):
-    """The bins of each statistic besides the first, whose name is `first`."""
+def statistics_of(name: str = EVENTS, *, windows: bool) -> tuple[str, ...]:
+    """The names of what is published of every bin: a statistic of each step, and its sum over a sliding window.
 
-    def __init__(self, first: str, others: Groups) -> None:
-        super().__init__(others)
-        self.first = first
+    >>> statistics_of(windows=True)
+    ('events', 'window:events')
+    """
+    return (name, f"window:{name}") if windows else (name,)
+
+
+def is_window(statistic: str) -> bool:
+    """Whether a statistic is that of a sliding window."""
+    return statistic.startswith("window:")
+
+
+def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
+    """These, and the same with or without sliding windows: what a file that was begun may have."""
+    if not is_window(statistics[-1]) and len(statistics) > 1:
+        return [tuple(statistics)]
+    return [tuple(statistics), statistics_of(statistics[0], windows=len(statistics) == 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +86,9 @@ def stacked(told: Sequence[LevelValues]) -> LevelValues:
 
 
 class Rows(NamedTuple):
-    """The names of a release's rows. `levels` says to which level each belongs, `statistics` to which statistic.
+    """The names of a release's rows.
 
-    Either is None where there is one only.
+    `levels` says to which level each belongs, `statistics` of which statistic it is; None where there is one only.
     """
 
     names: tuple[str, ...]
@@ -82,33 +96,46 @@ class Rows(NamedTuple):
     statistics: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, bins: Sequence[str], groups: Groups | None = None) -> Rows:
-        """Those of some bins, and of the groups of each level or of other statistics.
+    def of(cls, bins: Sequence[str], groups: Groups | None = None, statistics: Sequence[str] = (EVENTS,)) -> Rows:
+        """Those of some bins, of the groups of each level, and of the bins again for each further statistic.
 
         >>> Rows.of(["a", "b"], {"total": ["total"]})
         Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'), statistics=None)
-        >>> Rows.of(["a"], OfStatistics("people", {"mean:fare": ["a"]})).columns()
-        {'bin': ('a', 'a'), 'statistic': ('people', 'mean:fare')}
+        >>> Rows.of(["a"], statistics=("events", "window:events")).columns
+        {'bin': ('a', 'a'), 'statistic': ('events', 'window:events')}
         """
-        if not groups:
-            return cls(tuple(bins))
-        of_statistics = isinstance(groups, OfStatistics)
-        every = {groups.first if isinstance(groups, OfStatistics) else BIN: bins, **groups}
-        names = tuple(name for names in every.values() for name in names)
-        parts = tuple(part for part, names in every.items() for _ in names)
-        return cls(names, None, parts) if of_statistics else cls(names, parts)
+        first, *further = statistics
+        every = {BIN: bins, **(groups or {})}
+        named = [(level, name, first) for level, names in every.items() for name in names]
+        named += [(BIN, name, statistic) for statistic in further for name in bins]
+        levels, names, told = zip(*named, strict=True)
+        return cls(names, levels if groups else None, told if further else None)
 
+    @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """The columns of a long table that say which row is which, in their order."""
-        told = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
-        return {name: cells for name, cells in told.items() if cells is not None}
+        """The columns of a long table that name its rows, in their order."""
+        columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
+        return {name: column for name, column in columns.items() if column is not None}
+
+
+class _Window(NamedTuple):
+    """The histogram of a sliding window as one more part of a release; unknown where there is none."""
+
+    values: Any
+    scale: Any
+    low: None = None
+    high: None = None
 
 
 def flat(release: Line, rows: Rows) -> Line:
-    """A release of bins and levels, or of statistics, as one of rows; what it does not know is NaN."""
+    """A release of bins and levels as one of rows; what it does not know, as levels before there were any, is NaN."""
     if rows.levels is None and rows.statistics is None:
         return release
-    every = [release, *((release.levels if rows.levels else release.statistics) or {}).values()]
+    every = [release, *(release.levels or {}).values()] if rows.levels else [release]
+    if rows.statistics is not None and release.window_values is not None:
+        every.append(_Window(release.window_values, release.window_scale))
+    if rows.statistics is not None:
+        every += (getattr(release, "statistics", None) or {}).values()
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -122,16 +149,26 @@ def flat(release: Line, rows: Rows) -> Line:
 
     known = any(each.low is not None for each in every)
     ends = {"low": joined("low"), "high": joined("high")} if known else {}
-    beside = {"levels": None} if rows.levels else {"statistic": None, "statistics": None}
-    return replace(release, values=joined("values"), scale=joined("scale"), **beside, **ends)
+    none = dict.fromkeys(("window_values", "window_scale"))
+    none |= dict.fromkeys(("statistic", "statistics")) if hasattr(release, "statistics") else {}
+    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
 
 
-def unflat(release: Line, bins: Sequence[str], groups: Groups) -> Line:
-    """A release of rows as one of bins and levels, or of statistics: what `flat` was given."""
-    ends = np.cumsum([len(bins), *map(len, groups.values())])[:-1]
+def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
+    """A release of rows as one of bins, levels, further statistics and a sliding window: what `flat` was given."""
+    named, *further = dict.fromkeys(rows.statistics or ("",))
+    sizes = [len(bins), *map(len, (groups or {}).values()), *[len(bins)] * len(further)]
+    ends = np.cumsum(sizes[:-1])
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
-    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(groups) + 1))
-    told = {name: LevelValues(fresh=release.fresh, **each) for name, each in zip(groups, rest, strict=True)}
-    if isinstance(groups, OfStatistics):
-        return replace(release, statistic=groups.first, statistics=told, **first)
-    return replace(release, levels=told, **first)
+    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
+    of_statistics = dict(zip(further, rest[len(groups or ()) :], strict=True))
+    rest = rest[: len(groups or ())]
+    own: dict[str, Any] = dict(first)
+    for name, told in of_statistics.items():
+        if not is_window(name):
+            own.setdefault("statistics", {})[name] = LevelValues(fresh=release.fresh, **told)
+            own["statistic"] = named
+        elif not np.isnan(told["values"]).all():
+            own |= {"window_values": told["values"], "window_scale": told["scale"]}
+    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
+    return replace(release, levels=levels or None, **own)

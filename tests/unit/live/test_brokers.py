@@ -71,6 +71,42 @@ def test_nats_goes_on_behind_a_position(nats, opened):
     assert batch.events.time.tolist() == [1767225659000000]
 
 
+def counted_by_cells(address, events):
+    """A pan-private publisher that has read so many events of a day, and nothing else in hand than its cells."""
+    mechanism = ev.BudgetAbsorption(
+        epsilon=1, window=8, bins=["a", "b"], pan_private="announced", noise=ev.noise.Zero()
+    )
+    publisher = ev.Publisher(address, mechanism, step="365d", start="2026-01-01T00:00:00Z", late="3650d")
+    turns, until = publisher._closed_steps(), time.monotonic() + PATIENCE
+    found = []
+    with closing(publisher):
+        while sum(found) < events:
+            assert time.monotonic() < until, "the events do not come"
+            assert next(turns) is None
+            cells = publisher.mechanism._open._cells
+            found = cells[0]._look[0].tolist() if cells else []
+    return found
+
+
+def test_nats_counts_into_cells_one_by_one_and_begins_with_a_moment(nats, opened):
+    nats.make_stream("CELLS", "cells.>")
+    nats.send("cells.a", [event(number) for number in range(5)])
+    for _ in range(2):  # the second time everything of the open step is read again
+        assert counted_by_cells(f"{nats.address}/CELLS", 5) == [3, 2]
+    source = JetStream(f"{nats.address}/CELLS", patience=PATIENCE, one_by_one=True)
+    batches = polled(opened(source, {"since": int(time.time() * 1e6) - 3_600_000_000}), 5)
+    assert max(map(size, batches)) == 1
+    later = JetStream(f"{nats.address}/CELLS", patience=PATIENCE, one_by_one=True)
+    nothing = polled(opened(later, {"since": int(time.time() * 1e6) + 3_600_000_000}), 0, time.time() * 1e6)
+    assert sum(map(size, nothing)) == 0
+
+
+def test_kafka_counts_into_cells_one_by_one(kafka):
+    produce(kafka, "cells", [event(number) for number in range(5)])
+    for _ in range(2):
+        assert counted_by_cells(f"kafka://{kafka}/cells?arrival=read&group=cells", 5) == [3, 2]
+
+
 def test_an_idle_nats_stream_still_sees_time_pass(nats, opened):
     nats.make_stream("IDLE", "idle.>")
     source = opened(JetStream(f"{nats.address}/IDLE", patience=PATIENCE))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from contextlib import closing
 from fractions import Fraction
 
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from live_stores import make_twin
 from running_service import EXACT, MINUTE, START, configuration, event, running, stream
 
 import eventide as ev
@@ -135,7 +135,7 @@ def test_one_bad_value_does_not_change_how_others_are_read(tmp_path):
 def test_it_sums_what_the_publisher_of_a_file_sums_and_restarts_change_nothing(tmp_path):
     rides = [ride(number % 130, "north" if number % 2 else "south", f"user {number % 7}") for number in range(60)]
     open_store(tmp_path / "city.store", for_tests=True).close()
-    shutil.copy(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
+    make_twin(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
     config = configuration(tmp_path, [stream(tmp_path, **SUMS)])
     for part, steps in ((rides[:20], 0), (rides[20:], 1)):
         config.access.tokens.unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from eventide.arrays import Array, Ints
 from eventide.errors import InputError
 from eventide.events.cap_memory import is_memory
 from eventide.events.caps import Cap
-from eventide.events.clock import JUMP, Clock
+from eventide.events.clock import JUMP, Clock, SystemClock
 from eventide.events.durations import in_words, milliseconds
 from eventide.events.reader import (
     AFTER_END,
@@ -66,6 +66,8 @@ class EventFeed:
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
 
+    trusts_bound = False  # whether `max_per_step` is only said, and kept by nobody
+
     def __init__(
         self,
         source: EventSource | None,
@@ -82,7 +84,7 @@ class EventFeed:
     ) -> None:
         if max_per_step < 1:
             raise InputError(f"max_per_step is {max_per_step}; at least one event of a user must count")
-        if reader.columns.user is None and max_per_step != 1:
+        if reader.columns.user is None and max_per_step != 1 and not self.trusts_bound:
             raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
         if cap is not None and reader.columns.user is None:
             raise InputError("a cap bounds the events of a person; name the column of users, or leave it out")
@@ -154,6 +156,19 @@ class EventFeed:
         of_one = self.statistic.sensitivity(1)
         counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
         return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one)
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether events of open steps come again when it begins anew."""
+        return self._replays
+
+    def step_at(self, moment: int) -> int:
+        """The step that a moment lies in, -1 before the first."""
+        return -1 if moment < self.timeline.start else int(self.timeline.index(np.array([moment]))[0])
+
+    def step_now(self) -> int:
+        """The step that has begun last."""
+        return self.step_at((self._clock or SystemClock()).now())
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""

@@ -2,7 +2,8 @@
 
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
 recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
-last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale.
+last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale. The histogram of a
+sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
 from eventide.privacy.recorded_answers import replay
-from eventide.releases.level_values import LevelValues, OfStatistics
+from eventide.releases.level_values import LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -41,32 +42,22 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
 
 def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism, step: int) -> ReleaseLine:
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
-    bins = mechanism.bins
-    release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
-    if isinstance(mechanism.besides, OfStatistics):
-        return _of_statistics(None if last is None else read_line(last), bins_then, bins, mechanism.besides, step)
+    bins, (first, *others) = mechanism.bins, mechanism.statistics_told or (None,)
+    absent = np.nan if first is not None else 0.0  # of what is computed there are no data
+    release = ReleaseLine(step, False, np.full(len(bins), absent), np.full(len(bins), np.inf))
+    if others:
+        nothing = LevelValues(release.values, release.scale)
+        release = dataclasses.replace(release, statistic=first, statistics=dict.fromkeys(others, nothing))
     if last is not None:
-        then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
-        release = over_bins(then, bins_then, bins, absent=0.0)
+        own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
+        then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
+        told = then.statistics and {
+            name: dataclasses.replace(each, fresh=False) for name, each in then.statistics.items()
+        }
+        release = over_bins(dataclasses.replace(then, statistics=told), bins_then, bins, absent=absent)
     if mechanism.levels is None:
         return release
     return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
-
-
-def _of_statistics(
-    last: ReleaseLine | None, bins_then: Sequence[str], bins: Sequence[str], groups: OfStatistics, step: int
-) -> ReleaseLine:
-    """The last release of each statistic again, by its name; one that is new has no data."""
-    told: dict[str, Any] = {} if last is None else {last.statistic or "": last, **(last.statistics or {})}
-    lines = {}
-    for name in (groups.first, *groups):
-        unknown = ReleaseLine(step, False, np.full(len(bins), np.nan), np.full(len(bins), np.inf))
-        then = told.get(name)
-        known = then and ReleaseLine(step, False, then.values, then.scale, then.low, then.high)
-        lines[name] = over_bins(known, bins_then, bins, absent=np.nan) if known else unknown
-    others = {name: LevelValues(each.values, each.scale, False, each.low, each.high) for name, each in lines.items()}
-    del others[groups.first]
-    return dataclasses.replace(lines[groups.first], statistic=groups.first, statistics=others)
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

@@ -1,8 +1,9 @@
 """The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
 
-The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin,
-`levels` one for each group, and of several statistics `statistics` one for each step, bin and statistic. All are
-private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`.
+The view `releases` shows one row for each step and bin, `levels` one for each group, `statistics` one for each step,
+bin and statistic where there are several, and one for each bin of the histogram of a sliding window, `answers` one for
+each answer to a window query and bin; all are private: grant them, and nothing else, to whoever reads. Needs the extra
+`postgres`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
 from eventide.live.stores.migrations import to_second_in_postgres, to_third_in_postgres
 from eventide.live.stores.tables import VERSION, table_statements, without_statistics
+from eventide.releases.level_values import EVENTS
 
 LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
 VIEW_PATIENCE = 2_000  # milliseconds for which a view that somebody reads is waited for
@@ -79,7 +81,6 @@ CREATE OR REPLACE VIEW levels AS
         ) AS told
     WHERE body -> 'levels' IS NOT NULL
 """
-
 _OF_STATISTIC = "(told.said -> '{}' ->> (bin.place - 1)::integer)::double precision"
 _STATISTICS = f"""
 CREATE OR REPLACE VIEW statistics AS
@@ -89,14 +90,16 @@ CREATE OR REPLACE VIEW statistics AS
         (told.said ->> 'fresh')::boolean AS fresh
     FROM {_RELEASED},
         LATERAL (
-            SELECT body ->> 'statistic' AS statistic, body AS said
+            SELECT body ->> 'statistic' AS statistic, body AS said WHERE body -> 'statistics' IS NOT NULL
             UNION ALL SELECT other.key, other.value FROM jsonb_each(body -> 'statistics') AS other
+            UNION ALL SELECT 'window:' || coalesce(epoch.setting::jsonb -> 'steps' ->> 'statistic', '{EVENTS}'),
+                jsonb_build_object(
+                    'values', body -> 'window_values', 'scale', body -> 'window_scale', 'fresh', body -> 'fresh'
+                ) WHERE body -> 'window_values' IS NOT NULL
         ) AS told,
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
-    WHERE body -> 'statistics' IS NOT NULL
 """
-_LATER = {"levels": _LEVELS, "statistics": _STATISTICS}
-"""Views that older stores had not."""
+_LATER_VIEWS = {"levels": _LEVELS, "statistics": _STATISTICS}  # which older stores have not
 
 
 def parse_address(url: str) -> tuple[str, str]:
@@ -141,7 +144,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         _migrate(connection, schema)
         faults.passing("after-migration")
     _show_intervals(connection, schema)
-    _show_more(connection, schema)
+    _show_later_views(connection, schema)
     return VERSION
 
 
@@ -197,16 +200,16 @@ def _show_intervals(connection: Any, schema: str) -> None:
         connection.execute(_releases([*_EARLIER, "low", "high"]))
 
 
-def _show_more(connection: Any, schema: str) -> None:
-    """Give an older store the views of levels and statistics, which an epoch to come may have."""
+def _show_later_views(connection: Any, schema: str) -> None:
+    """Give an older store the views of levels and of statistics, which the next step or epoch may have."""
     import psycopg
 
-    for view, text in _LATER.items():
-        if _columns(connection, f'"{schema}".{view}'):
+    for name, view in _LATER_VIEWS.items():
+        if _columns(connection, f'"{schema}".{name}'):
             continue
         with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
             connection.execute(f'SET LOCAL search_path TO "{schema}"')
-            connection.execute(text)
+            connection.execute(view)
 
 
 def _to_third(connection: Any) -> None:
@@ -234,7 +237,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _releases(_SHOWN),
             _ANSWERS,
-            *_LATER.values(),
+            *_LATER_VIEWS.values(),
             *without_statistics(),
         ):
             connection.execute(statement)

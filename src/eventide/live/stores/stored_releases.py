@@ -17,7 +17,7 @@ from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
 from eventide.events.statistics import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
-from eventide.releases.level_values import Groups, LevelValues, OfStatistics
+from eventide.releases.level_values import EVENTS, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -34,45 +34,49 @@ def levels_of(setting: StoreSetting) -> Levels | None:
     return None if described is None else Levels.of(described, setting.bins)
 
 
-def groups_of(setting: StoreSetting) -> Groups | None:
-    """What the releases of an epoch hold besides the bins: groups of levels, or other statistics."""
-    if (levels := levels_of(setting)) is not None:
-        return levels.groups
-    first, *others = statistic_of(setting.steps).names
-    return OfStatistics(first, dict.fromkeys(others, setting.bins)) if others else None
-
-
 def all_groups(store: Store) -> Groups:
-    """What is released besides the bins in all epochs, those of the last one first; empty where there is nothing."""
+    """The groups of each level of all epochs, those of the last one first; empty where none has levels."""
     found: dict[str, dict[str, None]] = {}
-    every = [groups for epoch in reversed(store.epochs()) if (groups := groups_of(epoch.setting))]
-    for groups in every:
-        for name, members in groups.items():
-            found.setdefault(name, {}).update(dict.fromkeys(members))
-    joined = {name: tuple(members) for name, members in found.items()}
-    if every and isinstance(every[0], OfStatistics):  # which are the same in all epochs
-        return OfStatistics(every[0].first, joined)
-    return joined
+    for levels in filter(None, (levels_of(epoch.setting) for epoch in reversed(store.epochs()))):
+        for level, groups in levels.groups.items():
+            found.setdefault(level, {}).update(dict.fromkeys(groups))
+    return {level: tuple(groups) for level, groups in found.items()}
+
+
+def all_statistics(store: Store) -> tuple[str, ...]:
+    """What any epoch has published of every bin: a statistic of each step, and perhaps its sum over a sliding window.
+
+    The last release of an epoch tells: older versions published no sliding windows, and may have begun it.
+    """
+    named, windows = EVENTS, False
+    for epoch, end in _epochs(store):
+        told = statistic_of(epoch.setting.steps).names
+        if len(told) > 1:  # which are the same in all epochs
+            return told
+        named = epoch.setting.steps.get("statistic", EVENTS)
+        windows |= any(
+            b'"window_values": ' in line for _, line in store.releases(max(epoch.first_step, end - 1), end - 1)
+        )
+    return statistics_of(named, windows=windows)
 
 
 def stored_releases(store: Store, bins: tuple[str, ...], groups: Groups | None = None) -> Iterator[ReleaseLine]:
     """All releases, over `bins` and the groups of each level; what was none at a step has no value there: NaN."""
     for epoch, end in _epochs(store):
-        own = groups_of(epoch.setting) if groups else None
+        levels = levels_of(epoch.setting) if groups else None
         for _, line in store.releases(epoch.first_step, end - 1):
             release = over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
-            yield _over_groups(release, own, groups) if groups else replace(release, levels=None)
+            yield _over_groups(release, levels, groups) if groups else replace(release, levels=None)
 
 
-def _over_groups(release: ReleaseLine, own: Groups | None, groups: Groups) -> ReleaseLine:
-    """A release with all levels or statistics of a store, in their order."""
-    of_statistics = isinstance(groups, OfStatistics)
-    told, found = (release.statistics if of_statistics else release.levels) or {}, {}
-    for part, names in groups.items():
-        place = {} if own is None or part not in told else {name: at for at, name in enumerate(own[part])}
+def _over_groups(release: ReleaseLine, own: Levels | None, groups: Groups) -> ReleaseLine:
+    """A release with all levels of a store, in their order."""
+    told, found = release.levels or {}, {}
+    for level, names in groups.items():
+        place = {} if own is None or level not in told else {name: at for at, name in enumerate(own.groups[level])}
         source = np.array([place.get(name, -1) for name in names])
-        found[part] = _moved(told.get(part), source)
-    return replace(release, statistics=found) if of_statistics else replace(release, levels=found)
+        found[level] = _moved(told.get(level), source)
+    return replace(release, levels=found)
 
 
 def _moved(told: LevelValues | None, source: Ints) -> LevelValues:
@@ -97,13 +101,13 @@ def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, 
     def moved(array: Floats, absent: float) -> Floats:
         return np.where(source < 0, absent, array[source])
 
-    return replace(
-        release,
-        values=moved(release.values, absent),
-        scale=moved(release.scale, np.inf),
-        low=None if release.low is None else moved(release.low, np.nan),
-        high=None if release.high is None else moved(release.high, np.nan),
-    )
+    unknown = {"low": np.nan, "high": np.nan, "window_values": np.nan, "window_scale": np.inf}
+    known: dict[str, Any] = {name: array for name in unknown if (array := getattr(release, name)) is not None}
+    values, scale = moved(release.values, absent), moved(release.scale, np.inf)
+    further: dict[str, Any] = {name: moved(array, unknown[name]) for name, array in known.items()}
+    if release.statistics is not None:
+        further["statistics"] = {name: _moved(each, source) for name, each in release.statistics.items()}
+    return replace(release, values=values, scale=scale, **further)
 
 
 def answered_names(store: Store) -> tuple[str, ...]:

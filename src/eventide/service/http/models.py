@@ -40,6 +40,7 @@ class StreamAnswer(BaseModel):
     `statistic` is what is published of the events, `title` its numbers in words; `unit` is the step in which values are
     counted, 1 where events or people are, and none of what is computed, such as a mean. `statistics` are the names of
     what a release holds: where there are several, the first one's numbers are those of the release itself.
+    `span` is of how many last steps releases have the histogram, where they have one.
     """
 
     name: str
@@ -61,6 +62,7 @@ class StreamAnswer(BaseModel):
     health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
+    span: int | None
 
 
 class StreamsAnswer(BaseModel):
@@ -111,6 +113,7 @@ class ReleaseAnswer(BaseModel):
     """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
 
     A value is null where there are no data. Where there are several statistics, `statistic` is the name of the first.
+    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
     """
 
     step: int
@@ -121,6 +124,8 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float | None] | None = None
     high: list[float | None] | None = None
+    window_values: list[float] | None = None
+    window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     statistics: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
