@@ -174,8 +174,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         return self.size
 
     @property
-    def released_statistics(self) -> tuple[str, ...]:
-        """The names of what is released of every bin, where that is more than one statistic."""
+    def statistics_told(self) -> tuple[str, ...]:
+        """The names of what is computed from its numbers and released, where these are not released themselves."""
         return ()
 
     def begin(self) -> None:

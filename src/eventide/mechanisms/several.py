@@ -84,10 +84,9 @@ class Several(Mechanism):
         return self.size * self._columns
 
     @property
-    def released_statistics(self) -> tuple[str, ...]:
-        """The names of all statistics, in their order."""
-        names = tuple(name for statistic in self._told_of for name in statistic.names)
-        return names if len(names) > 1 else ()
+    def statistics_told(self) -> tuple[str, ...]:
+        """The names of all statistics."""
+        return tuple(name for statistic in self._told_of for name in statistic.names)
 
     def covered(self) -> tuple[str, ...]:
         """What the guarantee says about the statistics."""

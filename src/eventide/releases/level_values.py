@@ -1,8 +1,8 @@
 """What a release says of one level, or of one statistic besides the first: a number for each group or bin, in order.
 
 Nothing here is raw. A long table has a row for each bin and then for each group, from the smallest level to the total,
-and behind these one for each bin of every further statistic, such as the histogram of a sliding window: `Rows` are
-their names, and `flat` puts a release in their order.
+and behind these one for each bin of every further statistic, of which the sliding window's histogram may be one: `Rows`
+are their names, and `flat` puts a release in their order.
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ from eventide.events.levels import BIN
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
 EVENTS = "events"  # what is counted where nothing else is said
-WINDOW = "window:"  # before the name of a statistic over a sliding window
-_BESIDE = ("levels", "statistic", "statistics", "window_values", "window_scale")  # what a release has beside its bins
 
 
-def statistics_of(names: Sequence[str] = (EVENTS,), *, windows: bool) -> tuple[str, ...]:
-    """The names of what is published of every bin: statistics of each step, and the first one's over a sliding window.
+def statistics_of(name: str = EVENTS, *, windows: bool) -> tuple[str, ...]:
+    """The names of what is published of every bin: a statistic of each step, and its sum over a sliding window.
 
     >>> statistics_of(windows=True)
     ('events', 'window:events')
     """
-    return (*names, f"{WINDOW}{names[0]}") if windows else tuple(names)
+    return (name, f"window:{name}") if windows else (name,)
+
+
+def is_window(statistic: str) -> bool:
+    """Whether a statistic is that of a sliding window."""
+    return statistic.startswith("window:")
 
 
 def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
     """These, and the same with or without sliding windows: what a file that was begun may have."""
-    of_steps = [name for name in statistics if not name.startswith(WINDOW)]
-    return [tuple(statistics), statistics_of(of_steps, windows=len(of_steps) == len(statistics))]
+    if not is_window(statistics[-1]) and len(statistics) > 1:
+        return [tuple(statistics)]
+    return [tuple(statistics), statistics_of(statistics[0], windows=len(statistics) == 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ class Rows(NamedTuple):
 
         >>> Rows.of(["a", "b"], {"total": ["total"]})
         Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'), statistics=None)
-        >>> Rows.of(["a"], statistics=("events", "window:events")).columns()
+        >>> Rows.of(["a"], statistics=("events", "window:events")).columns
         {'bin': ('a', 'a'), 'statistic': ('events', 'window:events')}
         """
         first, *further = statistics
@@ -107,21 +111,31 @@ class Rows(NamedTuple):
         levels, names, told = zip(*named, strict=True)
         return cls(names, levels if groups else None, told if further else None)
 
+    @property
     def columns(self) -> dict[str, tuple[str, ...]]:
         """The columns of a long table that name its rows, in their order."""
         columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
         return {name: column for name, column in columns.items() if column is not None}
 
 
+class _Window(NamedTuple):
+    """The histogram of a sliding window as one more part of a release; unknown where there is none."""
+
+    values: Any
+    scale: Any
+    low: None = None
+    high: None = None
+
+
 def flat(release: Line, rows: Rows) -> Line:
-    """A release of bins, levels and statistics as one of rows; what it does not know is NaN."""
+    """A release of bins and levels as one of rows; what it does not know, as levels before there were any, is NaN."""
     if rows.levels is None and rows.statistics is None:
         return release
     every = [release, *(release.levels or {}).values()] if rows.levels else [release]
+    if rows.statistics is not None and release.window_values is not None:
+        every.append(_Window(release.window_values, release.window_scale))
     if rows.statistics is not None:
-        every += (getattr(release, "statistics", None) or {}).values()  # a run has none
-        if release.window_values is not None:
-            every.append(LevelValues(release.window_values, release.window_scale))
+        every += (getattr(release, "statistics", None) or {}).values()
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -135,23 +149,26 @@ def flat(release: Line, rows: Rows) -> Line:
 
     known = any(each.low is not None for each in every)
     ends = {"low": joined("low"), "high": joined("high")} if known else {}
-    none = {field.name: None for field in fields(release) if field.name in _BESIDE}
-    return replace(release, values=joined("values"), scale=joined("scale"), **ends, **none)
+    none = dict.fromkeys(("window_values", "window_scale"))
+    none |= dict.fromkeys(("statistic", "statistics")) if hasattr(release, "statistics") else {}
+    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
 
 
 def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
-    """A release of rows as one of bins, levels and statistics: what `flat` was given."""
-    first_name, *others = dict.fromkeys(rows.statistics or (EVENTS,))
-    levels = groups or {}
-    ends = np.cumsum([len(bins), *map(len, levels.values()), *[len(bins)] * len(others)])[:-1]
+    """A release of rows as one of bins, levels, further statistics and a sliding window: what `flat` was given."""
+    named, *further = dict.fromkeys(rows.statistics or ("",))
+    sizes = [len(bins), *map(len, (groups or {}).values()), *[len(bins)] * len(further)]
+    ends = np.cumsum(sizes[:-1])
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
     first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
-    told = {name: LevelValues(fresh=release.fresh, **each) for name, each in zip([*levels, *others], rest, strict=True)}
-    own: dict[str, Any] = {"levels": {level: told[level] for level in levels} or None}
-    if others and others[-1].startswith(WINDOW):
-        window = told[others.pop()]
-        if not np.isnan(window.values).all():
-            own |= {"window_values": window.values, "window_scale": window.scale}
-    if others:
-        own |= {"statistic": first_name, "statistics": {name: told[name] for name in others}}
-    return replace(release, **first, **own)
+    of_statistics = dict(zip(further, rest[len(groups or ()) :], strict=True))
+    rest = rest[: len(groups or ())]
+    own: dict[str, Any] = dict(first)
+    for name, told in of_statistics.items():
+        if not is_window(name):
+            own.setdefault("statistics", {})[name] = LevelValues(fresh=release.fresh, **told)
+            own["statistic"] = named
+        elif not np.isnan(told["values"]).all():
+            own |= {"window_values": told["values"], "window_scale": told["scale"]}
+    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
+    return replace(release, levels=levels or None, **own)

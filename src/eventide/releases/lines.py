@@ -81,18 +81,19 @@ def read_line(line: bytes) -> ReleaseLine:
         if kind in said
     }
     told |= {name: said[name] for name in ("start", "statistic") if name in said}
-    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told, **_arrays(said))
+    arrays = _arrays(said, _ARRAYS + _OF_WINDOW)
+    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told, **arrays)
 
 
 def _level(said: dict[str, Any]) -> LevelValues:
-    return LevelValues(fresh=said["fresh"], **_arrays(said))
+    return LevelValues(fresh=said["fresh"], **_arrays(said, _ARRAYS))
 
 
-def _arrays(said: dict[str, Any]) -> dict[str, Any]:
+def _arrays(said: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Its numbers; what is null is infinite of a scale, and else NaN."""
-    found = {name: np.array(said[name], dtype=np.float64) for name in _ARRAYS + _OF_WINDOW if name in said}
-    for scale in (found[name] for name in ("scale", "window_scale") if name in found):
-        scale[np.isnan(scale)] = np.inf
+    found = {name: np.array(said[name], dtype=np.float64) for name in names if name in said}
+    for name in found.keys() & {"scale", "window_scale"}:
+        found[name][np.isnan(found[name])] = np.inf
     return found
 
 

@@ -41,6 +41,11 @@ def test_sums_of_a_service_look_the_same_in_both_worlds(person, life):
     assert verdict.seen["GET /v1/streams/city/releases"] > 1
 
 
+def test_several_statistics_of_a_service_look_the_same_in_both_worlds():
+    several = {"statistic": ("people", "mean:fare"), "person": "pays another fare"}
+    assert check(Setup(**SERVED | several)).changed
+
+
 def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):
     def tally(self, size, most, key, *, users):
         return UserTally(size, size, key, once=True)

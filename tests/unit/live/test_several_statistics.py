@@ -7,8 +7,10 @@ import json
 import math
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pyarrow.parquet as pq
 import pytest
@@ -243,11 +245,27 @@ def test_a_split_of_one_statistic_is_refused():
         StreamSpec(**STREAM, **MEAN, split="mean:fare=1")
 
 
-def test_wide_tables_and_sqlite_files_hold_one_statistic(source, tmp_path):
+def test_a_dry_run_says_errors_of_looks_in_events(source):
+    told = called(*words(source, "--dry-run", "--json"))
+    report = json.loads(told.stdout)
+    assert (report["errors_are_in"], report["smallest_error_of_a_look"]) == ("events", 4 * 2)  # half of epsilon, m = 2
+    assert "off by 8 to 16 events on average" in told.stderr
+
+
+def test_wide_tables_hold_one_statistic(source, tmp_path):
     wide = called(*words(source, "--out", tmp_path / "out.csv", "--layout", "wide"))
     assert "several statistics have a row for each bin and statistic" in wide.stderr
-    tables = called(*words(source, "--store", tmp_path / "s.db", "--out", tmp_path / "out.sqlite"))
-    assert "a .sqlite file holds one statistic" in tables.stderr
+
+
+def test_a_sqlite_file_has_the_first_among_releases_and_others_among_statistics(source, tmp_path):
+    places = ("--store", tmp_path / "s.db", "--out", tmp_path / "out.sqlite")
+    for _ in range(2):  # the second time it compares what is there
+        done = called(*words(source, *places))
+        assert done.exit_code == 0, done.output
+    with closing(sqlite3.connect(tmp_path / "out.sqlite")) as tables:
+        assert tables.execute("SELECT count(*) FROM releases").fetchone() == (3 * 2,)
+        found = tables.execute("SELECT DISTINCT statistic FROM statistics ORDER BY statistic").fetchall()
+    assert found == [("mean:fare",), ("quantile:fare:0.5",)]
 
 
 def test_people_alone_are_still_what_they_were():

@@ -42,33 +42,22 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
 
 def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism, step: int) -> ReleaseLine:
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
-    bins = mechanism.bins
-    release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
-    if names := mechanism.released_statistics:
-        return _of_statistics(None if last is None else read_line(last), bins_then, bins, names, step)
+    bins, (first, *others) = mechanism.bins, mechanism.statistics_told or (None,)
+    absent = np.nan if first is not None else 0.0  # of what is computed there are no data
+    release = ReleaseLine(step, False, np.full(len(bins), absent), np.full(len(bins), np.inf))
+    if others:
+        nothing = LevelValues(release.values, release.scale)
+        release = dataclasses.replace(release, statistic=first, statistics=dict.fromkeys(others, nothing))
     if last is not None:
         own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
         then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
-        release = over_bins(then, bins_then, bins, absent=0.0)
+        told = then.statistics and {
+            name: dataclasses.replace(each, fresh=False) for name, each in then.statistics.items()
+        }
+        release = over_bins(dataclasses.replace(then, statistics=told), bins_then, bins, absent=absent)
     if mechanism.levels is None:
         return release
     return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
-
-
-def _of_statistics(
-    last: ReleaseLine | None, bins_then: Sequence[str], bins: Sequence[str], names: Sequence[str], step: int
-) -> ReleaseLine:
-    """The last release of each statistic again, by its name; one that is new has no data."""
-    told: dict[str, Any] = {} if last is None else {last.statistic or "": last, **(last.statistics or {})}
-    lines = {}
-    for name in names:
-        unknown = ReleaseLine(step, False, np.full(len(bins), np.nan), np.full(len(bins), np.inf))
-        then = told.get(name)
-        known = then and ReleaseLine(step, False, then.values, then.scale, then.low, then.high)
-        lines[name] = over_bins(known, bins_then, bins, absent=np.nan) if known else unknown
-    others = {name: LevelValues(each.values, each.scale, False, each.low, each.high) for name, each in lines.items()}
-    del others[names[0]]
-    return dataclasses.replace(lines[names[0]], statistic=names[0], statistics=others)
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

@@ -21,7 +21,7 @@ from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
-from eventide.releases.level_values import EVENTS, Groups, Rows, flat
+from eventide.releases.level_values import EVENTS, Groups, Rows, flat, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
 
@@ -67,7 +67,7 @@ class Releases(LongFrames):
     levels
         The groups that are published besides, and add up; None where there are none.
     statistics
-        The names of what is published of every bin.
+        What is published of every bin.
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class Releases(LongFrames):
         statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         groups = None if levels is None else levels.groups
+        if not any(line.statistics for line in lines):
+            statistics = statistics_of(statistics[0], windows=any(line.window_values is not None for line in lines))
         self._rows = Rows.of(bins, groups, statistics)
         self._of_steps = Rows.of(bins, groups).names  # the rows that are no histograms of sliding windows
         lines = [flat(line, self._rows) for line in lines]

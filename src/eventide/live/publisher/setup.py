@@ -15,7 +15,6 @@ from typing import Any
 from eventide.errors import InputError
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
-from eventide.events.statistics import statistic_of
 from eventide.filters.seasons import Automatic
 from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
@@ -38,7 +37,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import recorded_name
-from eventide.releases.level_values import statistics_of
+from eventide.releases.level_values import EVENTS, statistics_of
 
 log = logging.getLogger("eventide.live")
 
@@ -112,7 +111,9 @@ def sinks_of(
 
 def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
     """The names of what is published of every bin."""
-    return statistics_of(statistic_of(feed.describe()).names, windows=mechanism.gives_windows)
+    if len(mechanism.statistics_told) > 1:
+        return mechanism.statistics_told
+    return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:

@@ -44,14 +44,16 @@ def all_groups(store: Store) -> Groups:
 
 
 def all_statistics(store: Store) -> tuple[str, ...]:
-    """What any epoch has published of every bin: statistics of each step, and perhaps the sum over a sliding window.
+    """What any epoch has published of every bin: a statistic of each step, and perhaps its sum over a sliding window.
 
     The last release of an epoch tells: older versions published no sliding windows, and may have begun it.
     """
-    named: tuple[str, ...] = (EVENTS,)
-    windows = False
+    named, windows = EVENTS, False
     for epoch, end in _epochs(store):
-        named = statistic_of(epoch.setting.steps).names
+        told = statistic_of(epoch.setting.steps).names
+        if len(told) > 1:  # which are the same in all epochs
+            return told
+        named = epoch.setting.steps.get("statistic", EVENTS)
         windows |= any(
             b'"window_values": ' in line for _, line in store.releases(max(epoch.first_step, end - 1), end - 1)
         )
