@@ -63,9 +63,7 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))
-        assert not any(
-            word in done.stderr for word in (" WARN ", " INFO ", "log level", "log4j", "Stage")
-        )  # Spark keeps quiet
+        assert not any(word in done.stderr for word in (" WARN ", " INFO ", "log level", "log4j", "Stage"))
     assert (tmp_path / "one.db.jsonl").read_text() == (tmp_path / "spark.db.jsonl").read_text()
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
     assert ('"total"' in (tmp_path / "spark.db.jsonl").read_text()) == ("--levels" in more)

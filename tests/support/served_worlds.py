@@ -21,7 +21,7 @@ FORMS = [f"{what}?format={form}" for what in ("releases", "answers") for form in
 WRONG = ["/v1/streams/nowhere", "/v1/streams/city/releases?first=x", "/nothing"]
 
 
-def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, **told):
+def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, account=None, **told):
     """A life of the service, from the minute that the clock shows until another.
 
     In the minute `busy` everything of that minute and the one before comes at once, just in time, while the disk is
@@ -41,9 +41,11 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, 
         mechanism=setup.mechanism,
         parameters=dict(setup.parameters),
         bins=BINS,
+        population="walkers",
         **({"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2)} if setup.queries else {}),
     )
-    config, disk, machine = configuration(world.folder, [settings]), Disk(world), Machine(world)
+    shared = {} if account is None else {"accounts": {"walkers": account}, "populations": {}}
+    config, disk, machine = configuration(world.folder, [settings], **shared), Disk(world), Machine(world)
     clock = world.clock if jump is None else SystemClock(machine.wall, machine.steady)
     config.access.tokens.unlink(missing_ok=True)  # of a life before
     with disk.keeping(), running(config, for_tests=False, clock=clock, **told) as up:

@@ -30,6 +30,7 @@ from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
+from eventide.live.accounts.account import create_account
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.sources.growing_file import GrowingFile
@@ -127,7 +128,8 @@ class Setup:
     cap: str | None = None  # of windows of 6 steps
     parameters: tuple = ()
     levels: bool = False
-    statistic: str = "events"
+    statistic: str | tuple = "events"
+    account: bool = False
     between: str = ""
 
     def __str__(self):
@@ -136,7 +138,8 @@ class Setup:
             *(f"{name} {value}" for name, value in self.parameters),
             *(["queries"] if self.queries else []),
             *(["levels"] if self.levels else []),
-            *([self.statistic] if self.statistic != "events" else []),
+            *([str(self.statistic)] if self.statistic != "events" else []),
+            *(["account"] if self.account else []),
         ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
@@ -144,7 +147,8 @@ class Setup:
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    most = parse_statistic(setup.statistic, setup.between).sensitivity(setup.most)
+    statistic = parse_statistic(setup.statistic, setup.between)
+    most = sum(part.sensitivity(setup.most) for part in getattr(statistic, "parts", [statistic]))
     told = {"window": WINDOW, "most": most, "unseen": unseen}
     if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
         told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}
@@ -161,14 +165,26 @@ def run(world, setup, store=None):
     if store is not None:
         world.show_store(store)
     publish = OTHER_WAYS.get(setup.source, by_library)
+    if setup.account:
+        create_account(account_in(world), "walkers", 3, "2min")  # which meets three of its steps
+        world.show_account(account_in(world))
     for life in LIVES[setup.life]:
         told = dict(life)
         before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
         before(store)
         of = StoreError if setup.source == "http" else Crash  # its threads would not end by a crash
+        told |= {"account": account_in(world)} if setup.account else {}
         world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
+    if setup.account:
+        command(world, ["account", "show", account_in(world)])
+        for number, place in enumerate((account_in(world), store)):
+            command(world, ["guarantee", place, "--out", world.seen / f"page {number}.html"])
     if setup.source == "command" and store is not None:
         read_by_command(world, store)
+
+
+def account_in(world):
+    return world.folder / "people.account"
 
 
 def back_up(store):
@@ -188,6 +204,10 @@ LIVES = {
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
+    "dies at the account": [
+        *({"dies_at": point} for point in ("after-charge:4", "after-charge", "after-commit:2", "after-settle:2")),
+        {},
+    ],
     "is busy": [{"busy": 4}],
     "has a clock that jumps": [{"jump": 3}],
     "begins an epoch": [{"until": 2}, {"epsilon": 2, "new_epoch": True}],
@@ -390,6 +410,7 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     if setup.levels:
         rows = [f"{name},{shore}" for name, shore in zip(BINS, LEVELS["shore"], strict=True)]
         words += ["--levels", written(world, "levels.csv", ["bin,shore", *rows])]
+    words += ["--account", told.pop("account")] if "account" in told else []
     words += [f"--{name.replace('_', '-')}" for name in told]
     command(world, words)
 

@@ -233,9 +233,10 @@ def _page(found: AccountReport) -> str:
     from eventide.live.accounts.moments import iso
     from eventide.live.guarantee.of_account import account_part
     from eventide.live.guarantee.page import guarantee_page
+    from eventide.privacy.amounts import NANO
 
-    changes = [(iso(one.moment), f"{one.publication or 'the account'}: {one.what}") for one in found.history]
-    holders = [(tenure.publication or "nobody", _standing(found, tenure)) for tenure in found.tenures]
+    changes = [(iso(one.moment), f"{found.called(one.publication)}: {one.what}") for one in found.history]
+    holders = [(f"holds {tenure.weight / NANO:g}", _standing(found, tenure)) for tenure in found.tenures]
     part = account_part(found)
     return guarantee_page(f"The account of {found.population}", [part._replace(answers=[*holders, *changes])])
 
@@ -276,18 +277,16 @@ def _print(found: AccountReport) -> None:
     if found.history:
         click.echo("changes, and from when on:")
         for one in found.history:
-            click.echo(f"  {iso(one.moment)}  {one.publication or 'the account'}: {one.what}")
+            click.echo(f"  {iso(one.moment)}  {found.called(one.publication)}: {one.what}")
         click.echo("")
     click.echo(_verdict(found))
 
 
 def _standing(found: AccountReport, tenure: Tenure) -> str:
     from eventide.live.accounts.moments import iso
-    from eventide.privacy.amounts import NANO
 
-    name = tenure.publication or "lost entries, taken as fully spent"
-    terms = tenure.terms
-    part = f", part {terms.part / NANO:g} in {terms.window} steps" if terms else ""
+    name = found.called(tenure.publication) if tenure.publication else "lost entries, taken as fully spent"
+    part = f", {tenure.terms.sentence()}" if tenure.terms else ""
     charged = "nothing charged" if tenure.charged_until is None else f"charged until {iso(tenure.charged_until)}"
     back = found.comes_back(tenure)
     ending = ", ended" if tenure.ended else ", paused" if tenure.paused else ""

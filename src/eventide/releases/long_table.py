@@ -67,7 +67,7 @@ def long_table(
     if starts is not None:
         columns["start"] = pa.array(starts, pa.timestamp("us", zone)).take(which)
     each = np.tile(np.arange(len(rows.names)), len(steps))
-    columns |= {name: pa.array(column, pa.string()).take(each) for name, column in rows.columns().items()}
+    columns |= {name: pa.array(column, pa.string()).take(each) for name, column in rows.columns.items()}
     numbers = {"value": values, "low": low, "high": high, "scale": scale}
     columns |= {name: _known(array) for name, array in numbers.items() if array is not None}
     return pa.table(columns | {"fresh": pa.array(fresh[which])})

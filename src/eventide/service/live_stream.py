@@ -16,6 +16,8 @@ from typing import Any, Literal, NamedTuple
 from eventide.errors import EventideError
 from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
+from eventide.live.guarantee.of_store import store_part
+from eventide.live.guarantee.page import Part
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.database import Unavailable
@@ -95,6 +97,8 @@ class LiveStream:
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
         self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
+        self._to_sign: tuple[int, Part] | None = None
+        self._signing = threading.Lock()
         with self.windows():
             pass  # counted now, so that nobody who asks later waits for it
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
@@ -167,6 +171,14 @@ class LiveStream:
             if self._windows.last < (last := self.notices.last):
                 self._windows.add(self._stored.entries(self._windows.last + 1), last)
             yield self._windows
+
+    def to_sign(self) -> Part:
+        """What the store says for people who must sign the promise, up to the last release."""
+        with self._signing:
+            last = self.notices.last
+            if self._to_sign is None or self._to_sign[0] < last:
+                self._to_sign = last, store_part(self._stored, self.settings.store, last + 1)
+            return self._to_sign[1]
 
     def _publish(self) -> None:
         try:

@@ -21,7 +21,7 @@ from eventide.service.config.settings import Config
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.access_log import AccessLog
-from eventide.service.http.problems import Problem
+from eventide.service.http.problems import unknown_stream
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
 from eventide.service.populations.population import population_of, waiting
@@ -122,7 +122,7 @@ class Service:
     def stream(self, name: str) -> LiveStream:
         """The stream of that name."""
         if name not in self.streams:
-            raise Problem(404, "unknown-stream", "there is no stream of this name")
+            raise unknown_stream()
         return self.streams[name]
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
@@ -139,7 +139,8 @@ class Service:
             cap=settings.cap,
             statistic=statistic.name,
             title=statistic.title,
-            unit=float(statistic.unit),
+            unit=float(statistic.unit) if statistic.direct else None,
+            statistics=list(statistic.names),
             bins=len(settings.bins),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -174,20 +175,25 @@ class Service:
                 history=history,
             )
 
-    def promised(self, stream: LiveStream) -> Guarantee:
-        """What is promised about the people of a stream, over all streams that they appear in."""
+    def promised(self, stream: LiveStream, may_see: Callable[[str], bool] = lambda name: True) -> Guarantee:
+        """What is promised about the people of a stream, over all streams that they appear in.
+
+        Others are named as far as whoever asks may see them.
+        """
         own, settings = stream.publisher.guarantee, stream.settings
         same = [other.name for other in self.config.streams if other.population == settings.population]
         others = [name for name in same if name != settings.name]
         if not others or settings.population in self.config.accounts:
             return own  # which speaks of the account as well
         total = float(self.config.populations[settings.population])
-        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {', '.join(others)}"
+        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {_named(others, may_see)}"
         return dataclasses.replace(own, epsilon=total, assumptions=(*own.assumptions, part))
 
-    def guarantee(self, stream: LiveStream) -> models.GuaranteeAnswer:
+    def guarantee(
+        self, stream: LiveStream, may_see: Callable[[str], bool] = lambda name: True
+    ) -> models.GuaranteeAnswer:
         """The same as an answer."""
-        promised = self.promised(stream)
+        promised = self.promised(stream, may_see)
         return models.GuaranteeAnswer(
             sentence=str(promised),
             own=float(stream.settings.epsilon),
@@ -206,6 +212,10 @@ class Service:
             refused=dict(totals.refused),
             waiting=stream.feed.waiting,
         )
+
+
+def _named(streams: list[str], may_see: Callable[[str], bool]) -> str:
+    return ", ".join(streams) if all(map(may_see, streams)) else "other streams"
 
 
 def _described(questions: Questions | None) -> models.QuestionsAnswer | None:

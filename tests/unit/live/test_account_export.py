@@ -129,13 +129,15 @@ def test_every_change_says_from_when_on_and_why(place: Path) -> None:
         account.join("hourly", HALF, 9 * HOUR, reached=9 * HOUR)
         told = [(one.publication, one.moment // HOUR, one.what) for one in account_report(account).history]
     assert told[:5] == [
-        ("hourly", 0, "begins with part 0.5 in 25 steps"),
-        ("daily", 0, "begins with part 0.5 in 25 steps"),
+        ("hourly", 0, "begins with part 0.5 in 25 steps of 1 hour"),
+        ("daily", 0, "begins with part 0.5 in 25 steps of 1 hour"),
         ("daily", 1, "paused; it keeps its part"),
         ("daily", 1, "may go on"),
         ("daily", 1, "ended by the operator"),
     ]
-    assert told[5][2].startswith("part 0.5 in 25 steps becomes part 0.6 in 25 steps; asked for from 1970-01-01T01:00")
+    assert told[5][2].startswith(
+        "part 0.5 in 25 steps of 1 hour becomes part 0.6 in 25 steps of 1 hour; asked for from 1970-01-01T01:00"
+    )
     assert told[6][2].startswith("goes on after its store was restored")
     assert told[7][2] == "ended, since the account was restored from a backup"
     assert told[8] == ("", 9, "entries of the account were lost: the window before counts as fully spent")
@@ -181,4 +183,4 @@ def test_entries_of_before_there_were_reasons_are_read(place: Path) -> None:
     with open_account("people.account", read_only=True) as account:
         found = account_report(account)
     assert (found.problems, list(found.tenures)) == ([], tenures)
-    assert [one.what for one in found.history] == ["begins with part 0.5 in 25 steps", "ended"]
+    assert [one.what for one in found.history] == ["begins with part 0.5 in 25 steps of 1 hour", "ended"]

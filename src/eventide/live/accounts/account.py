@@ -159,7 +159,14 @@ class Account:
         )
 
     def join(
-        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+        self,
+        publication: str,
+        terms: Terms,
+        wanted: int,
+        *,
+        reached: int | None = None,
+        after_restore: bool = False,
+        called: str = "",
     ) -> Seat:
         """Take the place of a publication; whoever had it can charge nothing more.
 
@@ -178,20 +185,29 @@ class Account:
             The end of the last step that its store has measured and committed, None where there is none.
         after_restore
             Its store is a backup: begin behind everything that was settled.
+        called
+            What people call it.
         """
-        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore))
+        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore, called))
 
     def outlook(
-        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+        self,
+        publication: str,
+        terms: Terms,
+        wanted: int,
+        *,
+        reached: int | None = None,
+        after_restore: bool = False,
+        called: str = "",
     ) -> Seat:
         """What `join` would give or refuse; nothing is changed."""
 
         if self._pretends:
-            return self._join(publication, terms, wanted, reached, after_restore)
+            return self._join(publication, terms, wanted, reached, after_restore, called)
         seats = []
 
         def look() -> None:
-            seats.append(self._join(publication, terms, wanted, reached, after_restore))
+            seats.append(self._join(publication, terms, wanted, reached, after_restore, called))
             raise _TakenBack
 
         with suppress(_TakenBack):
@@ -222,21 +238,15 @@ class Account:
 
     def end(self, publication: str) -> Tenure:
         """End a publication: its part is free again as soon as no window meets what it was charged."""
-        with self.database.transaction():
-            return self._note(self._holder(publication), "end", why="operator")
+        return self._done(lambda: self._note(self._holder(publication), "end", why="operator"))
 
     def pause(self, publication: str) -> Tenure:
         """Let nobody charge for a publication until it is resumed; it keeps its part."""
-        with self.database.transaction():
-            return self._note(self._holder(publication), "pause")
+        return self._done(lambda: self._note(self._holder(publication), "pause"))
 
     def resume(self, publication: str) -> Tenure:
         """Let a publication that was paused join again."""
-        with self.database.transaction():
-            holder = self._holder(publication)
-            if not holder.paused:
-                raise InputError(f"the publication {publication!r} is not paused")
-            return self._note(holder, "resume")
+        return self._done(lambda: self._resume(publication))
 
     def restored(self, until: int) -> None:
         """Take the last window before a moment as fully spent, since entries were lost; all tenures end.
@@ -244,14 +254,7 @@ class Account:
         What was charged there is not known, only that it was within epsilon. So nothing is added to what windows held,
         and no tenure that begins now meets one of them.
         """
-        with self.database.transaction():
-            for tenure in self._tenures("ended = 0"):
-                self._note(tenure, "end", why="account restored")
-            known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
-            last = max([until, *(moment for moment in known if moment is not None)])
-            begun = self._new("", None, 0, last - self.window)
-            charged = self._note(begun, "charge", since=last - self.window, until=last)
-            self._note(self._note(charged, "settle", until=last), "end")
+        self._done(lambda: self._restored(until))
 
     def tenures(self) -> list[Tenure]:
         """All tenures, in the order in which they began."""
@@ -267,7 +270,9 @@ class Account:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _join(self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool) -> Seat:
+    def _join(
+        self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool, called: str
+    ) -> Seat:
         tenures = self._tenures("publication IN (?, '')", publication)
         self._refuse_unknown(tenures, reached)
         mine = [tenure for tenure in tenures if tenure.publication]
@@ -293,10 +298,26 @@ class Account:
             last = self._note(last, "end", why="store restored" if after_restore else "other terms")
         if last is None or last.ended:
             floor = wanted if settled is None else max(wanted, settled)
-            last = self._begin(publication, terms, floor, {"restored_at": reached} if after_restore else {})
+            told = {"called": called} | ({"restored_at": reached} if after_restore else {})
+            last = self._begin(publication, terms, floor, told)
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
         return Seat(publication, last.number, token, last.since)
+
+    def _resume(self, publication: str) -> Tenure:
+        holder = self._holder(publication)
+        if not holder.paused:
+            raise InputError(f"the publication {publication!r} is not paused")
+        return self._note(holder, "resume")
+
+    def _restored(self, until: int) -> None:
+        for tenure in self._tenures("ended = 0"):
+            self._note(tenure, "end", why="account restored")
+        known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
+        last = max([until, *(moment for moment in known if moment is not None)])
+        begun = self._new("", None, 0, last - self.window)
+        charged = self._note(begun, "charge", since=last - self.window, until=last)
+        self._note(self._note(charged, "settle", until=last), "end")
 
     def _charge(self, seat: Seat, since: int, until: int) -> None:
         tenure = self._seated(seat)
@@ -369,7 +390,7 @@ class Account:
         events = [json.loads(event) for (event,) in begins]
         return any((event["tenure"], event["restored_at"]) == (tenure.number, reached) for event in events)
 
-    def _begin(self, publication: str, terms: Terms, wanted: int, why: dict[str, Any]) -> Tenure:
+    def _begin(self, publication: str, terms: Terms, wanted: int, told: dict[str, Any]) -> Tenure:
         weight = terms.weight(self.window)
         lost = [behind(one, self.window) for one in self._tenures("publication = ''")]
         known_from = max([wanted, *lost])
@@ -378,7 +399,7 @@ class Account:
         since = None if weight > self.epsilon else free_from(holdings, self.window, self.epsilon - weight, known_from)
         if since is None:
             raise AccountFull(self._why_full(terms))
-        return self._new(publication, terms, weight, since, why | {"wanted": wanted})
+        return self._new(publication, terms, weight, since, told | {"wanted": wanted})
 
     def _why_full(self, terms: Terms) -> str:
         held = sum(tenure.weight for tenure in self._tenures("ended = 0"))
@@ -408,7 +429,7 @@ class Account:
         return [tenure_of(row) for row in rows]
 
     def _new(
-        self, publication: str, terms: Terms | None, weight: int, since: int, why: dict[str, Any] | None = None
+        self, publication: str, terms: Terms | None, weight: int, since: int, told: dict[str, Any] | None = None
     ) -> Tenure:
         number = self.database.all("SELECT count(*) FROM tenure")[0][0]
         return self._write(
@@ -420,7 +441,7 @@ class Account:
                 "terms": terms,
                 "weight": weight,
                 "since": since,
-                **(why or {}),
+                **(told or {}),
             },
         )
 

@@ -9,8 +9,9 @@ not forgery.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from eventide.live.accounts.account import Account, behind, sealed
@@ -33,6 +34,7 @@ class AccountReport(NamedTuple):
     seal: str  # of the last entry
     problems: Sequence[str]
     history: Sequence[Change] = ()
+    names: Mapping[str, str] = MappingProxyType({})  # what people call publications
 
     @property
     def worst(self) -> int:
@@ -43,6 +45,11 @@ class AccountReport(NamedTuple):
     def free(self) -> int:
         """What no publication holds; part of it may be in use by what has ended until it comes back."""
         return self.epsilon - sum(tenure.weight for tenure in self.tenures if not tenure.ended)
+
+    def called(self, publication: str) -> str:
+        """What people call a publication, with the name by which the account knows it."""
+        name = self.names.get(publication)
+        return f"{name} ({publication})" if name else publication or "the account"
 
     def comes_back(self, tenure: Tenure) -> int | None:
         """From which moment on steps do not meet what an ended tenure was charged, None while it goes on."""
@@ -72,6 +79,7 @@ class AccountReport(NamedTuple):
         terms = tenure.terms
         return {
             "publication": tenure.publication or None,
+            "called": self.names.get(tenure.publication),
             "part": terms and terms.part / NANO,
             "holds": (tenure.weight if tenure.publication else self.epsilon) / NANO,
             "window_steps": terms and terms.window,
@@ -106,12 +114,14 @@ def account_report(account: Account) -> AccountReport:
 def report_of(population: str, epsilon: int, window: int, entries: Sequence[str], seal: str) -> AccountReport:
     """What entries come to, one after the other, and every rule that they break."""
     tenures: dict[int, Tenure] = {}
-    problems, history = [], []
+    problems, history, names = [], [], {}
     for text in entries:
         event = json.loads(text)
         problems += _broken_rules(tenures, event)
         if (changed := change(tenures, event)) is not None:
             history.append(changed)
+        if event.get("called"):
+            names[event["publication"]] = event["called"]
         tenures[event["tenure"]] = after(tenures.get(event["tenure"]), event)
     told = list(tenures.values())
     problems += _wrong_weights(told, window) + _too_early(told, window)
@@ -119,7 +129,7 @@ def report_of(population: str, epsilon: int, window: int, entries: Sequence[str]
     problems += _over(charged, epsilon, "held")
     held = load((hold for one in told for hold in one.held()), window)
     problems += _over(held, epsilon, "may come to hold")
-    return AccountReport(population, epsilon, window, told, charged, len(entries), seal, problems, history)
+    return AccountReport(population, epsilon, window, told, charged, len(entries), seal, problems, history, names)
 
 
 def _broken_rules(tenures: dict[int, Tenure], event: dict[str, Any]) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from eventide.live.accounts.moments import iso
 from eventide.live.accounts.tenures import Tenure
 from eventide.live.accounts.windows import Terms
-from eventide.privacy.amounts import NANO
 
 LOST = "entries of the account were lost"
 ENDED = {
@@ -51,19 +50,15 @@ def change(tenures: Mapping[int, Tenure], event: Mapping[str, Any]) -> Change | 
 def _begun(before: Iterable[Tenure], event: Mapping[str, Any]) -> Change | None:
     if not event["publication"]:
         return None
-    same = [one for one in before if one.publication == event["publication"]]
+    same = [one.terms for one in before if one.publication == event["publication"] and one.terms]
     terms, since = Terms(*event["terms"]), event["since"]
-    what = f"begins with {_part(terms)}"
+    what = f"begins with {terms.sentence()}"
     if "restored_at" in event:
-        what = f"goes on after its store was restored from a backup, with {_part(terms)}"
-    elif same and same[-1].terms not in (None, terms):
-        what = f"{_part(same[-1].terms)} becomes {_part(terms)}"
+        what = f"goes on after its store was restored from a backup, with {terms.sentence()}"
+    elif same and same[-1] != terms:
+        what = f"{same[-1].sentence()} becomes {terms.sentence()}"
     elif same:
-        what = f"joins again with {_part(terms)}"
+        what = f"joins again with {terms.sentence()}"
     if (wanted := event.get("wanted", since)) < since:
         what += f"; asked for from {iso(wanted)} on, but a window that meets an earlier step could be over epsilon"
     return Change(event["publication"], since, what)
-
-
-def _part(terms: Terms | None) -> str:
-    return "" if terms is None else f"part {terms.part / NANO:g} in {terms.window} steps"

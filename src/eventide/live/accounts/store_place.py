@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,8 @@ class StorePlace:
         wanted = self._since(self._store.next_step())
         name = self._store.name or secrets.token_hex(16)  # of one that would be made
         join = self.account.outlook if only_look else self.account.join
-        return join(name, self._terms, wanted, reached=self._reached(), after_restore=after_restore)
+        told: dict[str, Any] = {"reached": self._reached(), "called": self._store.called}
+        return join(name, self._terms, wanted, after_restore=after_restore, **told)
 
     def _reached(self) -> int | None:
         """The end of the last step that was measured, None where none was."""

@@ -13,7 +13,7 @@ ALWAYS = (
 )
 OF_ACCOUNTS = (
     "What does not draw from the account is not counted: a store that was never joined to it adds to the loss.",
-    "Steps count as a whole. If events change in a part of the first or the last step of a window only, the loss is up to "
+    "Steps count as a whole. If only a part of the first or the last step of a window changes, the loss is up to "
     "twice epsilon.",
     "The seals of the entries find damage, not forgery; an export with a key can be kept elsewhere.",
 )
@@ -28,6 +28,17 @@ ALONE = (
 )
 
 
+OF_CELLS = (
+    "The event in hand is not protected, nor is whatever held the events before: a broker, the network, the buffers of "
+    "the operating system."
+)
+
+
+def is_pan_private(setting: StoreSetting) -> bool:
+    """Whether events go into noisy cells, so that memory and store may be seen."""
+    return bool(setting.mechanism.get("parameters", {}).get("pan_private"))
+
+
 def limits_of(setting: StoreSetting) -> list[str]:
     """The limits that apply to a store with this setting."""
     steps = setting.steps
@@ -36,6 +47,8 @@ def limits_of(setting: StoreSetting) -> list[str]:
         found.append(COUNTS)
     elif not steps.get("users", True):
         found.append(WITHOUT_USERS)
+    if is_pan_private(setting):
+        found.append(OF_CELLS)
     if setting.cap is not None:
         found.append(CAPPED)
     found += OF_ACCOUNTS[:2] if "account" in steps else [ALONE]

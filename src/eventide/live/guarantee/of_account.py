@@ -5,6 +5,7 @@ from __future__ import annotations
 from eventide.events.durations import in_words
 from eventide.live.accounts.account_report import AccountReport
 from eventide.live.accounts.moments import iso
+from eventide.live.accounts.tenures import Tenure
 from eventide.live.guarantee.limits import ALWAYS, OF_ACCOUNTS
 from eventide.live.guarantee.page import Budget, Part
 from eventide.live.guarantee.promise import plain_promise
@@ -15,10 +16,10 @@ def account_part(found: AccountReport) -> Part:
     """Everything about an account, from its entries."""
     window, epsilon = in_words(found.window // 1_000), found.epsilon / NANO
     going_on = [one for one in found.tenures if not one.ended]
-    parts = [f"{one.publication} holds {one.weight / NANO:g}{' (paused)' if one.paused else ''}" for one in going_on]
+    parts = [_holder(found, one) for one in going_on]
     budget = None
     if found.loads:
-        ends = (iso(found.loads[0].begin), iso(found.loads[-1].begin))
+        ends = (iso(found.loads[0].begin)[:16], iso(found.loads[-1].begin)[:16])
         what = f"Held by the windows of {window}, by the moment at which they begin"
         held = [one.weight / NANO for one in found.loads]
         budget = Budget([one.begin for one in found.loads], held, epsilon, ends, what)
@@ -28,10 +29,13 @@ def account_part(found: AccountReport) -> Part:
         [],
         budget,
         [
-            ("What is published?", "; ".join(parts) or "nothing at present"),
+            ("What is published?", "\n".join(parts) or "nothing at present"),
             ("About whom?", f"the population {found.population!r}"),
+            ("From which events?", "those of each publication, whose store has a page of its own"),
+            ("How much of one person counts?", "what each publication says of itself; together at most epsilon"),
+            ("What is kept raw?", "nothing: entries hold moments and amounts of budget, and no counts"),
             ("What is left?", f"{found.free / NANO:g} of epsilon {epsilon:g} is held by nobody"),
-            ("What changed, and when?", "; ".join(_changes(found)) or "nothing"),
+            ("What changed, and when?", "\n".join(_changes(found)) or "nothing"),
         ],
         [*OF_ACCOUNTS, *ALWAYS],
         f"Every entry was read and added up: no window held more than {found.worst / NANO:g}. {found.entries} entries, "
@@ -41,4 +45,10 @@ def account_part(found: AccountReport) -> Part:
 
 
 def _changes(found: AccountReport) -> list[str]:
-    return [f"{iso(one.moment)}: {one.publication or 'the account'} {one.what}" for one in found.history]
+    return [f"{iso(one.moment)}: {found.called(one.publication)} {one.what}" for one in found.history]
+
+
+def _holder(found: AccountReport, tenure: Tenure) -> str:
+    paused = ", paused" if tenure.paused else ""
+    terms = f", {tenure.terms.sentence()}" if tenure.terms else ""
+    return f"{found.called(tenure.publication)} holds {tenure.weight / NANO:g}{terms}{paused}"

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Iterable
 from pathlib import Path
 
 from eventide.events.durations import in_words
+from eventide.events.statistics import Statistic, statistic_of
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
-from eventide.live.guarantee.limits import limits_of
+from eventide.live.guarantee.limits import is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
-from eventide.live.guarantee.promise import plain_promise
+from eventide.live.guarantee.promise import no_promise, plain_promise
 from eventide.live.stores.base import Store, StoreSetting
-from eventide.live.stores.budget_report import BudgetReport, budget_report
+from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class
 from eventide.privacy.amounts import NANO
 
-MOST_BINS = 40  # named on the page
+MOST_BINS = 24  # named on the page
 
 
-def store_part(store: Store, place: str | Path, told: Iterable[tuple[str, str]] = ()) -> Part:
-    """Everything about a store, from what it holds; `told` are answers that somebody else knows better."""
-    found = budget_report(store)
+def store_part(store: Store, place: str | Path, until: int | None = None) -> Part:
+    """Everything about a store, from what it holds of the steps before `until`."""
+    found = budget_report(store, until)
     setting, verified = found.epochs[-1].setting, found.verification
     answers = {
         "What is published?": _published(setting),
@@ -37,29 +37,38 @@ def store_part(store: Store, place: str | Path, told: Iterable[tuple[str, str]] 
         "What is kept raw, and for how long?": _raw(setting),
         "How long are releases kept?": _kept(found.kept_from),
     }
+    if found.intrusions:
+        answers["Who has seen the memory?"] = "\n".join(f"an intrusion was {told(each)}" for each in found.intrusions)
     if "account" in setting.steps:
-        shared = (
-            f"everything that draws from the account {setting.steps['account']}; `eventide guarantee` of it says more"
-        )
+        shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
+    instead = no_promise(found.guarantee)
     kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
     return Part(
         f"What is published about {setting.people}",
-        plain_promise(setting.people, _span(setting), setting.epsilon / NANO),
-        [f"In the words of the field: {found.guarantee}."],
+        instead
+        or plain_promise(
+            setting.people, _span(setting), setting.epsilon / NANO, events=not setting.steps.get("users", True)
+        ),
+        [f"In the words of the field: {found.guarantee}"],
         _budget(found),
-        [*(answers | dict(told)).items()],
+        [*answers.items()],
         limits_of(setting),
         f"Every window was added up from the stored charges of {found.next_step} steps: {kept}, and the fullest held "
-        f"{verified.worst / NANO:g}. Digest of settings and charges: {ledger_digest(store)}.",
+        f"{verified.worst / NANO:g}. Digest of settings and charges: {_digest(store, found)}.",
         verified.problems,
+        instead,
     )
 
 
-def ledger_digest(store: Store) -> str:
+def _digest(store: Store, found: BudgetReport) -> str:
     """A digest of all settings and charges, the same for the same ledger wherever it is kept."""
-    settings = [f"{epoch.first_step} {epoch.measured_from} {setting_text(epoch.setting)}" for epoch in store.epochs()]
-    charges = [f"{entry.step} {entry.kind} {entry.amount} {entry.lane}" for entry in store.entries()]
+    settings = [f"{epoch.first_step} {epoch.measured_from} {setting_text(epoch.setting)}" for epoch in found.epochs]
+    charges = [
+        f"{entry.step} {entry.kind} {entry.amount} {entry.lane}"
+        for entry in store.entries()
+        if entry.step < found.next_step
+    ]
     return "sha256:" + hashlib.sha256("\n".join([*settings, *charges]).encode()).hexdigest()
 
 
@@ -72,13 +81,11 @@ def _span(setting: StoreSetting) -> str:
 
 
 def _published(setting: StoreSetting) -> str:
-    statistic = setting.steps.get("statistic", "events")
     every = f" of every {in_words(setting.steps['length'])}" if "length" in setting.steps else " of every step"
     named = ", ".join(setting.bins[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
-    what = {"events": "noisy numbers of events", "people": "noisy numbers of different people"}
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
-        f"{what.get(statistic, f'noisy values of {statistic}')}{every} in {len(setting.bins):,} bins ({named}), by the "
+        f"noisy {_statistic(setting).title}{every} in {len(setting.bins):,} bins ({named}), by the "
         f"mechanism {setting.mechanism.get('name', 'of one’s own')}{asked}"
     )
 
@@ -93,7 +100,12 @@ def _events(setting: StoreSetting) -> str:
 
 def _counted(setting: StoreSetting) -> str:
     cap = f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
-    return f"at most {setting.sensitivity} in a step over all bins together{cap}"
+    most = float(setting.sensitivity * _statistic(setting).unit)
+    return f"at most {most:g} in a step over all bins together{cap}"
+
+
+def _statistic(setting: StoreSetting) -> Statistic:
+    return statistic_of(setting.steps)
 
 
 def _readers(place: str | Path) -> str:
@@ -107,6 +119,8 @@ def _readers(place: str | Path) -> str:
 def _raw(setting: StoreSetting) -> str:
     if "start" not in setting.steps:
         return "nothing"
+    if is_pan_private(setting):
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
     raw = "events of steps that are not published yet, in the store or its source, until they are"
     if setting.cap is not None:
         raw += f"; as keyed hashes, of whom something counted, for {setting.cap['block']} steps"
@@ -136,7 +150,7 @@ def _budget(found: BudgetReport) -> Budget | None:
     if "start" in setting.steps:
         steps = setting.steps
         timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
-        ends = (timeline.iso(0), timeline.iso(last))
+        ends = (timeline.iso(0)[:16], timeline.iso(last)[:16])
     held = found.in_windows().tolist()
     what = f"Held by the window of {setting.window} steps that ends at each step"
     return Budget(list(range(len(held))), held, setting.epsilon / NANO, ends, what)

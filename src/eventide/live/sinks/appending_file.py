@@ -218,7 +218,7 @@ class AppendingTable(AppendingFile):
         self.bins, self.groups, self._first = tuple(bins), groups, ("step", "start") if starts else ("step",)
         self._asked_layout, self._statistics = layout, statistics
         self._take(self._table(statistics, intervals))
-        if any("\n" in name or "\r" in name for column in self._rows.columns().values() for name in column):
+        if any("\n" in name or "\r" in name for column in self._rows.columns.values() for name in column):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
         super().__init__(path)
 
@@ -239,6 +239,8 @@ class AppendingTable(AppendingFile):
         """The rows of a release."""
         said = json.loads(release)
         parts = [said, *(said.get("levels", {}).values() if self.groups else ())]
+        if self._rows.statistics:
+            parts += said.get("statistics", {}).values()
         if self._rows.statistics and "window_values" in said:
             of_window = {"values": said["window_values"], "scale": said.get("window_scale")}
             parts.append({kind: cells for kind, cells in of_window.items() if cells is not None})
@@ -251,7 +253,7 @@ class AppendingTable(AppendingFile):
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
             fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
-            names = self._rows.columns().values()
+            names = self._rows.columns.values()
             rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
@@ -261,7 +263,7 @@ class AppendingTable(AppendingFile):
     def refuse_other_rows(self, lines: bytes) -> None:
         """Compare the names of a long table's rows with those of the bins and groups."""
         if self._layout == "long":
-            names = list(self._rows.columns().values())
+            names = list(self._rows.columns.values())
             places = slice(len(self._first), len(self._first) + len(names))
             found = [tuple(row[places]) for row in csv.reader(lines.decode(errors="replace").split("\n")) if row]
             if found != list(zip(*names, strict=True))[: len(found)]:

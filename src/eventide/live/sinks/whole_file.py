@@ -170,7 +170,7 @@ class OlderParquet:
         """Refuse a long table whose first step has rows of something else: the columns do not tell."""
         if self._form.layout == "wide":
             return
-        rows, ours = self._form.rows, self._form.rows.columns()
+        rows, ours = self._form.rows, self._form.rows.columns
         with pa_parquet.ParquetFile(self._path) as file:
             found = next(file.iter_batches(len(rows.names), columns=[*ours]), None)
         if found is not None and any(tuple(found[name].to_pylist()) != names for name, names in ours.items()):

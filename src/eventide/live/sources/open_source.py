@@ -46,9 +46,9 @@ def open_source(
         return PipeLines(clock=clock) if one_by_one else StandardInput(clock=clock)
     scheme = str(source).partition("://")[0]
     if scheme == "nats":
-        return JetStream(str(source), clients=clients)
+        return JetStream(str(source), clients=clients, one_by_one=one_by_one)
     if scheme == "kafka":
-        return Kafka(str(source), clock, clients=clients)
+        return Kafka(str(source), clock, clients=clients, one_by_one=one_by_one)
     if isinstance(source, str) and is_address(source):
         raise InputError(f"{scheme}:// is no source that eventide knows; give nats://, kafka:// or the path of a file")
     if not follow:

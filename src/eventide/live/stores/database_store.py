@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from eventide.errors import StateError, StoreError
@@ -40,11 +41,12 @@ class DatabaseStore(Store):
     """The store in a database, which exists; `open_store` makes it. Threads may share it."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.called = database, Path(database.place).name
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
         self._latest: tuple[int, bytes] | None = None  # the release that this writer committed last
+        database.gives_up = lambda: self.patience.is_over
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:

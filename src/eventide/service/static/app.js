@@ -1,6 +1,6 @@
 // The dashboard: opens a stream, follows it, and keeps chart, heat map, budget and health up to date.
 
-import { Refused, follow, get, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
+import { Refused, follow, get, getBlob, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
 import { KEPT, drawAnswers } from "./answers.js";
 import { drawBudget } from "./budget.js";
 import { duration, fillList, find, number, shortTime } from "./format.js";
@@ -59,6 +59,15 @@ function failed(problem) {
   }
 }
 
+// A link could not carry the token, so the page is fetched and shown from memory.
+async function openPage(path) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await getBlob(path));
+  Object.assign(link, { target: "_blank", rel: "noopener" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function trouble(sentence) {
   find("trouble").textContent = sentence;
   find("trouble").hidden = !sentence;
@@ -69,7 +78,10 @@ async function open(name) {
   following = new AbortController();
   const { signal } = following;
   const [info, { bins, levels }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
-  const begun = new History(info, new Levels(bins, levels));
+  const statistic = info.statistics.includes(find("statistic").value) ? find("statistic").value : info.statistics[0];
+  find("statistic").replaceChildren(...info.statistics.map((each) => new Option(each, each, false, each === statistic)));
+  find("statistic-choice").hidden = info.statistics.length < 2;
+  const begun = new History(info, new Levels(bins, levels), statistic);
   const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
   if (signal.aborted) return; // another stream was chosen meanwhile
   releases.forEach((release) => begun.add(release));
@@ -80,7 +92,7 @@ async function open(name) {
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
-  find("series-title").textContent = "Released " + info.title;
+  find("series-title").textContent = "Released " + begun.title;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -173,7 +185,7 @@ async function refresh() {
     ["behind by", duration(info.lag_seconds)],
     ["releases", number(info.next_step)],
     ["mechanism", info.mechanism],
-    ["published are", info.title],
+    ["published are", info.statistics.length > 1 ? info.statistics.join(", ") : info.title],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
     ...(info.cap ? [["of one person count", info.cap]] : []),
@@ -212,9 +224,11 @@ function showTheme() {
 
 find("theme").addEventListener("click", changeTheme);
 find("stream").addEventListener("change", () => { history = null; open(find("stream").value).catch(failed); });
+find("statistic").addEventListener("change", () => { history = null; open(find("stream").value).catch(failed); });
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
+find("to-sign").addEventListener("click", () => openPage(streamPath(history.info.name, "/guarantee.html")).catch(failed));
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();
