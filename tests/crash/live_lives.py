@@ -52,6 +52,7 @@ def live(life):
         sensitivity=life["most"],
         window_sensitivity=bound,
         noise=ev.noise.Zero() if zero else "secure",
+        **life.get("parameters", {}),
     )
     store = open_store(life["store"], for_tests=zero)
     sinks = [*life["sinks"], "-"]

@@ -122,6 +122,36 @@ def test_killed_while_old_releases_are_erased(lives, tmp_path, request, noise, q
         assert (lines, entries) == ([line for _, line in everything], charges)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [
+        ("rg", "zero"),
+        pytest.param("rg", "secure", marks=pytest.mark.slow),
+        pytest.param("rg-baseline", "zero", marks=pytest.mark.slow),
+        pytest.param("rg-window-baseline", "zero", marks=pytest.mark.slow),
+    ],
+)
+def test_histograms_of_windows_outlive_deaths(lives, tmp_path, mechanism, noise):
+    """Byte for byte those of a twin that nobody disturbs, in the store and in every output, with their scales."""
+    write_events(tmp_path / "events.csv", seed=1)
+    setting = {"mechanism": mechanism, "parameters": {"span": 5}, "noise": noise, "window": 1}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", **setting, **FILE)
+    for number, point in enumerate(OF_A_FILE):
+        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 3
+        assert lives(life, fault=f"{point}:{passings}") == KILLED, point
+    assert lives(life) == 0
+    if noise == "zero":
+        releases = check_like_twin(lives, life, twin, tmp_path, STEPS)
+    else:
+        releases, _ = check(life, STEPS, tmp_path)
+    told = [json.loads(line) for _, line in releases]
+    assert all(len(each["window_values"]) == len(each["window_scale"]) == len(BINS) for each in told)
+    if (mechanism, noise) == ("rg-baseline", "zero"):
+        sums = np.cumsum([each["values"] for each in told], axis=0)
+        sums[5:] -= sums[:-5].copy()
+        assert [each["window_values"] for each in told] == sums.tolist()
+
+
 def total_of(releases):
     return sum(sum(json.loads(line)["values"]) for _, line in releases)
 

@@ -18,6 +18,7 @@ from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
 
 if TYPE_CHECKING:
+    from eventide.events.statistics import Statistic
     from eventide.windows.workload import Query
 
 OF_THE_STREAM = {
@@ -32,7 +33,7 @@ OF_THE_STREAM = {
     "seed",
 }
 REFERRED = re.compile(
-    "`(user|max_per_step|queries|cap|step|between)`"
+    "`(user|max_per_step|queries|cap|step|between|edges|quantiles)`"
 )  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
@@ -70,6 +71,9 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        if step and self._is_right("step", "window"):
+            self._look("statistic", self._cut_into_slots)
+            step = self.values["step"]
         if isinstance(keep := self.values["keep"], str):
             self._set("keep", lambda: self._steps_kept(keep, step) if self._is_right("step") else 0)
         levels = self.values["levels"]
@@ -81,6 +85,19 @@ class StreamReading:
             self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
+
+    def _cut_into_slots(self) -> None:
+        """Of people of slots the steps that are published are the slots, and the window is counted in them."""
+        from eventide.events.slots import slots_met
+        from eventide.events.statistics import SLOTS
+
+        values, written = self.values, self.values["statistic"]
+        slot = written.removeprefix(SLOTS) if isinstance(written, str) and written.startswith(SLOTS) else ""
+        if not slot or "/" in slot:  # which was done before
+            return
+        step, window = values["step"], values["window"]
+        met = slots_met(window or 1, step, slot, values["start"], values["zone"])
+        values |= {"statistic": f"{written}/{step}", "step": slot, "window": window and met}
 
     def _steps_kept(self, written: str, step: str) -> int:
         if written.isdecimal():
@@ -143,7 +160,9 @@ class StreamReading:
 
     def _check_bounds(self) -> None:
         values = self.values
-        if values["max_per_step"] > 1 and not values["user"]:
+        if values["parameters"].get("pan_private") is not None:
+            self._check_cells()
+        elif values["max_per_step"] > 1 and not values["user"]:
             self._note("max_per_step", "it bounds the events of a person; name what holds the person, as `user`")
         if values["sensitivity"] > 1 and values["user"]:
             self._note("sensitivity", "it is for ready-made counts; of events `max_per_step` says how many count")
@@ -153,6 +172,21 @@ class StreamReading:
             self._note("cap", "it bounds the events of a person; name what holds the person, as `user`")
         elif values["cap"] and self._is_right("step"):
             self._look("cap", self._check_cap)
+
+    def _check_cells(self) -> None:
+        """Where events are held in noisy cells alone, nobody is remembered and nothing else is made of them."""
+        for name in ("user", "cap"):
+            if self.values[name]:
+                self._note(
+                    name,
+                    "a limit per person has to remember who was seen, and pan_private remembers nobody; leave it out, "
+                    "and with `max_per_step` say how many events of one person a step has at most, which is trusted",
+                )
+        if self.values["statistic"] != "events":
+            self._note("statistic", "pan_private counts events and nothing else; leave one of them out")
+        for name in ("levels", "queries"):
+            if self.values[name] not in (None, ()):
+                self._note(name, "pan_private is for releases of bins alone; leave one of them out")
 
     def _check_cap(self) -> None:
         from eventide.events.caps import parse_cap
@@ -170,9 +204,13 @@ class StreamReading:
     def _check_statistic(self) -> None:
         from eventide.events.statistics import EVENTS, parse_statistic
 
-        values, (name, between) = self.values, (self.values["statistic"], self.values["between"])
-        statistic = self._look("statistic", lambda: parse_statistic(name, between))
-        if statistic is None or statistic is EVENTS:
+        values = self.values
+        told = (values[name] for name in ("statistic", "between", "edges", "quantiles"))
+        statistic = self._look("statistic", lambda: parse_statistic(*told))
+        if statistic is None or not self._is_right("statistic", "between", "edges", "quantiles", "split"):
+            return
+        self._check_split(statistic)
+        if statistic is EVENTS:
             return
         if not values["step"] and self._is_right("step"):
             self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
@@ -188,6 +226,21 @@ class StreamReading:
             and not statistic.adds_up(values["max_per_step"])
         ):
             self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
+
+    def _check_split(self, statistic: Statistic) -> None:
+        """Every statistic has a part, where any has; and each is measured by a mechanism that can be one of several."""
+        from eventide.events.several_statistics import SeveralStatistics
+
+        parts = statistic.parts if isinstance(statistic, SeveralStatistics) else ()
+        names = [part.name for part in parts]
+        if (split := self.values["split"]) and set(split) != set(names):
+            every = ", ".join(names) or "several statistics, which there are not"
+            self._note("split", f"it must give a part to each of {every}, and to nothing else")
+        name = self.values["mechanism"]
+        if not (statistic.direct or (name in MECHANISMS and find_mechanism(name).takes_levels)):
+            self._note(
+                "mechanism", f"{name} cannot measure {statistic.name}; choose tide, ba, uniform, sample or hybrid"
+            )
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypedDict, final
+from typing import Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
@@ -49,6 +49,16 @@ _DOOR = (
     "end_step",
     "_report",
 )  # how true counts become a release: never replaced
+
+
+class Parts(Protocol):
+    """Several mechanisms that release a step together, as one."""
+
+    def noise_range(self) -> tuple[float, float]:
+        """The smallest and the largest noise scale that a look of any can have."""
+
+    def release(self, step: SealedStep) -> Release:
+        """Let all answer, and end the step for them."""
 
 
 class CommonParameters(TypedDict, total=False):
@@ -128,10 +138,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         self.source = source(noise, seed)
         self.window_sensitivity = checked_cap(self, window_sensitivity)
         self.ledger = self._new_ledger()
-        self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
+        self.meter = Meter(self.ledger, self.source, self.numbers, self.sensitivity)
         self.level_split = level_split
         self.levels = checked_levels(self, levels)
-        self._parts = None if self.levels is None else LevelParts(self, self.levels)
+        self._parts = self._made_parts()
         if self._parts is not None:  # which answer for it
             self.noise_range = self._parts.noise_range  # type: ignore[method-assign]
             return
@@ -153,6 +163,20 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         if self.window_sensitivity is not None:
             return CappedLedger(epsilon, self.window, self.sensitivity, self.window_sensitivity, self.replicas)
         return WindowLedger(epsilon, self.window, self.replicas, self.size if self.accounts_per_bin else 1)
+
+    def _made_parts(self) -> Parts | None:
+        """The mechanisms that answer for it, if there are any."""
+        return None if self.levels is None else LevelParts(self, self.levels)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a step has: one for each bin."""
+        return self.size
+
+    @property
+    def released_statistics(self) -> tuple[str, ...]:
+        """The names of what is released of every bin, where that is more than one statistic."""
+        return ()
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""
@@ -204,9 +228,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         shared = array.ndim == 1
         if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
             raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
-        if array.shape[-1] != self.size:
-            raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
-        return array.reshape(-1, self.size)
+        if array.shape[-1] != self.numbers:
+            bins = f"{self.size} bins" if self.numbers == self.size else f"the {self.numbers} numbers of a step"
+            raise InputError(f"{array.shape[-1]} counts were given for {bins}; give one for each, 0 included")
+        return array.reshape(-1, self.numbers)
 
     def in_order(self, counts: Any, *, one_step: bool = False) -> Any:
         """Counts with the bins in this mechanism's order: by their names where they have any, else as they are."""
@@ -263,10 +288,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
         bounds = "that bound" if self.window_sensitivity is None else "these bounds"
-        return (*self.of_levels(), f"the counts are trusted to keep {bounds}")
+        return (*self.covered(), f"the counts are trusted to keep {bounds}")
 
-    def of_levels(self) -> tuple[str, ...]:
-        """What the guarantee says about levels."""
+    def covered(self) -> tuple[str, ...]:
+        """What the guarantee says about what is released besides the counts of bins."""
         return (
             ()
             if self.levels is None
@@ -363,12 +388,22 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             spent=charged.max(axis=1),
             low=_copied(self._filter.low),
             high=_copied(self._filter.high),
-            window_values=_copied(self.window_histogram()),
+            window_values=_filtered(self.window_histogram(), self._filter),
+            window_scale=_copied(self.window_noise()),
         )
 
     def window_histogram(self) -> Array | None:
         """The histogram of the sliding window, for mechanisms that give one."""
         return None
+
+    def window_noise(self) -> Array | None:
+        """The noise scale of that histogram, where it is known."""
+        return None
+
+    @property
+    def gives_windows(self) -> bool:
+        """Whether releases have the histogram of a sliding window."""
+        return type(self).window_histogram is not Mechanism.window_histogram
 
 
 def whole_counts(counts: Any) -> Ints:
@@ -390,6 +425,10 @@ def whole_counts(counts: Any) -> Ints:
 
 def _copied(array: Array | None) -> Array | None:
     return None if array is None else array.copy()
+
+
+def _filtered(histogram: Array | None, filter: Filter) -> Array | None:
+    return None if histogram is None else filter.windows(histogram).copy()
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:

@@ -75,8 +75,22 @@ class BudgetAbsorption(DissimilarityMechanism):
 
     def looked(self, accounts: Bools) -> None:
         """After a look that took n units, n - 1 steps are silent."""
-        silent_until = self.step + self.of_bins(self._units) - 1
+        silent_until = self.step + self.of_bins(self._units_of(self._planned)) - 1
         self._silent_until = np.where(accounts, silent_until, self._silent_until)
+
+    def look_behind(self, planned: Ints) -> int:
+        """All units left since the last look; none while an open step may look.
+
+        Such a step might leave a unit, too, but if every step got that one, none would ever absorb another.
+        """
+        if planned.any():
+            return 0
+        waited = self.step + len(planned) - int(self._silent_until.item())
+        return min(max(waited, 0), self.window) * int(self._unit)
+
+    def _units_of(self, planned: Ints) -> Ints:
+        """How many units a look takes; one that gets less than its last unit takes all of that."""
+        return -(-planned // max(int(self._unit), 1))
 
     def noise_range(self) -> tuple[float, float]:
         """From a look that absorbed a whole window to one that absorbed nothing."""

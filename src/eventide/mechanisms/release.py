@@ -11,6 +11,9 @@ import numpy as np
 from eventide.arrays import Array, Floats
 from eventide.releases.level_values import LevelValues
 
+_WHOLE = ("step", "levels", "statistic", "statistics")  # fields without an axis for replicas
+_WORTH = ("values", "scale", "low", "high", "window_values", "window_scale")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release:
@@ -37,9 +40,14 @@ class Release:
         The ends of an interval around the values, `(d,)`, where the filter knows one.
     window_values
         Histogram of the sliding window, `(d,)`, where the mechanism gives one.
+    window_scale
+        The scale of Laplace noise as large as that of the histogram, `(d,)`: its standard deviation is sqrt(2) of it.
     levels
         Where the mechanism has levels: what is released of each, by its name, the total included. The values of a group
         are the sums of those of its bins, exactly.
+    statistic, statistics
+        Where several statistics are released: the name of the one that the values are of, and what is released of each
+        other one, by its name. A value that is NaN says that there are no data: nothing that has a mean or a median.
     """
 
     step: int
@@ -51,23 +59,29 @@ class Release:
     low: Floats | None = None
     high: Floats | None = None
     window_values: Floats | None = None
+    window_scale: Floats | None = None
     levels: dict[str, LevelValues] | None = None
+    statistic: str | None = None
+    statistics: dict[str, LevelValues] | None = None
 
     def counted_in(self, unit: Fraction) -> Release:
         """The same where 1 in the counts is worth so much."""
         if unit == 1:
             return self
-        named = {name: getattr(self, name) for name in ("values", "scale", "low", "high", "window_values")}
+        named = {name: getattr(self, name) for name in _WORTH}
         worth = {name: each * unit.numerator / unit.denominator for name, each in named.items() if each is not None}
         return replace(self, **worth)
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""
-        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("step", "levels")}
+        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _WHOLE}
         plain = {name: value[0] for name, value in inner.items() if value is not None}
         plain |= {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])}
-        levels = None if self.levels is None else {name: each.first() for name, each in self.levels.items()}
-        return Release(self.step, **plain, levels=levels)
+        levels, statistics = (
+            None if told is None else {name: each.first() for name, each in told.items()}
+            for told in (self.levels, self.statistics)
+        )
+        return Release(self.step, **plain, levels=levels, statistic=self.statistic, statistics=statistics)
 
     def __repr__(self) -> str:
         shown = {name: _brief(getattr(self, name)) for name in ("fresh", "spent", "values")}

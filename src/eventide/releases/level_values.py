@@ -1,7 +1,8 @@
-"""What a release says of one level: a number for each of its groups, in their order. Nothing here is raw.
+"""What a release says of one level, or of one statistic besides the first: a number for each group or bin, in order.
 
-A long table has a row for each bin and then for each group, from the smallest level to the total: `Rows` are their
-names, and `flat` puts a release in their order.
+Nothing here is raw. A long table has a row for each bin and then for each group, from the smallest level to the total,
+and behind these one for each bin of every further statistic, such as the histogram of a sliding window: `Rows` are
+their names, and `flat` puts a release in their order.
 """
 
 from __future__ import annotations
@@ -17,20 +18,38 @@ from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
+EVENTS = "events"  # what is counted where nothing else is said
+WINDOW = "window:"  # before the name of a statistic over a sliding window
+_BESIDE = ("levels", "statistic", "statistics", "window_values", "window_scale")  # what a release has beside its bins
+
+
+def statistics_of(names: Sequence[str] = (EVENTS,), *, windows: bool) -> tuple[str, ...]:
+    """The names of what is published of every bin: statistics of each step, and the first one's over a sliding window.
+
+    >>> statistics_of(windows=True)
+    ('events', 'window:events')
+    """
+    return (*names, f"{WINDOW}{names[0]}") if windows else tuple(names)
+
+
+def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
+    """These, and the same with or without sliding windows: what a file that was begun may have."""
+    of_steps = [name for name in statistics if not name.startswith(WINDOW)]
+    return [tuple(statistics), statistics_of(of_steps, windows=len(of_steps) == len(statistics))]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelValues:
-    """The values of a level; each is the sum of the values of the group's bins, exactly.
+    """The values of a level, each the sum of the values of the group's bins, exactly; or those of a statistic.
 
     Parameters
     ----------
     values
-        The estimates of the groups' counts.
+        The estimates of the groups' counts, or of what the statistic is of each bin.
     scale
-        Noise scale of the level's own measurement behind each value; infinite before the first.
+        Noise scale of its own measurement behind each value; infinite before the first.
     fresh
-        Whether this level was measured at this step.
+        Whether this level or statistic was measured at this step.
     low, high
         The ends of an interval around the values, where it is known.
     """
@@ -63,30 +82,46 @@ def stacked(told: Sequence[LevelValues]) -> LevelValues:
 
 
 class Rows(NamedTuple):
-    """The names of a release's rows; `levels` says to which level each belongs, and is None where there is one only."""
+    """The names of a release's rows.
+
+    `levels` says to which level each belongs, `statistics` of which statistic it is; None where there is one only.
+    """
 
     names: tuple[str, ...]
     levels: tuple[str, ...] | None = None
+    statistics: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, bins: Sequence[str], groups: Groups | None = None) -> Rows:
-        """Those of some bins, and of the groups of each level.
+    def of(cls, bins: Sequence[str], groups: Groups | None = None, statistics: Sequence[str] = (EVENTS,)) -> Rows:
+        """Those of some bins, of the groups of each level, and of the bins again for each further statistic.
 
         >>> Rows.of(["a", "b"], {"total": ["total"]})
-        Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'))
+        Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'), statistics=None)
+        >>> Rows.of(["a"], statistics=("events", "window:events")).columns()
+        {'bin': ('a', 'a'), 'statistic': ('events', 'window:events')}
         """
-        if not groups:
-            return cls(tuple(bins))
-        every = {BIN: bins, **groups}
-        levels = tuple(level for level, names in every.items() for _ in names)
-        return cls(tuple(name for names in every.values() for name in names), levels)
+        first, *further = statistics
+        every = {BIN: bins, **(groups or {})}
+        named = [(level, name, first) for level, names in every.items() for name in names]
+        named += [(BIN, name, statistic) for statistic in further for name in bins]
+        levels, names, told = zip(*named, strict=True)
+        return cls(names, levels if groups else None, told if further else None)
+
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns of a long table that name its rows, in their order."""
+        columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
+        return {name: column for name, column in columns.items() if column is not None}
 
 
 def flat(release: Line, rows: Rows) -> Line:
-    """A release of bins and levels as one of rows; what it does not know, as levels before there were any, is NaN."""
-    if rows.levels is None:
+    """A release of bins, levels and statistics as one of rows; what it does not know is NaN."""
+    if rows.levels is None and rows.statistics is None:
         return release
-    every = [release, *(release.levels or {}).values()]
+    every = [release, *(release.levels or {}).values()] if rows.levels else [release]
+    if rows.statistics is not None:
+        every += (getattr(release, "statistics", None) or {}).values()  # a run has none
+        if release.window_values is not None:
+            every.append(LevelValues(release.window_values, release.window_scale))
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -98,14 +133,25 @@ def flat(release: Line, rows: Rows) -> Line:
         ]
         return np.concatenate(filled, axis=-1)
 
-    ends = {} if release.low is None else {"low": joined("low"), "high": joined("high")}
-    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends)
+    known = any(each.low is not None for each in every)
+    ends = {"low": joined("low"), "high": joined("high")} if known else {}
+    none = {field.name: None for field in fields(release) if field.name in _BESIDE}
+    return replace(release, values=joined("values"), scale=joined("scale"), **ends, **none)
 
 
-def unflat(release: Line, bins: Sequence[str], groups: Groups) -> Line:
-    """A release of rows as one of bins and levels: what `flat` was given."""
-    ends = np.cumsum([len(bins), *map(len, groups.values())])[:-1]
+def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
+    """A release of rows as one of bins, levels and statistics: what `flat` was given."""
+    first_name, *others = dict.fromkeys(rows.statistics or (EVENTS,))
+    levels = groups or {}
+    ends = np.cumsum([len(bins), *map(len, levels.values()), *[len(bins)] * len(others)])[:-1]
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
-    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(groups) + 1))
-    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups, rest, strict=True)}
-    return replace(release, levels=levels, **first)
+    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
+    told = {name: LevelValues(fresh=release.fresh, **each) for name, each in zip([*levels, *others], rest, strict=True)}
+    own: dict[str, Any] = {"levels": {level: told[level] for level in levels} or None}
+    if others and others[-1].startswith(WINDOW):
+        window = told[others.pop()]
+        if not np.isnan(window.values).all():
+            own |= {"window_values": window.values, "window_scale": window.scale}
+    if others:
+        own |= {"statistic": first_name, "statistics": {name: told[name] for name in others}}
+    return replace(release, **first, **own)

@@ -1,9 +1,11 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
-where known, the same of each level of groups where there are any, in the order of the groups, and the answers to window
-queries that were due when the step ended. Whole numbers are written without
-".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
+where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale), the values
+of each level of groups where there are any, in the order of the groups, and the answers to window queries that were due
+when the step ended. Of several statistics, `statistic` names the first, whose numbers these are, and `statistics` has
+the same of each other one. Whole numbers are written without ".0"; a value where there are no data and a scale that is
+not known (no look yet) are null. The same release gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from eventide.releases.level_values import LevelValues
 
 SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
+_OF_WINDOW = ("window_values", "window_scale")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class ReleaseLine:
     start: str | None = None
     answers: tuple[dict[str, Any], ...] = ()
     levels: dict[str, LevelValues] | None = None
+    window_values: Floats | None = None
+    window_scale: Floats | None = None
+    statistic: str | None = None
+    statistics: dict[str, LevelValues] | None = None
 
 
 def write_line(
@@ -49,11 +56,13 @@ def write_line(
     said = {"step": json.dumps(release.step if step is None else step)}
     if start is not None:
         said["start"] = json.dumps(start)
-    said |= _numbers_of(release)
-    if release.levels:
-        said["levels"] = _object(
-            {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in release.levels.items()}
-        )
+    if release.statistic is not None:
+        said["statistic"] = json.dumps(release.statistic)
+    said |= _numbers_of(release) | _lists(release, _OF_WINDOW)
+    for kind in ("levels", "statistics"):
+        if told := getattr(release, kind):
+            parts = {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in told.items()}
+            said[kind] = _object(parts)
     if answers:
         said["answers"] = json.dumps(list(answers), allow_nan=False)
     return _object(said).encode()
@@ -66,14 +75,25 @@ def read_line(line: bytes) -> ReleaseLine:
     array([inf,  2.])
     """
     said = json.loads(line)
-    arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
-    answers = tuple(said.get("answers", ()))
-    levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
-    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, levels=levels, **arrays)
+    told: dict[str, Any] = {
+        kind: {name: _level(each) for name, each in said[kind].items()}
+        for kind in ("levels", "statistics")
+        if kind in said
+    }
+    told |= {name: said[name] for name in ("start", "statistic") if name in said}
+    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told, **_arrays(said))
 
 
 def _level(said: dict[str, Any]) -> LevelValues:
-    return LevelValues(fresh=said["fresh"], **{name: _numbers(said[name]) for name in _ARRAYS if name in said})
+    return LevelValues(fresh=said["fresh"], **_arrays(said))
+
+
+def _arrays(said: dict[str, Any]) -> dict[str, Any]:
+    """Its numbers; what is null is infinite of a scale, and else NaN."""
+    found = {name: np.array(said[name], dtype=np.float64) for name in _ARRAYS + _OF_WINDOW if name in said}
+    for scale in (found[name] for name in ("scale", "window_scale") if name in found):
+        scale[np.isnan(scale)] = np.inf
+    return found
 
 
 def _object(said: dict[str, str]) -> str:
@@ -82,8 +102,11 @@ def _object(said: dict[str, str]) -> str:
 
 def _numbers_of(release: Any) -> dict[str, str]:
     """Whether it is fresh, and its numbers, as JSON has them."""
-    said = {"fresh": json.dumps(bool(release.fresh))}
-    return said | {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    return {"fresh": json.dumps(bool(release.fresh))} | _lists(release, _ARRAYS)
+
+
+def _lists(release: Any, names: Sequence[str]) -> dict[str, str]:
+    return {name: _list(numbers) for name in names if (numbers := getattr(release, name)) is not None}
 
 
 def _list(numbers: Array) -> str:
@@ -120,9 +143,3 @@ def plain(numbers: Array) -> list[float | int | None]:
     listed[whole] = numbers[whole].astype(np.int64)
     listed[~finite] = None
     return listed.tolist()  # type: ignore[no-any-return]
-
-
-def _numbers(written: list[float | None]) -> Floats:
-    numbers = np.array(written, dtype=np.float64)
-    numbers[np.isnan(numbers)] = np.inf
-    return numbers

@@ -2,13 +2,15 @@
 
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
 recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
-last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale.
+last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale. The histogram of a
+sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +30,7 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     """`mechanism` itself at its beginning, or one like it that stands where the store does."""
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
-    nothing = np.zeros(mechanism.size, dtype=np.int64)
+    nothing = np.zeros(mechanism.numbers, dtype=np.int64)
     for answers in state.recorded:
         with replay(mechanism.meter, answers):
             mechanism.release(nothing)
@@ -42,12 +44,31 @@ def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism,
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
     bins = mechanism.bins
     release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
+    if names := mechanism.released_statistics:
+        return _of_statistics(None if last is None else read_line(last), bins_then, bins, names, step)
     if last is not None:
-        then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
+        own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
+        then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
         release = over_bins(then, bins_then, bins, absent=0.0)
     if mechanism.levels is None:
         return release
     return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
+
+
+def _of_statistics(
+    last: ReleaseLine | None, bins_then: Sequence[str], bins: Sequence[str], names: Sequence[str], step: int
+) -> ReleaseLine:
+    """The last release of each statistic again, by its name; one that is new has no data."""
+    told: dict[str, Any] = {} if last is None else {last.statistic or "": last, **(last.statistics or {})}
+    lines = {}
+    for name in names:
+        unknown = ReleaseLine(step, False, np.full(len(bins), np.nan), np.full(len(bins), np.inf))
+        then = told.get(name)
+        known = then and ReleaseLine(step, False, then.values, then.scale, then.low, then.high)
+        lines[name] = over_bins(known, bins_then, bins, absent=np.nan) if known else unknown
+    others = {name: LevelValues(each.values, each.scale, False, each.low, each.high) for name, each in lines.items()}
+    del others[names[0]]
+    return dataclasses.replace(lines[names[0]], statistic=names[0], statistics=others)
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

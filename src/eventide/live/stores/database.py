@@ -96,6 +96,14 @@ class Database(abc.ABC):
         """All rows of a query."""
 
     @abc.abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table that not every store has."""
+
+    @abc.abstractmethod
+    def make_intrusions(self) -> None:
+        """Make the table of announced intrusions, inside a transaction, where there is none."""
+
+    @abc.abstractmethod
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""
 

@@ -19,6 +19,7 @@ from eventide.errors import StoreError
 from eventide.live.stores.database import Database, WriterPlace
 from eventide.live.stores.home import Home, move_in
 from eventide.live.stores.sqlite_file import PATIENCE, connect, refusals, version_of
+from eventide.live.stores.tables import INTRUSIONS
 from eventide.live.stores.writer_lock import WriterLock
 
 WORTH_COMPRESSING = 256  # bytes
@@ -50,6 +51,14 @@ class SqliteDatabase(Database):
         """All rows of a query."""
         with self.turn, refusals(self._path):
             return self._connection.execute(query, values).fetchall()
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table that not every store has."""
+        return bool(self.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
+
+    def make_intrusions(self) -> None:
+        """Make the table of announced intrusions, inside a transaction, where there is none."""
+        self._connection.execute(INTRUSIONS.format(binary="BLOB"))
 
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""

@@ -112,5 +112,6 @@ def _add_figures(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))
     def figures(token: Token = may_read) -> Response:
         """Figures for Prometheus; those about events need a token to operate."""
-        content = prometheus.exposition(service.streams.values(), with_raw=token.role == "operate")
+        seen = [stream for name, stream in service.streams.items() if token.sees(name)]
+        content = prometheus.exposition(seen, with_raw=token.role == "operate")
         return Response(content, media_type=prometheus.CONTENT_TYPE)

@@ -82,6 +82,8 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
         stream = service.stream(name)
         batch = batch_name(idempotency_key, token)
+        if batch is not None and not stream.feed.takes_keys:
+            raise Problem(400, "no-keys", "this stream remembers no batch; send it without Idempotency-Key, once")
         body, media_type = await read_body(request, service.config.limits), request.headers.get("content-type", "")
         try:
             with stream.feed.arrivals.stamp() as arrival:
@@ -194,7 +196,7 @@ def _value(text: bytes) -> Any:
         except orjson.JSONDecodeError:
             pass
         try:
-            return json.loads(text.decode(), parse_int=_whole_number, parse_constant=_refused_constant)
+            return json.loads(text.decode(), parse_int=_whole_number)  # which also takes NaN and Infinity for numbers
         except RecursionError:
             raise ValueError("too deep") from None
 
@@ -216,10 +218,6 @@ def _whole_number(text: str) -> int | float:
     return float(text)
 
 
-def _refused_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
-
-
 def _columns(rows: list[Any], reader: EventReader) -> Any:
     """The rows as a table, if they are all objects whose fields have one type and no excessive length."""
     try:
@@ -231,7 +229,7 @@ def _columns(rows: list[Any], reader: EventReader) -> Any:
             return None
         if pa.types.is_string(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_FIELD:
             return None
-        if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+        if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
             return None
     return table
 
