@@ -472,6 +472,24 @@ def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened,
         assert granted.fetchone() == (1,)
 
 
+def test_queries_can_rely_on_the_columns_of_the_views(opened, address, server):
+    """Names, order and types, as the how-to promises them; those of SQLite are pinned in test_tables."""
+    opened().close()
+    number, text, long = "double precision", "text", "bigint"
+    numbers = [("value", number), ("low", number), ("high", number), ("scale", number), ("fresh", "boolean")]
+    answer = [("value", number), ("variance", number)]
+    views = {
+        "releases": [("step", long), ("start", text), ("bin", text), *numbers],
+        "levels": [("step", long), ("start", text), ("level", text), ("bin", text), *numbers],
+        "answers": [("step", long), ("query", text), ("begin_step", long), ("end_step", long), ("bin", text), *answer],
+    }
+    question = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = %s AND \
+        table_name = %s ORDER BY ordinal_position"
+    with psycopg.connect(server.address) as connection:
+        for view, columns in views.items():
+            assert connection.execute(question, (address.partition("#")[2], view)).fetchall() == columns
+
+
 def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
     monkeypatch.setattr(window_queries, "SNAPSHOT_EVERY", 3)
     counts = [[step, 10 * step] for step in range(9)]
@@ -706,6 +724,32 @@ def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):
     starting.join()
     server.kill()
     assert [record.message for record in caplog.records] == ["127.0.0.1#awaited does not answer; waiting for it"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_waited_for"),
+    [
+        ("FATAL:  the database system is starting up", True),
+        ("FATAL:  the database system is not yet accepting connections", True),  # after a kill -9
+        ("could not receive data from server: Connection reset by peer", True),
+        ("No route to host", True),
+        ("FATAL:  sorry, too many clients already", True),
+        ('FATAL:  password authentication failed for user "eventide"', False),
+        ('FATAL:  database "nowhere" does not exist', False),
+    ],
+)
+def test_what_passes_at_the_start_is_waited_for_and_what_does_not_is_said(monkeypatch, said, is_waited_for):
+    class Reached(Exception):
+        pass
+
+    answers = iter([psycopg.OperationalError(f"connection failed: {said}"), Reached()])
+
+    def connected(self):
+        raise next(answers)
+
+    monkeypatch.setattr(PostgresDatabase, "_connected", connected)
+    with pytest.raises(Reached if is_waited_for else StoreError):
+        PostgresDatabase("postgresql://127.0.0.1/city")
 
 
 def test_who_only_looks_is_told_at_once_that_a_server_is_down(caplog):
