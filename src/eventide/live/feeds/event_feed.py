@@ -153,7 +153,8 @@ class EventFeed:
             )
         most = self.statistic.sensitivity(self.max_per_step)
         of_one = self.statistic.sensitivity(1)
-        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one)
+        in_time = self.statistic.adds_up_in_time
+        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one, adds_up_in_time=in_time)
 
     @property
     def reads_again(self) -> bool:
