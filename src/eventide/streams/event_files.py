@@ -52,9 +52,10 @@ def count_events(
     """
     length = milliseconds(step) * MILLISECOND
     made = studied_statistic(statistic, between)
+    grid = made.grid if isinstance(made.grid, ValueGrid) else None
     if made.needs_users and user is None:
         raise InputError(f"{statistic} need a person; name the column of people, as user")
-    more = [*([user] if made.needs_users else []), *([] if made.grid is None else [made.grid.column])]
+    more = [*([user] if made.needs_users else []), *([] if grid is None else [grid.column])]
     times, names, *others = _columns(path, time, bin, *map(str, more))
     begin = int(times.min()) // length * length if start is None else parse_time(str(start), UTC)
     end = int(times.max()) + 1 if until is None else parse_time(str(until), UTC)
@@ -68,8 +69,8 @@ def count_events(
     columns = np.searchsorted(known, np.array(names.dictionary.to_pylist(), dtype=str))[names.indices.to_numpy()]
     cells = (times[inside] - begin) // length * len(known) + columns[inside]
     weights = np.ones(len(cells), np.int64)
-    if made.grid is not None:
-        weights = _values(others[-1], made.grid, Path(path).name)[inside]
+    if grid is not None:
+        weights = _values(others[-1], grid, Path(path).name)[inside]
     elif made.needs_users:
         people = others[0].indices.to_numpy().astype(np.int64)[inside]
         _, first = np.unique(np.stack([cells, people]), axis=1, return_index=True)
@@ -84,7 +85,7 @@ def studied_statistic(statistic: str, between: str = "") -> Statistic:
     if not (statistic in STATISTICS or statistic.startswith(SUM)):
         raise InputError(f"{statistic!r} cannot be studied; choose {', '.join(STATISTICS)} or {SUM}COLUMN")
     made = parse_statistic(statistic, between)
-    if made.grid is not None and made.grid.low < 0:
+    if isinstance(made.grid, ValueGrid) and made.grid.low < 0:
         raise InputError(f"values below 0 cannot be studied; begin the range of {made.grid.column} at 0 or above")
     return made
 

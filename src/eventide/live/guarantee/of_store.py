@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from eventide.events.durations import in_words
-from eventide.events.statistics import Statistic, parse_statistic
+from eventide.events.statistics import Statistic, statistic_of
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
 from eventide.live.guarantee.limits import is_pan_private, limits_of
@@ -100,7 +100,7 @@ def _counted(setting: StoreSetting) -> str:
 
 
 def _statistic(setting: StoreSetting) -> Statistic:
-    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
+    return statistic_of(setting.steps)
 
 
 def _readers(place: str | Path) -> str:
