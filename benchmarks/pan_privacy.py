@@ -15,7 +15,7 @@ import argparse
 import numpy as np
 
 import eventide as ev
-from eventide.arrays import Ints
+from eventide.arrays import Floats, Ints
 from eventide.streams.real import data_folder, read_real
 
 STREAMS = ("bike_sharing", "taxi_porto", "flu_outpatient")
@@ -23,7 +23,7 @@ FORMS = {"none": (None, 1), "announced": ("announced", 1), "single": ("single", 
 STEPS = 2_000  # of a longer stream the first
 
 
-def released(counts: Ints, form: str, epsilon: float, window: int, seed: int) -> list[float]:
+def released(counts: Ints, form: str, epsilon: float, window: int, seed: int) -> list[Floats]:
     """The releases of one run."""
     mode, depth = FORMS[form]
     mechanism = ev.BudgetAbsorption(epsilon, window, counts.shape[1], pan_private=mode, seed=seed)

@@ -28,6 +28,9 @@ POINTS = (
     "after-keep",
     "inside-epoch",  # a new epoch is written, its transaction is open
     "after-epoch",
+    "before-forgetting",  # a step is emitted, old releases are still kept
+    "inside-forgetting",  # they are erased, the transaction is open
+    "after-forgetting",
     "migrating-step",  # a row of an older store is sealed anew
     "inside-migration",  # a store is of this version, the transaction is open
     "after-migration",  # it is, and its log still shows what was erased

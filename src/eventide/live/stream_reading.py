@@ -70,6 +70,9 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        if step and self._is_right("step", "window"):
+            self._look("statistic", self._cut_into_slots)
+            step = self.values["step"]
         if isinstance(keep := self.values["keep"], str):
             self._set("keep", lambda: self._steps_kept(keep, step) if self._is_right("step") else 0)
         levels = self.values["levels"]
@@ -81,6 +84,19 @@ class StreamReading:
             self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
+
+    def _cut_into_slots(self) -> None:
+        """Of people of slots the steps that are published are the slots, and the window is counted in them."""
+        from eventide.events.slots import slots_met
+        from eventide.events.statistics import SLOTS
+
+        values, written = self.values, self.values["statistic"]
+        slot = written.removeprefix(SLOTS) if isinstance(written, str) and written.startswith(SLOTS) else ""
+        if not slot or "/" in slot:  # which was done before
+            return
+        step, window = values["step"], values["window"]
+        met = slots_met(window or 1, step, slot, values["start"], values["zone"])
+        values |= {"statistic": f"{written}/{step}", "step": slot, "window": window and met}
 
     def _steps_kept(self, written: str, step: str) -> int:
         if written.isdecimal():

@@ -161,9 +161,9 @@ class StreamSpec:
     statistic: str = setting(
         "events",
         readers.text,
-        "What is published of events: events, people (different people: each once in a bin of a step), or sum:COLUMN.",
+        "What is published of events: events, people (different people: each once in a bin of a step), people/1d (the "
+        "same of a day, where steps are shorter), or sum:COLUMN.",
         '"people"',
-        served=False,
     )
     between: str = setting(
         "",
@@ -171,7 +171,6 @@ class StreamSpec:
         "The range of the column that is summed, and perhaps the unit it is counted in; values outside are cut to it.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
-        served=False,
     )
     max_per_step: int = setting(
         1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
@@ -337,7 +336,7 @@ class StreamSpec:
         """What is published of the events."""
         from eventide.events.statistics import parse_statistic
 
-        return parse_statistic(self.statistic, self.between)
+        return parse_statistic(self.statistic, self.between).for_bins(len(self.bins))
 
     def cap_in_steps(self) -> Cap | None:
         """The cap with its block as a number of steps, if there is one."""

@@ -134,6 +134,10 @@ class PushedFeed(EventFeed):
         """How many batches are not durable yet."""
         return self._waiting.qsize()
 
+    def first_to_come(self) -> int:
+        """The first step for which events can still arrive, by the clock alone."""
+        return max(0, int(self.timeline.index(np.array([self.clock.now() - self._late]))[0]))
+
     def submit(self, events: Events, arrival: Arrival, key: str | None = None) -> Future[Receipt]:
         """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""
         receipt: Future[Receipt] = Future()

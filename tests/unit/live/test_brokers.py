@@ -12,10 +12,14 @@ from nats_server import PATIENCE, NatsServer
 import eventide as ev
 from eventide.errors import InputError
 from eventide.events.reader import EventReader
+from eventide.live.feeds.base import Resume
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sources.base import EventBatch
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
+from eventide.live.stream_spec import StreamSpec
 
 
 def event(number):
@@ -389,3 +393,42 @@ def test_the_kafka_sink_takes_a_release_of_many_bins(kafka):
     again.open()
     assert again.last_step() == 0
     assert again.holds(release)
+
+
+RIDES = [
+    *({**event(number), "user": "anna", "bin": "a", "fare": number} for number in (7, 7, 9)),
+    {**event(4), "user": "ben", "bin": "b", "fare": "12.5"},
+    {**event(5), "user": "ben", "bin": "a", "fare": 1e308},  # cut to 100
+    {**event(6), "user": "cleo", "bin": "a", "fare": 5e-324},
+    {**event(7), "user": "cleo", "bin": "a", "fare": 10**30},
+    *({**event(8), "user": "dora", "bin": "a", "fare": fare} for fare in (float("nan"), "much", None, [1], True)),
+    {**event(9), "user": "dora", "bin": "a"},
+]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "between", "counts", "refused"),
+    [
+        ("people", "", [4, 1], 0),
+        ("people/2h", "", [4, 1], 0),
+        ("sum:fare", "fare=0,100,0.5", [2 * (7 + 7 + 9 + 100 + 0 + 100), 25], 6),
+    ],
+)
+def test_messages_are_counted_by_people_and_summed_by_value(statistic, between, counts, refused, nats, kafka):
+    """Of everybody three events or bins count in an hour; a value that cannot be read refuses its message alone."""
+    name = f"{statistic[:3]}{len(statistic)}"
+    nats.make_stream(name, f"{name}.>")
+    nats.send(f"{name}.a", RIDES)
+    produce(kafka, name, RIDES)
+    addresses = (f"{nats.address}/{name}", f"kafka://{kafka}/{name}?arrival=read&group={name}")
+    for kind, address in zip((JetStream, Kafka), addresses, strict=True):
+        options = {"step": "1h", "start": "2026-01-01", "bins": ["a", "b"], "user": "user", "late": "36500d"}
+        feed = EventFeed(None, **StreamSpec(statistic=statistic, between=between, max_per_step=3, **options).counting())
+        feed.begin(Resume(0, None, bytes(16), []))
+        with closing(kind(address, patience=PATIENCE)) as source:
+            source.open(None, feed.reader)
+            for batch in polled(source, len(RIDES)):
+                feed.take(batch._replace(seen_until=0))
+        feed.take(EventBatch(feed.reader.read([]), None, feed.timeline.end(0) + 36500 * 86_400_000_000))
+        assert [step.counts.tolist() for step in feed.closed()] == [counts]
+        assert feed.counters.refused.total() == refused

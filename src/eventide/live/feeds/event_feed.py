@@ -283,28 +283,29 @@ class EventFeed:
         )
         counters.refused += refused
         time, arrival = events.time, events.arrival
-        columns: _Columns = (events.user, events.bin, *(() if events.value is None else (events.value,)))
+        value = self.statistic.values_of(events.time, events.value, self.timeline)
+        columns: _Columns = (events.user, events.bin, *(() if value is None else (value,)))
         if refused:
             time, arrival, columns = time[good], arrival[good], _rows(columns, good)
         if self._source is not None and not self._source.records_arrival:
             arrival = np.minimum(arrival, self._seen_until)
-        return list(self._in_time(self.timeline.index(time), arrival, columns, counters))
+        return list(self._in_time(time, arrival, columns, counters))
 
     def _in_time(
-        self, steps: Ints, arrival: Ints, columns: _Columns, counters: Counters
+        self, time: Ints, arrival: Ints, columns: _Columns, counters: Counters
     ) -> Iterator[tuple[int, _Columns]]:
-        order = np.argsort(steps, kind="stable")
-        edges = np.flatnonzero(np.diff(steps[order])) + 1
-        for rows in np.split(order, edges) if len(order) else ():
-            step = int(steps[rows[0]])
-            in_time = rows[arrival[rows] < self._deadline(step)]
-            counters.late += len(rows) - len(in_time)
+        for step, rows in self.timeline.split(time):
+            in_time, here = rows, int(time[rows].size)
+            early = arrival[rows] < self._deadline(step)
+            if not early.all():
+                in_time, here = np.arange(len(time))[rows][early], int(np.count_nonzero(early))
+                counters.late += early.size - here
             if step < self._first and self._replays:
-                counters.again += len(in_time)
+                counters.again += here
             elif step < self._next:  # which happens only if a clock was wrong
-                counters.late += len(in_time)
-            elif len(in_time):
-                counters.accepted += len(in_time)
+                counters.late += here
+            elif here:
+                counters.accepted += here
                 yield step, _rows(columns, in_time)
 
     def _warn_if_ahead(self) -> None:
@@ -339,5 +340,5 @@ class EventFeed:
         return self.reader.columns.user is not None
 
 
-def _rows(columns: _Columns, rows: Array) -> _Columns:
+def _rows(columns: _Columns, rows: Array | slice) -> _Columns:
     return tuple(None if column is None else column[rows] for column in columns)

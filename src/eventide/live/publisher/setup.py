@@ -37,6 +37,7 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import recorded_name
+from eventide.releases.level_values import EVENTS, statistics_of
 
 log = logging.getLogger("eventide.live")
 
@@ -104,8 +105,13 @@ def sinks_of(
 ) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
     how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
-    how |= {"groups": mechanism.levels and mechanism.levels.groups}
+    how |= {"groups": mechanism.levels and mechanism.levels.groups, "statistics": statistics(mechanism, feed)}
     return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
+
+
+def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
+    """The names of what is published of every bin."""
+    return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:
@@ -197,7 +203,7 @@ def guarantee_of(
 ) -> Guarantee:
     """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
     promise = feed.promise()
-    about_counts = mechanism.assumptions() if promise.most is None else mechanism.of_levels()
+    about_counts = mechanism.assumptions() if promise.most is None else mechanism.covered()
     assumptions = (*about_counts, *promise.assumptions, *(what_may_be_seen(mechanism) if promise.one_by_one else ()))
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")

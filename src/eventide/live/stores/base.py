@@ -170,12 +170,13 @@ class Store(abc.ABC):
     `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
     `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
     `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
-    `patience` says what a writer does while the store cannot be used.
+    `called` is what people call it: the name of its file or its schema. `patience` says what a writer does while the
+    store cannot be used.
     """
 
     durable = True
     for_tests = False
-    name = ""
+    name = called = ""
     patience = Patience()
 
     @abc.abstractmethod

@@ -72,9 +72,10 @@ class BudgetReport(NamedTuple):
         } | ({"intrusions": [told(each) for each in self.intrusions]} if self.intrusions else {})
 
 
-def budget_report(store: Store) -> BudgetReport:
-    """Draw up the report of a store."""
-    next_step = store.next_step()  # first: whatever is committed while this reads is left out
+def budget_report(store: Store, until: int | None = None) -> BudgetReport:
+    """Draw up the report of a store, of the steps before `until` if that is given."""
+    committed = store.next_step()  # first: whatever is committed while this reads is left out
+    next_step = committed if until is None else min(until, committed)
     epochs = [epoch for epoch in store.epochs() if epoch.first_step <= next_step]
     if not epochs:
         raise InputError("this store is new: nothing was ever published to it")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from eventide.errors import StateError, StoreError
@@ -40,7 +41,7 @@ class DatabaseStore(Store):
     """The store in a database, which exists; `open_store` makes it. Threads may share it."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.called = database, Path(database.place).name
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
@@ -152,7 +153,9 @@ class DatabaseStore(Store):
         taken, planned = self._rows.snapshot()[0], self._rows.number("SELECT MIN(step) FROM plan")
         cut = self._rows.whole_before(min(before, taken, self._rows.head().step if planned is None else planned))
         if taken >= self._writing().epoch.measured_from and (old := self._rows.first_kept(cut, FORGOTTEN_AT_A_TIME)):
-            self._settled(lambda _: self._written.gone(old))
+            faults.passing("before-forgetting")
+            self._settled(lambda _: self._written.gone(old), "inside-forgetting")
+            faults.passing("after-forgetting")
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""
@@ -311,6 +314,7 @@ class DatabaseStore(Store):
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
+                self._database.move_in(lock, after_restore=after_restore)
                 if after_restore:
                     not_before = 0  # the epoch that follows sees to it
                 else:

@@ -17,6 +17,7 @@ from typing import Any
 
 from eventide.errors import StoreError
 from eventide.live.stores.database import Database, WriterPlace
+from eventide.live.stores.home import Home, move_in
 from eventide.live.stores.sqlite_file import PATIENCE, connect, refusals, version_of
 from eventide.live.stores.tables import INTRUSIONS
 from eventide.live.stores.writer_lock import WriterLock
@@ -88,6 +89,10 @@ class SqliteDatabase(Database):
         """What SQLite finds."""
         found = [text for (text,) in self.all("PRAGMA integrity_check") if text != "ok"]
         return found[0] if found else None
+
+    def move_in(self, place: WriterPlace, *, after_restore: bool) -> None:
+        """Refuse a copy of the file, or write down in it where it is."""
+        move_in(self._connection, Home.of(self._path), place, after_restore=after_restore)
 
     def check_in_place(self) -> None:
         """Refuse if the file or its log was removed, moved or replaced: what is in the open ones is lost with them."""
