@@ -143,14 +143,23 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
             {"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5},
             "people cannot be published with it; leave one of them out",
         ),
-        ({"statistic": "mean:fare"}, "cannot be published yet"),
-        ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION or sum:COLUMN"),
+        ({"statistic": "mean:fare"}, "mean:fare needs the range of fare"),
+        ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION, sum:COLUMN"),
+        ({"statistic": ["events", "people/1d"]}, "people of slots are published by themselves"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
     given = {name: value for name, value in (STREAM | change).items() if value is not None}
     with pytest.raises(InputError, match=says):
         StreamSpec(**given)
+
+
+def test_histograms_of_the_last_steps_are_not_of_people():
+    windows = {"mechanism": "rg", "parameters": {"span": 2}}
+    for statistic in ("people", "people/2h"):
+        with pytest.raises(InputError, match="people of several steps do not add up, and this mechanism adds up"):
+            ev.publish(FRAME, **STREAM | windows | {"statistic": statistic})
+    ev.publish(FRAME, **STREAM | windows | {"statistic": "events"})
 
 
 def test_people_in_one_bin_add_up_to_levels():

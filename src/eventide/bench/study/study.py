@@ -26,7 +26,7 @@ from eventide.mechanisms.registry import find_mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
 from eventide.streams.count_files import Matrix, read_matrix
-from eventide.streams.event_files import count_events
+from eventide.streams.event_files import count_events, studied_statistic
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import read_real
 
@@ -46,10 +46,20 @@ class StudiedMechanism:
     filter: str | None = None
     experiments: tuple[str, ...] | None = None
 
-    def build(self, setting: Setting, bins: int, replicas: int, noise: Source, span: int | None = None) -> Mechanism:
+    def build(
+        self,
+        setting: Setting,
+        bins: int,
+        replicas: int,
+        noise: Source,
+        span: int | None = None,
+        sensitivity: int = 1,
+    ) -> Mechanism:
         """A new one; if it can, it publishes histograms of the last `span` steps."""
         cls = find_mechanism(self.name)
         asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
+        if "sensitivity" not in self.parameters and sensitivity != 1:
+            asked["sensitivity"] = sensitivity
         return cls(
             epsilon=setting.epsilon,
             window=setting.window,
@@ -104,6 +114,12 @@ class StudiedStream:
         asked = {} if self.workload is None else self.workload.described
         return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked
 
+    @property
+    def sensitivity(self) -> int:
+        """What one event adds to a step: 1, or of sums the end of the range in its units."""
+        told = [str(self.parameters.get(name, default)) for name, default in (("statistic", "events"), ("between", ""))]
+        return studied_statistic(*told).sensitivity(1) if self.source == "events" else 1
+
     def read(self) -> Ints:
         """The counts, `(T, d)`."""
         return self.prepared(self.matrix())
@@ -120,6 +136,8 @@ class StudiedStream:
     def prepared(self, matrix: Matrix) -> Ints:
         """Choose columns, merge and choose steps; a rest of steps too short to be merged is left out."""
         counts, bins = matrix
+        if self.merge > 1 and self.parameters.get("statistic") == "people":
+            raise InputError(f"people of several steps of {self.name} do not add up; make steps longer instead")
         if self.columns is not None:
             missing = [column for column in self.columns if column not in bins]
             if missing:

@@ -46,6 +46,7 @@ from eventide.bench.study.study import (
 from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
+from eventide.events.statistics import EVENTS
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import find_mechanism, mechanism_names
 from eventide.parameters import parameter_defaults
@@ -258,6 +259,8 @@ class StudyFile(StudyTables):
                 parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
             self.check_parameters(values, _stream_parameters(source, name), entry, name)
+            if stream.workload is not None and stream.parameters.get("statistic", EVENTS.name) != EVENTS.name:
+                raise self.document.complaint("window queries are of events; leave statistic out", entry, "statistic")
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
             counts = self.asked(entry, preparing, stream.prepared, matrix)
@@ -288,9 +291,12 @@ class StudyFile(StudyTables):
             return
         known = parameter_defaults(find_mechanism(mechanism.name))
         self.check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
-        built = dict.fromkeys((cell.setting, study.facts[cell.stream.label].bins, cell.stream.span) for cell in cells)
-        for setting, bins, span in built:
-            self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), span)
+        facts = study.facts
+        built = dict.fromkeys(
+            (each.setting, facts[each.stream.label].bins, each.stream.span, each.stream.sensitivity) for each in cells
+        )
+        for setting, bins, *asked in built:
+            self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), *asked)
 
 
 def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:

@@ -105,7 +105,7 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
         levels=mechanism.levels,
-        statistic=statistics(mechanism, feed)[0],
+        statistics=statistics(mechanism, feed),
     )
 
 

@@ -111,6 +111,8 @@ def sinks_of(
 
 def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
     """The names of what is published of every bin."""
+    if len(mechanism.statistics_told) > 1:
+        return mechanism.statistics_told
     return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
 
 
@@ -120,6 +122,11 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         raise InputError("the mechanism has released steps already; give a new one, the store rebuilds its state")
     if reason := why_not_published(mechanism, one_by_one=promise.one_by_one):
         raise InputError(reason)
+    if mechanism.gives_windows and not promise.adds_up_in_time:
+        raise InputError(
+            "people of several steps do not add up, and this mechanism adds up the last ones; choose another one, or "
+            "publish events"
+        )
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
