@@ -1,7 +1,9 @@
 """A SQLite file with releases as plain tables, for whoever reads with SQL; a store is none, since it packs its lines.
 
-The tables `releases` and `levels` have the names and columns of the views of a store in PostgreSQL, whether or not
-there are times and levels: so the same queries read both. Other tables, views and indexes in the file stay.
+`releases` and `levels` have the names and columns of the views of a store in PostgreSQL, so the same queries read both.
+Where there are levels, `releases` has a column level and the rows of groups, and `levels` is a view of these. A file
+that was begun without levels keeps its columns; groups that come later have a table of their own there. Other tables,
+views and indexes in the file stay.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ _TABLES = {
     "releases": f"step INTEGER, start TEXT, bin TEXT, {_NUMBERS}, PRIMARY KEY (step, bin)",
     "levels": f"step INTEGER, start TEXT, level TEXT, bin TEXT, {_NUMBERS}, PRIMARY KEY (step, level, bin)",
 }
+_TOGETHER = f"""CREATE TABLE releases ({_TABLES["levels"]}) WITHOUT ROWID;
+    CREATE VIEW levels AS SELECT * FROM releases WHERE level <> '{BIN}'"""
 _COLUMNS = {
     "releases": ("step", "start", "bin", "value", "low", "high", "scale", "fresh"),
     "levels": ("step", "start", "level", "bin", "value", "low", "high", "scale", "fresh"),
@@ -62,7 +66,10 @@ class SqliteTables(TableSink):
     def rows_of(self, step: int) -> Any:
         """Ask for a step."""
         names = ", ".join(name for name in self.schema.names if name != "level")
-        if self.groups:
+        if self._together:
+            names, only = (f"level, {names}", "") if self.groups else (names, f" AND level = '{BIN}'")
+            query = f"SELECT {names} FROM releases WHERE step = :step{only}"
+        elif self.groups:
             query = f"""SELECT '{BIN}' AS level, {names} FROM releases WHERE step = :step
                 UNION ALL SELECT level, {names} FROM levels WHERE step = :step"""
         else:
@@ -79,13 +86,15 @@ class SqliteTables(TableSink):
         if "start" not in rows.column_names:
             rows = rows.append_column("start", pa.nulls(len(rows), pa.string()))
         parts = {"releases": rows}
-        if self.groups:
+        if self._together and not self.groups:
+            parts = {"releases": rows.append_column("level", pa.array([BIN] * len(rows), pa.string()))}
+        elif self.groups and not self._together:
             of_bins = pc.equal(rows["level"], BIN)
             parts = {"releases": rows.filter(of_bins), "levels": rows.filter(pc.invert(of_bins))}
         with self._failures(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             for table, part in parts.items():
-                columns = [part[name].to_pylist() for name in _COLUMNS[table]]
+                columns = [part[name].to_pylist() for name in _COLUMNS["levels" if self._together else table]]
                 places = ", ".join("?" * len(columns))
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", zip(*columns, strict=True))
             faults.passing("half-line")
@@ -113,23 +122,26 @@ class SqliteTables(TableSink):
             raise InputError(f"{self.path} is no SQLite file; choose another name") from None
 
     def _make_or_compare(self, *, may_make: bool) -> None:
+        self._together = bool(self.groups)
         if self._has_tables():
             self._refuse_other_tables()
             self.look_and_compare()
         elif may_make:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
-                for name, columns in _TABLES.items():
-                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
+                apart = [f"CREATE TABLE {name} ({columns}) WITHOUT ROWID" for name, columns in _TABLES.items()]
+                for statement in _TOGETHER.split(";") if self._together else apart:
+                    self._connection.execute(statement)
 
     def _has_tables(self) -> bool:
         return self._connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone() is not None
 
     def _refuse_other_tables(self) -> None:
-        for table, columns in _COLUMNS.items():
-            found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-            if tuple(name for (name,) in found) != columns:
-                raise InputError(f"{self.path} is a SQLite file of something else; choose another name")
+        asked = "SELECT name FROM pragma_table_info(?)"
+        found = {table: tuple(name for (name,) in self._connection.execute(asked, (table,))) for table in _COLUMNS}
+        self._together = found == dict.fromkeys(_COLUMNS, _COLUMNS["levels"])
+        if found != _COLUMNS and not self._together:
+            raise InputError(f"{self.path} is a SQLite file of something else; choose another name")
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
