@@ -67,6 +67,8 @@ class Counting:
             raise InputError(
                 f"Spark counts events only, no {self.spec.statistic}; publish without Spark, or leave it out"
             )
+        if self.spec.spare_bins:
+            raise InputError("Spark cannot have spare bins; publish without Spark, or leave spare_bins out")
 
     @property
     def wanted(self) -> list[str]:

@@ -28,6 +28,8 @@ POINTS = (
     "after-keep",
     "inside-epoch",  # a new epoch is written, its transaction is open
     "after-epoch",
+    "inside-naming",  # a bin is named, the transaction is open
+    "after-naming",
     "migrating-step",  # a row of an older store is sealed anew
     "inside-migration",  # a store is of this version, the transaction is open
     "after-migration",  # it is, and its log still shows what was erased

@@ -164,13 +164,14 @@ class LevelParts(Stateful):
             for place, each in enumerate(released)
         ]
         common = COMMON if self._remembers else 0.0
-        fitted = self._adding_up.fit(bins, groups, common=common, natural=self._natural)
-        values = self._adding_up.rounded(fitted, whole=self._natural)
+        idle = self._whole.idle
+        fitted = self._adding_up.fit(bins, groups, common=common, natural=self._natural, idle=idle)
+        values = self._adding_up.rounded(fitted, whole=self._natural, idle=idle)
         told = [
             self._told(each, sums) for each, sums in zip(released, [values, *self._adding_up.sums(values)], strict=True)
         ]
         charged = np.asarray(self._whole.ledger.charged()).reshape(self._whole.replicas, -1)
-        return Release(
+        release = Release(
             step=index,
             values=values,
             fresh=np.any([each.fresh for each in released], axis=0),
@@ -181,6 +182,7 @@ class LevelParts(Stateful):
             high=told[0].high,
             levels=dict(zip(self._levels.names, told[1:], strict=True)),
         )
+        return release if idle is None else release.without(idle)
 
     def _told(self, own: Release, values: Floats) -> LevelValues:
         """What a level releases; its interval moves with its values."""

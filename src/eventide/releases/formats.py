@@ -160,6 +160,9 @@ class Tabular(Format):
             if self.rows.levels:
                 first.append(pa.array(self.rows.levels, pa.string()).take(each))
             names = self.bins.take(each)
+            if any(release.named for release in self._held):
+                told = [self.rows.called(release.named) for release in self._held]
+                names = pa.array([name for row in told for name in row], pa.string())
             fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
             self.put([*first, names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()

@@ -6,13 +6,14 @@ names, and `flat` puts a release in their order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from eventide.arrays import Floats
+from eventide.events.bins import is_spare
 from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
@@ -80,6 +81,27 @@ class Rows(NamedTuple):
         every = {BIN: bins, **groups}
         levels = tuple(level for level, names in every.items() for _ in names)
         return cls(tuple(name for names in every.values() for name in names), levels)
+
+    def called(self, named: Mapping[str, str]) -> tuple[str, ...]:
+        """The names where spare bins have got other ones."""
+        return tuple(named.get(name, name) for name in self.names) if named else self.names
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        """What tells each row from the others."""
+        return list(zip(self.names) if self.levels is None else zip(self.levels, self.names, strict=True))
+
+    def begin_with(self, found: Sequence[tuple[str, ...]]) -> bool:
+        """Whether these are the keys of the first rows; a spare bin may have got any name."""
+        return len(found) <= len(self.names) and all(
+            row == own or (is_spare(own[-1]) and row[:-1] == own[:-1])
+            for row, own in zip(found, self.keys, strict=False)
+        )
+
+    def are(self, found: Iterable[tuple[str, ...]]) -> bool:
+        """Whether these are the keys of all rows, in any order; the same holds for spare bins."""
+        there, ours = set(found), {key for key in self.keys if not is_spare(key[-1])}
+        return ours <= there and len(there) == len(self.names)
 
 
 def flat(release: Line, rows: Rows) -> Line:

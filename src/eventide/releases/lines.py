@@ -2,15 +2,15 @@
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
 where known, the same of each level of groups where there are any, in the order of the groups, and the answers to window
-queries that were due when the step ended. Whole numbers are written without
-".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
+queries that were due when the step ended. Where spare bins have got names, it holds those, as `bins`. Whole numbers
+are written without ".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -36,12 +36,17 @@ class ReleaseLine:
     start: str | None = None
     answers: tuple[dict[str, Any], ...] = ()
     levels: dict[str, LevelValues] | None = None
+    named: Mapping[str, str] = field(default_factory=dict)  # spare bins, by the names that the list of bins has
 
 
 def write_line(
-    release: Any, start: str | None = None, step: int | None = None, answers: Sequence[dict[str, Any]] = ()
+    release: Any,
+    start: str | None = None,
+    step: int | None = None,
+    answers: Sequence[dict[str, Any]] = (),
+    named: Mapping[str, str] | None = None,
 ) -> bytes:
-    """The line of a release, without a line break; `start`, another `step` and `answers` are the publisher's to give.
+    """The line of a release, without a line break; `start` and what follows it are the publisher's to give.
 
     >>> write_line(ReleaseLine(0, True, np.array([3.0]), np.array([np.inf])))
     b'{"step": 0, "fresh": true, "values": [3], "scale": [null]}'
@@ -49,6 +54,8 @@ def write_line(
     said = {"step": json.dumps(release.step if step is None else step)}
     if start is not None:
         said["start"] = json.dumps(start)
+    if named:
+        said["bins"] = json.dumps(dict(named))
     said |= _numbers_of(release)
     if release.levels:
         said["levels"] = _object(
@@ -69,7 +76,8 @@ def read_line(line: bytes) -> ReleaseLine:
     arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
     answers = tuple(said.get("answers", ()))
     levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
-    return ReleaseLine(said["step"], said["fresh"], start=said.get("start"), answers=answers, levels=levels, **arrays)
+    more: dict[str, Any] = {"start": said.get("start"), "answers": answers, "levels": levels, **arrays}
+    return ReleaseLine(said["step"], said["fresh"], named=said.get("bins", {}), **more)
 
 
 def _level(said: dict[str, Any]) -> LevelValues:

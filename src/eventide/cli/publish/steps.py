@@ -22,6 +22,7 @@ from eventide.live.client_settings import read_clients
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.setup import places_of
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
@@ -35,7 +36,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
-    sinks = _sinks(options, mechanism, feed.start_of(0) is not None)
+    sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed.start_of(0) is not None)
     told: dict[str, Any] = {
         "questions": questions,
         "population": options.spec.population,

@@ -60,7 +60,7 @@ def check(
     ):
         setup.check_fit(mechanism, feed.promise())
         drawn_from = place.account if place else None
-        mechanism, setting = setup.as_stored(
+        placed, setting = setup.as_stored(
             mechanism,
             feed,
             people or population,
@@ -69,6 +69,7 @@ def check(
             new_epoch=new_epoch,
             account=drawn_from.name if drawn_from else None,
         )
+        mechanism = placed.mechanism
         if questions is not None:
             questions.start(mechanism)
         opened = setup.sinks_of(sinks, mechanism, feed, stored, clients)

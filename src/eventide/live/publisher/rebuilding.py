@@ -38,16 +38,17 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     return mechanism
 
 
-def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism, step: int) -> ReleaseLine:
+def repeated(
+    last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], levels: Levels | None, step: int
+) -> ReleaseLine:
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
-    bins = mechanism.bins
     release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
     if last is not None:
         then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
         release = over_bins(then, bins_then, bins, absent=0.0)
-    if mechanism.levels is None:
+    if levels is None:
         return release
-    return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
+    return dataclasses.replace(release, levels=sums_of_bins(release.values, levels))
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

@@ -14,10 +14,11 @@ import io
 import json
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from eventide.errors import InputError
@@ -237,7 +238,8 @@ class AppendingTable(AppendingFile):
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
             fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
-            rows = [list(row) for row in zip(*self._row_names(), *kinds, numbers("scale"), *fresh, strict=True)]
+            names = self._row_names(said.get("bins", {}))
+            rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([*first, *cells] for cells in rows)
@@ -246,15 +248,15 @@ class AppendingTable(AppendingFile):
     def refuse_other_rows(self, lines: bytes) -> None:
         """Compare the names of a long table's rows with those of the bins and groups."""
         if self._layout == "long":
-            names = self._row_names()
-            places = slice(len(self._first), len(self._first) + len(names))
+            places = slice(len(self._first), len(self._first) + len(self._row_names()))
             found = [tuple(row[places]) for row in csv.reader(lines.decode(errors="replace").split("\n")) if row]
-            if found != list(zip(*names, strict=True))[: len(found)]:
+            if not self._rows.begin_with(found):
                 raise InputError(f"{self.path} has rows of other bins or groups; choose another file")
 
-    def _row_names(self) -> list[tuple[str, ...]]:
+    def _row_names(self, named: Mapping[str, str] = MappingProxyType({})) -> list[tuple[str, ...]]:
         """The columns of a long table that name its rows."""
-        return [self._rows.names] if self._rows.levels is None else [self._rows.levels, self._rows.names]
+        names = self._rows.called(named)
+        return [names] if self._rows.levels is None else [self._rows.levels, names]
 
     def step_of_line(self, line: bytes) -> int:
         """The first column."""

@@ -75,9 +75,9 @@ class TableSink(Sink):
         self._last = self.look()
         if self._last >= 0:
             rows = self._rows.rows
-            ours = {"bin": rows.names} if rows.levels is None else {"level": rows.levels, "bin": rows.names}
-            found = [self.rows_of(self._last)[name].to_pylist() for name in ours]
-            if sorted(zip(*found, strict=True)) != sorted(zip(*ours.values(), strict=True)):
+            keys = ("bin",) if rows.levels is None else ("level", "bin")
+            found = [self.rows_of(self._last)[name].to_pylist() for name in keys]
+            if not rows.are(zip(*found, strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
 
     def refuse_other_columns(self, found: Any) -> None:

@@ -69,9 +69,13 @@ class LevelAnswer(BaseModel):
 
 
 class BinsAnswer(BaseModel):
-    """The names of the bins, in the order of the values of a release; and the levels, from small to the total."""
+    """The names of the bins, in the order of the values of a release; and the levels, from small to the total.
+
+    `spare` has the places of spare bins that wait for a name: their values are 0.
+    """
 
     bins: list[str]
+    spare: list[int] = []
     levels: list[LevelAnswer] = []
 
 
@@ -99,7 +103,10 @@ class LevelRelease(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise."""
+    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise.
+
+    `bins` has the names that spare bins had got by then.
+    """
 
     step: int
     start: str | None = None
@@ -109,6 +116,7 @@ class ReleaseAnswer(BaseModel):
     low: list[float] | None = None
     high: list[float] | None = None
     levels: dict[str, LevelRelease] | None = None
+    bins: dict[str, str] | None = None
     answers: list[DueAnswer] | None = None
 
 

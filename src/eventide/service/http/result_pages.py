@@ -92,7 +92,8 @@ def release_page(
 
 def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
     arrays = {name: getattr(release, name) for name in ("values", "scale", "low", "high")}
-    return replace(release, levels=None, **{name: array[chosen] for name, array in arrays.items() if array is not None})
+    part = {name: array[chosen] for name, array in arrays.items() if array is not None}
+    return replace(release, levels=None, named={}, **part)
 
 
 def _part_of_line(line: bytes, chosen: Array) -> bytes:
@@ -117,7 +118,7 @@ class AskedAnswers(NamedTuple):
         known = {str(query): query for query in settings.queries}
         if not known.keys() >= set(queries):
             raise Problem(404, "unknown-query", "one of the queries asked for is not answered by this stream")
-        names = questions.names(settings.bins)
+        names = questions.names(stream.bins)
         places = chosen_bins(names, bins)
         chosen = tuple(known[name] for name in queries) if queries else settings.queries
         if places is None:

@@ -12,6 +12,7 @@ export class History {
     this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / this.bins.length)));
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
+    this.named = "{}"; // the names that spare bins have got, as the last release tells them
     this.answered = false; // whether a release brought answers to window queries that are not shown yet
   }
 
@@ -55,6 +56,6 @@ export class History {
 
   // Bins, those with the largest values first.
   busiest(values = this.latest ? this.latest.values : [], among = this.bins.map((_, bin) => bin)) {
-    return [...among].sort((one, other) => values[other] - values[one]);
+    return among.filter((bin) => this.levels.shown(bin)).sort((one, other) => values[other] - values[one]);
   }
 }
