@@ -8,6 +8,8 @@ Groups are public knowledge, as bins are.
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,10 @@ class Levels:
             for name, place in zip(self.bins, self.labels[level].tolist(), strict=True):
                 found.setdefault((level, groups[place]), []).append(name)
         return found
+
+    def digest(self) -> str:
+        """A mark of the groups that all bins are in."""
+        return hashlib.sha256(json.dumps(self.described()).encode()).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Levels) and (self.bins, self.described()) == (other.bins, other.described())

@@ -158,9 +158,9 @@ def test_wide_streams_are_run_in_lots_and_long_ones_too(study, monkeypatch):
     built = []
     build = StudiedMechanism.build
 
-    def spy(self, setting, bins, replicas, noise, span):
+    def spy(self, setting, bins, replicas, *more):
         built.append(replicas)
-        return build(self, setting, bins, replicas, noise, span)
+        return build(self, setting, bins, replicas, *more)
 
     monkeypatch.setattr(StudiedMechanism, "build", spy)
     monkeypatch.setattr(runner, "LARGEST_RUN", 9)
