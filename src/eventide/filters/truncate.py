@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from eventide.arrays import Array
+from eventide.arrays import Array, Floats
 from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 
@@ -50,8 +50,12 @@ class Truncate(Filter):
         assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
         values = np.maximum(np.rint(self.inner.step(measured)), 0)
         if (low := self.inner.low) is not None and (high := self.inner.high) is not None:
-            narrow = high - low < NARROW
-            self.low, self.high = (
-                np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high)
-            )
+            self.low, self.high = truncated_interval(low, high)
         return values
+
+
+def truncated_interval(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The ends of intervals from 0 up, whole or of narrow ones in hundredths; whatever is whole and inside stays so."""
+    narrow = high - low < NARROW
+    ends = (np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high))
+    return next(ends), next(ends)
