@@ -1,7 +1,8 @@
 """Copy all SQLite stores of a folder into another while they are in use: backup.py FROM TO.
 
-Each copy replaces the one of before when it is whole. What else a start needs is copied too: the notes of writers and
-populations, and the tokens. Copies are as confidential as the stores, and readable by their owner alone.
+Each copy replaces the one of before when it is whole. What else a start needs is copied too: the notes of populations,
+and the tokens. Not copied are the .lock files, which would say of a copy that nothing was published after it. Copies
+are as confidential as the stores, and readable by their owner alone.
 """
 
 import os
@@ -20,7 +21,7 @@ for path in stores:
     with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(part)) as copy:
         live.backup(copy)
     part.replace(target / path.name)
-for path in [*source.glob("*.lock"), *source.glob("*.population"), *source.glob("*.tokens")]:
+for path in [*source.glob("*.population"), *source.glob("*.tokens")]:
     part = target / f".{path.name}.part"
     shutil.copyfile(path, part)
     part.replace(target / path.name)

@@ -54,6 +54,7 @@ def live(life):
         sensitivity=life["most"],
         window_sensitivity=bound,
         noise=ev.noise.Zero() if zero else "secure",
+        **life.get("parameters", {}),
     )
     store = open_store(life["store"], for_tests=zero)
     sinks = [*life["sinks"], "-"]
@@ -66,6 +67,7 @@ def live(life):
         questions=questions,
         account=life.get("account"),
         new_epoch=life["new_epoch"],
+        keep=life.get("keep", 0),
         **options,
     ) as publishing:
         publishing.run(until=life["until"])

@@ -24,6 +24,7 @@ from crash_events import BEGIN, FILE, OF_A_FILE, STEPS, write_events
 from publisher_lives import BINS, KILLED, Producer, check, check_like_twin, in_postgres, let_go, new_life, stored
 
 from eventide.events.tally import EventTally
+from eventide.live.stores.verification import verify
 
 
 @pytest.mark.parametrize(
@@ -83,6 +84,72 @@ def test_under_a_cap_the_same_events_count_however_often_it_dies(
     plain, _ = new_life(tmp_path / "plain", tmp_path / "events.csv", **setting, **FILE)
     assert lives(plain) == 0
     assert 0 < total_of(capped) < total_of(stored(plain["store"])[0])
+
+
+@pytest.mark.parametrize(
+    ("noise", "queries_of", "database"),
+    [
+        ("zero", None, "sqlite"),
+        pytest.param("zero", "total", "sqlite", marks=pytest.mark.slow),
+        pytest.param("secure", None, "sqlite", marks=pytest.mark.slow),
+        pytest.param("zero", None, "postgres", marks=pytest.mark.database),
+    ],
+)
+def test_killed_while_old_releases_are_erased(lives, tmp_path, request, noise, queries_of, database):
+    """Those of the last 12 steps stay, and the charges of all; the twin keeps everything."""
+    write_events(tmp_path / "events.csv", seed=1)
+    setting = {"mechanism": "ba", "noise": noise, "queries_of": queries_of}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", **setting, **FILE)
+    server = request.getfixturevalue("postgres") if database == "postgres" else None
+    if server is not None:
+        life, twin = in_postgres(life, twin, server)
+    for point in ("before-forgetting", "inside-forgetting", "after-forgetting", "inside-transaction:5"):
+        assert lives(life | {"keep": 12}, fault=point) == KILLED, point
+        if server is not None:
+            let_go(server)
+    assert lives(life | {"keep": 12}) == 0
+    releases, entries, epochs, _ = stored(life["store"])
+    kept_from = releases[0][0]
+    assert 0 < kept_from <= STEPS - 12
+    assert [step for step, _ in releases] == list(range(kept_from, STEPS))
+    assert verify(entries, epochs, STEPS).problems == []
+    lines = (tmp_path / "out.jsonl").read_bytes().splitlines()
+    assert lines[kept_from:] == [line for _, line in releases]
+    assert [json.loads(line)["step"] for line in lines] == list(range(STEPS))
+    if noise == "zero":
+        assert lives(twin) == 0
+        everything, charges, _, _ = stored(twin["store"])
+        assert (lines, entries) == ([line for _, line in everything], charges)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "noise"),
+    [
+        ("rg", "zero"),
+        pytest.param("rg", "secure", marks=pytest.mark.slow),
+        pytest.param("rg-baseline", "zero", marks=pytest.mark.slow),
+        pytest.param("rg-window-baseline", "zero", marks=pytest.mark.slow),
+    ],
+)
+def test_histograms_of_windows_outlive_deaths(lives, tmp_path, mechanism, noise):
+    """Byte for byte those of a twin that nobody disturbs, in the store and in every output, with their scales."""
+    write_events(tmp_path / "events.csv", seed=1)
+    setting = {"mechanism": mechanism, "parameters": {"span": 5}, "noise": noise, "window": 1}
+    life, twin = new_life(tmp_path, tmp_path / "events.csv", **setting, **FILE)
+    for number, point in enumerate(OF_A_FILE):
+        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 3
+        assert lives(life, fault=f"{point}:{passings}") == KILLED, point
+    assert lives(life) == 0
+    if noise == "zero":
+        releases = check_like_twin(lives, life, twin, tmp_path, STEPS)
+    else:
+        releases, _ = check(life, STEPS, tmp_path)
+    told = [json.loads(line) for _, line in releases]
+    assert all(len(each["window_values"]) == len(each["window_scale"]) == len(BINS) for each in told)
+    if (mechanism, noise) == ("rg-baseline", "zero"):
+        sums = np.cumsum([each["values"] for each in told], axis=0)
+        sums[5:] -= sums[:-5].copy()
+        assert [each["window_values"] for each in told] == sums.tolist()
 
 
 def total_of(releases):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from live_stores import make_twin
 from running_service import PATIENCE, START, wait_until
 
 import eventide as ev
@@ -211,7 +211,7 @@ def test_under_a_cap_the_same_events_count_as_of_a_file(cradle, tmp_path, fault)
     """Of each of seventy people one in every block of three steps; the twin reads what was sent, with the same key."""
     cap = "1/3"
     open_store(tmp_path / "city.store", for_tests=True).close()
-    shutil.copy(tmp_path / "city.store", tmp_path / "twin.db")
+    make_twin(tmp_path / "city.store", tmp_path / "twin.db")
     with lives(cradle, tmp_path, fault, cap) as service:
         sent = run(service)
         assert service.deaths == 1

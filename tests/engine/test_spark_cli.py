@@ -2,13 +2,15 @@
 
 import json
 import shlex
-import shutil
 import subprocess
 import sys
 
 import pytest
+from live_stores import make_twin
 from spark_cluster import environment
 
+from eventide.live.accounts.account import create_account, open_account
+from eventide.live.accounts.account_report import account_report
 from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
@@ -22,6 +24,10 @@ never,ben,south
 2024-03-30T00:02:59Z,ben,north
 """
 AGAIN = EVENTS + "2024-03-30T00:02:07Z,anna,north\n"  # who counted a minute before
+RIDES = "timestamp,user,bin,fare\n" + "".join(
+    f"2024-03-30T00:0{number % 3}:0{number % 10}Z,user {number % 7},{'north' if number % 3 else 'south'},{fare}\n"
+    for number, fare in enumerate([*range(0, 90, 4), "x", "nan", "1e308", "", "5e-324", "1" + "0" * 30])
+)
 OBJECTS = """{"timestamp": 1711756805, "user": 17, "bin": "north"}
 {"timestamp": "2024-03-30T00:00:07Z", "user": 17.0, "bin": "north"}
 not json
@@ -35,6 +41,11 @@ not json
         ("events.csv", EVENTS, ["--levels", "levels.csv"]),
         ("events.jsonl", OBJECTS, []),
         ("events.csv", AGAIN, ["--cap", "1/5min"]),
+        (
+            "rides.csv",
+            RIDES,
+            shlex.split("--statistic sum:fare --between fare=0,120,0.5 --max-per-step 2 --cap 2/9"),
+        ),
     ],
 )
 def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
@@ -42,15 +53,18 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
     (tmp_path / "levels.csv").write_text("bin\nnorth\nsouth\n")
     (tmp_path / "bins.txt").write_text("north\nsouth\n")
     open_store(tmp_path / "one.db").close()
-    shutil.copy(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
+    make_twin(tmp_path / "one.db", tmp_path / "spark.db")  # the same key, so the same events are kept
     documents = []
     for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
-        options = f"--epsilon 1000000 --window 5 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
+        options = f"--epsilon 1000000 --window 9 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
             --bins bins.txt --mechanism uniform --json --out {store}.jsonl --store {store}".split()
         command = [sys.executable, "-m", "eventide", "publish", name, *options, *more, *engine]
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))
+        assert not any(
+            word in done.stderr for word in (" WARN ", " INFO ", "log level", "log4j", "Stage")
+        )  # Spark keeps quiet
     assert (tmp_path / "one.db.jsonl").read_text() == (tmp_path / "spark.db.jsonl").read_text()
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
     assert ('"total"' in (tmp_path / "spark.db.jsonl").read_text()) == ("--levels" in more)
@@ -83,3 +97,22 @@ def test_what_spark_needs_is_asked_for(tmp_path):
     )
     done = subprocess.run([sys.executable, "-m", "eventide", *command], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, "--store is missing" in done.stderr) == (2, True)
+
+
+def test_spark_draws_from_an_account(tmp_path):
+    (tmp_path / "events.csv").write_text(EVENTS)
+    (tmp_path / "bins.txt").write_text("north\nsouth\n")
+    create_account(tmp_path / "people.account", "everybody", 1, "4min")
+    options = shlex.split(
+        "--epsilon 0.6 --window 5 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user --bins bins.txt "
+        "--mechanism uniform --account people.account --engine spark"
+    )
+    for name, code in (("one", 0), ("two", 3)):  # the second finds no room
+        rest = ["--out", f"{name}.jsonl", "--store", f"{name}.db"]
+        command = [sys.executable, "-m", "eventide", "publish", "events.csv", *options, *rest]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+    with open_account(tmp_path / "people.account", read_only=True) as account:
+        found = account_report(account)
+    assert (found.problems, [tenure.settled for tenure in found.tenures]) == ([], [True])
+    assert found.worst == 600_000_000

@@ -1,10 +1,10 @@
-"""A file is read whatever it is called and whatever lies beside it, or refused; nothing else is read."""
+"""A file, a folder or a table is read whatever it is called and whatever lies beside it; nothing else is read."""
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from eventide.engines.spark_files import read_file
+from eventide.engines.spark_files import read_source
 from eventide.errors import InputError
 
 pytestmark = pytest.mark.engine
@@ -12,12 +12,16 @@ EVENTS = "timestamp,user,bin\n2024-03-30T00:00:05Z,anna,north\n2024-03-30T00:00:
 
 
 def lines_read(spark, path, checkpoint):
-    """The lines that a query over the file hands over."""
-    lines = []
-    frame, _ = read_file(spark, path)
-    writer = frame.writeStream.foreachBatch(lambda batch, _: lines.extend(row.value for row in batch.collect()))
+    """The lines that a query over a source hands over."""
+    return [row.value for row in rows_read(spark, path, checkpoint)]
+
+
+def rows_read(spark, source, checkpoint):
+    rows = []
+    frame, _ = read_source(spark, source)
+    writer = frame.writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
     writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
-    return lines
+    return rows
 
 
 @pytest.mark.parametrize("name", ["plain/events.csv", "odd [1]{2}*,3/événements ?[a],b.csv", "day=1/events.csv"])
@@ -42,7 +46,7 @@ def test_a_link_leads_to_its_file(spark, tmp_path):
 def test_a_file_that_spark_would_pass_over_is_refused(spark, tmp_path, name):
     (tmp_path / name).write_text(EVENTS)
     with pytest.raises(InputError, match="Spark passes over"):
-        read_file(spark, tmp_path / name)
+        read_source(spark, tmp_path / name)
 
 
 def test_a_parquet_file_is_read_and_nothing_else(spark, tmp_path):
@@ -50,3 +54,49 @@ def test_a_parquet_file_is_read_and_nothing_else(spark, tmp_path):
         path.parent.mkdir(exist_ok=True)
         parquet.write_table(pa.table({"value": ["anna", "ben"]}), path)
     assert sorted(lines_read(spark, tmp_path / "events.parquet", tmp_path / "checkpoint")) == ["anna", "ben"]
+
+
+def test_a_folder_is_read_with_all_below_it(spark, tmp_path):
+    for name in ("folder [1]/a.csv", "folder [1]/more/b.csv", "folder [1]/_by-product/c.txt", "d.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(EVENTS)
+    lines = lines_read(spark, tmp_path / "folder [1]", tmp_path / "checkpoint")
+    assert sorted(lines) == sorted(EVENTS.splitlines()[1:] * 2)
+
+
+def test_columns_that_folders_name_are_texts(spark, tmp_path):
+    for hour, user in (("07", "anna"), ("18", "ben")):
+        (tmp_path / "table" / f"hour={hour}").mkdir(parents=True)
+        parquet.write_table(pa.table({"user": [user]}), tmp_path / "table" / f"hour={hour}" / "0.parquet")
+    rows = rows_read(spark, tmp_path / "table", tmp_path / "checkpoint")
+    assert sorted((row.hour, row.user) for row in rows) == [("07", "anna"), ("18", "ben")]
+
+
+def test_a_table_is_read_by_its_name(spark, tmp_path):
+    place = tmp_path / "visits"
+    spark.sql(f"create table visits_of_test (user string) using parquet location '{place}'")
+    try:
+        spark.sql("insert into visits_of_test values ('anna'), ('ben')")
+        rows = rows_read(spark, "table:visits_of_test", tmp_path / "checkpoint")
+    finally:
+        spark.sql("drop table visits_of_test")
+    assert sorted(row.user for row in rows) == ["anna", "ben"]
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        ({"a.csv": "timestamp,bin\n", "b.csv": "bin,timestamp\n"}, "begin with different lines"),
+        ({"a.csv": "timestamp,bin\n", "b.jsonl": "{}\n"}, "several formats"),
+        ({"day=1/a.csv": "timestamp,bin\n", "b.csv": "timestamp,bin\n"}, "only some folders"),
+        ({"day=1/a.csv": "timestamp,bin\n"}, "to Parquet files only"),
+        ({"_delta_log/0.json": "{}\n"}, "a Delta table"),
+        ({"readme": "text\n"}, "move it away"),
+    ],
+)
+def test_a_folder_that_spark_would_read_otherwise_is_refused(spark, tmp_path, files, sentence):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read_source(spark, tmp_path)

@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as parquet
 import pytest
+from live_stores import make_twin
 from spark_cluster import PATIENCE
 from spark_driver import frame, mechanism
 from spark_events import BINS, check_store, new_life, releases_of_one_machine, stored, write_events
@@ -47,7 +47,7 @@ def test_a_timestamp_in_the_far_future_changes_nothing_for_others(spark, arrivin
     quiet = check_store(arriving, STEPS)
     assert quiet == releases_of_one_machine(tmp_path, arriving)
     attacked = arriving | {"store": str(tmp_path / "attacked.db"), "work": str(tmp_path / "attacked")}
-    shutil.copy(tmp_path / "empty.db", attacked["store"])
+    make_twin(tmp_path / "empty.db", attacked["store"])
     first = Path(attacked["source"]) / "000.csv"
     header, row, rest = first.read_text().split("\n", 2)
     arrival = row.split(",")[3]
@@ -69,7 +69,7 @@ def test_a_store_moves_between_engines(spark, tmp_path, cap):
     assert len(stored(arriving["store"])[0]) == STEPS / 2
     whole = releases_of_one_machine(tmp_path, arriving)
     moved = arriving | {"store": str(tmp_path / "moved.db")}
-    shutil.copy(arriving["store"], tmp_path / "moved.db")
+    make_twin(arriving["store"], tmp_path / "moved.db")
     assert releases_of_one_machine(tmp_path, moved, "moved.db") == whole
     published(spark, arriving)  # another end: the work folder is made anew, which had passed over what came later
     assert check_store(arriving, STEPS) == whole

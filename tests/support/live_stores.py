@@ -1,6 +1,9 @@
 """Stores for tests: a setting, steps to commit, and what only a writer may do."""
 
+import contextlib
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -32,6 +35,13 @@ def filled(path, steps=5, snapshots=(), setting=SETTING, **options):
     for step in range(steps):
         store.commit(a_commit(step, snapshot=b"state %d" % step if step in snapshots else None))
     return store
+
+
+def make_twin(path, twin):
+    """A second store with the same key and the same steps, so that both count the same; it does not know the first."""
+    shutil.copy(path, twin)
+    with contextlib.closing(sqlite3.connect(twin)) as connection:
+        connection.execute("DROP TABLE home")
 
 
 def changes(store):

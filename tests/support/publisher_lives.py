@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -15,9 +14,12 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from live_stores import make_twin
+
 from eventide.live.sinks.appending_file import AppendingTable
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
+from eventide.releases.level_values import statistics_of
 
 LIVES = Path(__file__).parents[1] / "crash" / "live_lives.py"
 BINS = ("north", "south", "harbour")
@@ -52,15 +54,28 @@ def lives_of_a_process():
         os.close(end)
 
 
-def new_life(folder, source, *, mechanism="ba", noise="zero", most=2, window=7, queries_of=None, clock=None, **feed):
+def new_life(
+    folder,
+    source,
+    *,
+    mechanism="ba",
+    parameters=None,
+    noise="zero",
+    most=2,
+    window=7,
+    queries_of=None,
+    clock=None,
+    **feed,
+):
     """What a life needs; its store is made, and copied for a twin."""
     folder.mkdir(exist_ok=True)
     open_store(folder / "store.db", for_tests=noise == "zero").close()
-    shutil.copy(folder / "store.db", folder / "twin.db")
+    make_twin(folder / "store.db", folder / "twin.db")
     life = {
         "store": str(folder / "store.db"),
         "source": str(source),
         "mechanism": mechanism,
+        "parameters": parameters or {},
         "noise": noise,
         "most": most,
         "window": window,
@@ -102,7 +117,8 @@ def check(life, steps, folder):
 
 
 def as_table(releases, path):
-    table = AppendingTable(path, BINS, None, starts=True)
+    windows = any(b'"window_values": ' in release for _, release in releases)
+    table = AppendingTable(path, BINS, None, starts=True, statistics=statistics_of(windows=windows))
     table.open()
     for step, release in releases:
         table.send(step, release)

@@ -21,7 +21,7 @@ FORMS = [f"{what}?format={form}" for what in ("releases", "answers") for form in
 WRONG = ["/v1/streams/nowhere", "/v1/streams/city/releases?first=x", "/nothing"]
 
 
-def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, **told):
+def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, account=None, **told):
     """A life of the service, from the minute that the clock shows until another.
 
     In the minute `busy` everything of that minute and the one before comes at once, just in time, while the disk is
@@ -36,12 +36,16 @@ def serve(world, setup, store, *, epsilon=1, until=STEPS, busy=None, jump=None, 
         cap=setup.cap,
         late="1min",
         max_per_step=setup.most,
+        statistic=setup.statistic,
+        between=setup.between,
         mechanism=setup.mechanism,
         parameters=dict(setup.parameters),
         bins=BINS,
+        population="walkers",
         **({"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2)} if setup.queries else {}),
     )
-    config, disk, machine = configuration(world.folder, [settings]), Disk(world), Machine(world)
+    shared = {} if account is None else {"accounts": {"walkers": account}, "populations": {}}
+    config, disk, machine = configuration(world.folder, [settings], **shared), Disk(world), Machine(world)
     clock = world.clock if jump is None else SystemClock(machine.wall, machine.steady)
     config.access.tokens.unlink(missing_ok=True)  # of a life before
     with disk.keeping(), running(config, for_tests=False, clock=clock, **told) as up:
@@ -138,7 +142,11 @@ def hand_in_at_once(world, up, disk, minutes):
 
 def as_object(line):
     parts = line.split(",")
-    return dict(zip(("time", "user", "bin"), parts, strict=True)) if len(parts) == 3 else line
+    fields = ("time", "user", "bin", "fare")[: len(parts)]
+    made = dict(zip(fields, parts, strict=True)) if len(parts) in (3, 4) else line
+    if isinstance(made, dict) and made.get("fare", "").isdecimal():
+        made["fare"] = int(made["fare"])
+    return made
 
 
 def paths(reader):

@@ -57,6 +57,13 @@ def kill_whole(process):
             os.kill(each, signal.SIGKILL)
 
 
+def answers(port):
+    """Whether somebody listens at a port of loopback."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
 class Cluster:
     """The cluster; `folder` is for logs and scratch files."""
 
@@ -67,7 +74,7 @@ class Cluster:
 
     def start(self):
         self._start("master", "master.Master", "--port", str(self.port))
-        wait_for(self._answers, "the start of the master")
+        wait_for(lambda: answers(self.port), "the start of the master")
         self.start_workers("first", "second")
         return self
 
@@ -95,13 +102,39 @@ class Cluster:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
 
-    def _answers(self):
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
-            return True
-        return False
-
     def _registered(self):
         return (self.folder / "master.log").read_text().count("Registering worker")
+
+
+class ConnectServer:
+    """A Spark Connect server on loopback, a process of its own with two cores; `folder` is for its log."""
+
+    def __init__(self, folder):
+        self.folder, self.port = folder, free_port()
+        self.address = f"sc://127.0.0.1:{self.port}"
+
+    def start(self):
+        import pyspark
+
+        settings = {
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": self.port,
+            "spark.driver.host": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.log.level": "ERROR",
+        }
+        command = [Path(pyspark.__file__).parent / "bin" / "spark-submit", "--master", "local[2]"]
+        command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment())
+        wait_for(lambda: answers(self.port), "the start of the Connect server")
+        return self
+
+    def kill(self):
+        kill_whole(self.process.pid)
+        self.process.wait()
 
 
 class Driver:

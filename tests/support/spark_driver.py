@@ -10,9 +10,11 @@ from eventide.live.stores.open_store import open_store
 
 
 def spark_session(master, **settings):
-    """A session that stays on loopback and keeps quiet."""
+    """A session that stays on loopback and keeps quiet; for sc://... one of a server, which has its own settings."""
     from pyspark.sql import SparkSession
 
+    if master.startswith("sc://"):
+        return SparkSession.builder.remote(master).getOrCreate()
     builder = SparkSession.builder.master(master).config("spark.driver.host", "127.0.0.1")
     for name, value in {
         "spark.ui.enabled": "false",

@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+from live_stores import make_twin
 from spark_driver import mechanism
 
 import eventide as ev
@@ -56,7 +56,7 @@ def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most
     """What a driver needs; its store is made, and copied for the oracle, so that both have the same key."""
     open_store(folder / "empty.db", for_tests=noise == "zero").close()
     for name in ("store.db", "oracle.db"):
-        shutil.copy(folder / "empty.db", folder / name)
+        make_twin(folder / "empty.db", folder / name)
     cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min", "cap": cap}
     return {
         "master": "local[2]",

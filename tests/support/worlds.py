@@ -7,10 +7,12 @@ parts are put together; `runs` turns it into what `check_two_worlds` calls.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import random
 import shutil
 import sqlite3
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from unittest import mock
@@ -29,6 +31,7 @@ from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
+from eventide.live.accounts.account import create_account
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher.naming import name_bin
@@ -87,6 +90,13 @@ PERSONS = {
         *[OnlyA((3, text)) for text in ('"', "\r", "\0", "\u2028", "{", "[1,2]", "")],
         *[OnlyA((4, f'{iso(260)},"anna,north')), OnlyA((5, f"{iso(320)},an\rna,north"))],
     ],
+    "pays another fare": [
+        *(OnlyA((3, event(3, "anna")[1] + ",9")), OnlyB((3, event(3, "anna")[1] + ",4"))),
+        *(OnlyA((5, event(5, "anna")[1] + ",")), event(5, "anna", "south")),
+    ],
+    "writes strange values": [
+        OnlyA((4, f"{event(4, 'anna')[1]},{fare}")) for fare in ("nan", "1e308", "x", "5e-324", "1" + "0" * 30, "-0")
+    ],
     "has no name": [OnlyA(event(3, "")), OnlyA(event(4, "anna"))],
 }
 
@@ -98,6 +108,14 @@ def events(person):
         return (one.event if isinstance(one, OnlyA | OnlyB) else one)[0]
 
     return sorted([*PERSONS[person], *others()], key=arrival)  # that person first, in each minute
+
+
+def priced(one):
+    """The same with a fare, for sums; one that is no event, or has a fare, as it is."""
+    if isinstance(one, OnlyA | OnlyB):
+        return type(one)(priced(one.event))
+    minute, line = one
+    return minute, f"{line},{zlib.crc32(line.encode()) % 11}" if line.count(",") == 2 else line
 
 
 @dataclass(frozen=True)
@@ -115,6 +133,8 @@ class Setup:
     parameters: tuple = ()
     levels: bool = False
     statistic: str = "events"
+    account: bool = False
+    between: str = ""
     spare: int = 0  # bins that may get names
 
     @property
@@ -128,6 +148,7 @@ class Setup:
             *(["queries"] if self.queries else []),
             *(["levels"] if self.levels else []),
             *([self.statistic] if self.statistic != "events" else []),
+            *(["account"] if self.account else []),
             *([f"{self.spare} spare bins"] if self.spare else []),
         ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
@@ -136,10 +157,13 @@ class Setup:
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    told = {"window": WINDOW, "most": setup.most, "unseen": unseen}
+    most = parse_statistic(setup.statistic, setup.between).sensitivity(setup.most)
+    told = {"window": WINDOW, "most": most, "unseen": unseen}
     if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
         told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}
-    verdict = ev.check_two_worlds(lambda world: runs(world, setup), events(setup.person), **told)
+    given = events(setup.person)
+    given = [priced(one) for one in given] if setup.between else given
+    verdict = ev.check_two_worlds(lambda world: runs(world, setup), given, **told)
     assert verdict.steps >= STEPS, "the worlds came to no end"
     return verdict
 
@@ -150,14 +174,26 @@ def run(world, setup, store=None):
     if store is not None:
         world.show_store(store)
     publish = OTHER_WAYS.get(setup.source, by_library)
+    if setup.account:
+        create_account(account_in(world), "walkers", 3, "2min")  # which meets three of its steps
+        world.show_account(account_in(world))
     for life in LIVES[setup.life]:
         told = dict(life)
         before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
         before(store)
         of = StoreError if setup.source == "http" else Crash  # its threads would not end by a crash
+        told |= {"account": account_in(world)} if setup.account else {}
         world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
+    if setup.account:
+        command(world, ["account", "show", account_in(world)])
+        for number, place in enumerate((account_in(world), store)):
+            command(world, ["guarantee", place, "--out", world.seen / f"page {number}.html"])
     if setup.source == "command" and store is not None:
         read_by_command(world, store)
+
+
+def account_in(world):
+    return world.folder / "people.account"
 
 
 def back_up(store):
@@ -184,6 +220,10 @@ LIVES = {
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
+    "dies at the account": [
+        *({"dies_at": point} for point in ("after-charge:4", "after-charge", "after-commit:2", "after-settle:2")),
+        {},
+    ],
     "is busy": [{"busy": 4}],
     "has a clock that jumps": [{"jump": 3}],
     "begins an epoch": [{"until": 2}, {"epsilon": 2, "new_epoch": True}],
@@ -318,6 +358,36 @@ def growing_feed(world, setup, ended):
     return timed(GrowingFile(path, minutes(world, append)), setup)
 
 
+def rotated_feed(world, setup, ended):
+    """A log that is rotated every other minute, and its predecessors compressed; or copied and cut, by its name."""
+    path, copies = world.folder / "rotated.jsonl", setup.source == "copied"
+    path.touch()
+
+    def append(lines):
+        if world.clock.now() // MINUTE % 2:
+            rotate(path, copies=copies)
+        with path.open("ab") as file:
+            file.write("".join(f"{as_json((0, line))}\n" for line in lines).encode())
+
+    return timed(GrowingFile(path, minutes(world, append)), setup)
+
+
+def rotate(path, *, copies):
+    first, second = (path.with_name(f"{path.name}.{number}") for number in (1, 2))
+    if first.exists():
+        third = second.with_name(f"{path.name}.3.gz")
+        if second.with_name(f"{second.name}.gz").exists():
+            second.with_name(f"{second.name}.gz").rename(third)
+        second.with_name(f"{second.name}.gz").write_bytes(gzip.compress(first.read_bytes(), mtime=0))
+        first.unlink()
+    if copies:
+        shutil.copy(path, first)
+        os.truncate(path, 0)
+    else:
+        path.rename(first)
+        path.touch()
+
+
 def piped_feed(world, setup, ended):
     reading, writing = os.pipe()
     ended.callback(os.close, reading)
@@ -338,6 +408,8 @@ FEEDS = {
     "jsonl": jsonl_feed,
     "parquet": parquet_feed,
     "growing": growing_feed,
+    "rotated": rotated_feed,
+    "copied": rotated_feed,
     "pipe": piped_feed,
 }
 
@@ -356,6 +428,7 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
         rows = [f"{name},{shore}" for name, shore in zip(BINS, LEVELS["shore"], strict=True)]
         rows += ["(spare 1),sea"] if setup.spare else []
         words += ["--levels", written(world, "levels.csv", ["bin,shore", *rows])]
+    words += ["--account", told.pop("account")] if "account" in told else []
     words += [f"--{name.replace('_', '-')}" for name in told]
     command(world, words)
 

@@ -8,8 +8,10 @@ from eventide.bench.choose.cap_choice import CapChoice
 from eventide.bench.choose.choice import Choice
 from eventide.bench.choose.choose import choose
 from eventide.bench.choose.choose_cap import choose_cap
+from eventide.bench.choose.choose_span import choose_span
 from eventide.bench.choose.history import describe
 from eventide.bench.choose.people import describe_people, read_people
+from eventide.bench.choose.span_choice import SpanChoice
 from eventide.bench.report.page import Report, build_report
 from eventide.bench.run.results import Results, read_results
 from eventide.bench.run.runner import repeat_cell, run_study
@@ -23,12 +25,14 @@ __all__ = [
     "Choice",
     "Report",
     "Results",
+    "SpanChoice",
     "Study",
     "build_report",
     "builtin_studies",
     "check_requirements",
     "choose",
     "choose_cap",
+    "choose_span",
     "describe",
     "describe_people",
     "load_study",

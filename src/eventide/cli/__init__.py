@@ -43,6 +43,7 @@ VERBS = {
     "guarantee": Verb(
         "Write a page for people who must sign the promise.", "eventide guarantee city.db --out guarantee.html"
     ),
+    "intrusion": Verb("Announce that somebody saw the memory.", "eventide intrusion wards.db"),
     "export": Verb("Write what a store holds to a file.", "eventide export city.db --out releases.csv"),
     "plan": Verb("Plan window queries and predict their errors.", "eventide plan queries.toml --epsilon 1"),
     "bench": Verb("Run a study of mechanisms.", "eventide bench quick --out results.parquet"),

@@ -1,4 +1,4 @@
-"""`eventide choose`: which mechanism for a stream like this one, or which cap for people like these.
+"""`eventide choose`: which mechanism for a stream like this one, how to publish its last steps together, or which cap.
 
 It looks at true counts or events, or at ones made up from a description, and says so.
 """
@@ -27,6 +27,7 @@ REPEATED = 5  # times the repetitions, in the command that says it more exactly
 @click.option("--window", metavar="STEPS", help="Steps protected together, or a duration.  [default: what --hide says]")
 @click.option("--hide", metavar="STEPS", help="The longest sequence of steps that must not show, or a duration.")
 @click.option("--step", metavar="DURATION", help="How long a step is, for durations such as 3d.")
+@click.option("--span", metavar="STEPS", help="Choose for the histogram of so many last steps, or of a duration.")
 @click.option("--user", metavar="COLUMN", help="Choose a cap: HISTORY holds events, and who did each stands here.")
 @click.option("--time", metavar="COLUMN", help="Choose a cap: the column of times.  [default: timestamp]")
 @click.option("--bin", metavar="COLUMN", help="Choose a cap: the column of bins.  [default: all events in one bin]")
@@ -84,6 +85,9 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     window. Each is tried, and you see how far off noise makes the releases and how far what is left out. People can be
     described instead, with --people and --events-per-week.
 
+    With --span the histogram of the last steps is asked for at every step, and you see how far off it is when a
+    mechanism publishes it, a plan of window queries answers it, or releases are added up.
+
     A choice made on private history is itself a query that nobody paid for. Give a history that is public, old or made
     up, or describe the stream with --level, --amplitude, --season, --steps and --bins. What is printed or drawn here
     comes from true counts and is not private.
@@ -91,11 +95,13 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     \b
     Example: eventide choose history.csv --epsilon 1 --window 120 --out choice.html
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
+    Example: eventide choose history.csv --epsilon 1 --window 1 --span 15
     Example: eventide choose events.csv --user who --step 1h --window 7d --epsilon 1 --out caps.html
     Example: eventide choose --people 4000 --events-per-week 2 --step 1h --window 7d --epsilon 1
     """
     from eventide.cli.choose_cap_result import CapAnswer
     from eventide.cli.choose_result import MechanismAnswer
+    from eventide.cli.choose_span_result import SpanAnswer
     from eventide.cli.html_files import write_page
 
     asked = Asked(**given)
@@ -103,7 +109,8 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
         _check_place(out, asked.history)
     import_from_here()
     with counting("Trying") as tell:
-        answer = (CapAnswer if asked.about_people else MechanismAnswer).to(asked, tell)
+        of_steps = MechanismAnswer if asked.span is None else SpanAnswer
+        answer = (CapAnswer if asked.about_people else of_steps).to(asked, tell)
     repeat = _repeat(ctx, REPEATED * answer.choice.repetitions)
     if out is not None:
         write_page(out, answer.page(repeat))

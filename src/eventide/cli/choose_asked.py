@@ -26,6 +26,7 @@ class Asked:
     window: str | None
     hide: str | None
     step: str | None
+    span: str | None
     user: str | None
     time: str | None
     bin: str | None
@@ -50,6 +51,8 @@ class Asked:
         if (self.user, self.people) == (None, None):
             for name in ("time", "bin", "events_per_week", "caps"):
                 self._refuse(name, "is for choosing a cap; name the column of people with --user, or give --people")
+        elif self.span is not None:
+            raise InputError("--span asks for a histogram of counts, and caps are for people; leave one of them out")
         return self.user is not None or self.people is not None
 
     @property
@@ -70,6 +73,13 @@ class Asked:
                 "--window is missing; say how many steps are protected together, or with --hide what to hide"
             )
         return found
+
+    @property
+    def histogram_steps(self) -> int:
+        """How many last steps the histogram is about."""
+        if self.hide is not None and self.window is not None:
+            raise InputError("--hide gives advice on the window; with --span give --window alone")
+        return self._steps("--span", self.span or "")
 
     def study(self) -> dict[str, Any]:
         """What every choice takes."""
@@ -98,7 +108,8 @@ class Asked:
                 "a HISTORY and a description exclude each other; leave out --level and its like, or the file"
             )
         if self.history is not None:
-            return read_history(self.history, self.protected, None if self.bins is None else parse_bins(self.bins))
+            steps = self.protected if self.span is None else max(self.protected, self.histogram_steps)
+            return read_history(self.history, steps, None if self.bins is None else parse_bins(self.bins))
         if self.level is None:
             raise InputError(
                 "there is nothing to try mechanisms on; give a HISTORY file, or describe a stream with --level"

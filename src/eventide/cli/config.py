@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from eventide.errors import InputError
+
 
 @click.group("config")
 def command() -> None:
@@ -52,7 +54,8 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
 @click.argument("role", type=click.Choice(["ingest", "read", "operate"]))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--name", help="What to call it in the file of tokens.  [default: the role]")
-def token(role: str, file: Path, name: str | None) -> None:
+@click.option("--stream", "streams", multiple=True, help="Only for this stream; several may be given.")
+def token(role: str, file: Path, name: str | None, streams: tuple[str, ...]) -> None:
     """Make a token for the service that FILE configures and print it; only its digest is kept.
 
     A running service knows it at once. To take it back, delete its line from the file of tokens.
@@ -65,6 +68,9 @@ def token(role: str, file: Path, name: str | None) -> None:
     from eventide.service.http.tokens import add_token
 
     import_from_here()
-    path = read_config(file).access.tokens
-    click.echo(add_token(path, role, name or role))
+    config = read_config(file)
+    path, known = config.access.tokens, [stream.name for stream in config.streams]
+    if unknown := [stream for stream in streams if stream not in known]:
+        raise InputError(f"there is no stream {unknown[0]!r} in {file}; choose from {', '.join(known)}")
+    click.echo(add_token(path, role, name or role, streams))
     click.echo(f"Keep it safe: it is shown only now. Its digest is in {path}.", err=True)

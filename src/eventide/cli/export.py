@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -137,7 +137,7 @@ def _fill(store: Store, out: str, layout: str | None, source: str) -> int:
     """Bring to a table what it lacks of the releases that have the bins and groups of the last one."""
     from eventide.live.publisher.delivery import Delivery
     from eventide.live.sinks.open_sink import open_sink
-    from eventide.live.stores.stored_releases import levels_of
+    from eventide.live.stores.stored_releases import all_statistics, levels_of
     from eventide.releases.lines import read_line
 
     if not (epochs := store.epochs()):
@@ -146,7 +146,8 @@ def _fill(store: Store, out: str, layout: str | None, source: str) -> int:
     first = next(store.releases(epochs[-1].first_step), None)
     starts, levels = first is not None and read_line(first[1]).start is not None, levels_of(setting)
     groups = None if levels is None else levels.groups
-    with closing(open_sink(out, setting.bins, layout=layout, starts=starts, groups=groups, sources=[source])) as sink:
+    how: dict[str, Any] = {"layout": layout, "starts": starts, "groups": groups, "statistics": all_statistics(store)}
+    with closing(open_sink(out, setting.bins, **how, sources=[source])) as sink:
         sink.open()
         delivery = Delivery(store, sink, store.next_step(), only_reads=True)
         before = delivery.last
@@ -164,7 +165,7 @@ def _write(
     source: Path,
 ) -> int:
     from eventide.events.levels import Levels
-    from eventide.live.stores.stored_releases import all_bins, all_groups, stored_releases
+    from eventide.live.stores.stored_releases import all_bins, all_groups, all_statistics, stored_releases
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
     from eventide.releases.totals import places_of, read_groups, total_formats, totals, with_sums
@@ -177,7 +178,12 @@ def _write(
         levels = given.groups
     first = next(stored_releases(store, bins), None)
     starts = first is not None and first.start is not None
-    names, kinds = bins, formats(starts=starts, intervals=intervals or None, groups=levels or None)
+    told: dict[str, Any] = {
+        "intervals": intervals or None,
+        "groups": levels or None,
+        "statistics": all_statistics(store),
+    }
+    names, kinds = bins, formats(starts=starts, **told)
     if groups_file is not None:
         groups = read_groups(groups_file, bins)
         places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)

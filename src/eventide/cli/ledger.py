@@ -72,6 +72,7 @@ def _print(found: BudgetReport) -> None:
         click.echo(f"{0:>9} └ steps 0 to {found.next_step - 1}\n")
     _print_returns(found)
     _print_epochs(found)
+    _print_intrusions(found)
     if found.kept_from:
         click.echo(f"releases are kept from step {found.kept_from} on; of earlier steps the charges are\n")
     for sentence in _verdict(found):
@@ -106,6 +107,16 @@ def _print_epochs(found: BudgetReport) -> None:
             f"{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
         )
     click.echo("")
+
+
+def _print_intrusions(found: BudgetReport) -> None:
+    from eventide.live.stores.budget_report import told
+
+    if found.intrusions:
+        click.echo("intrusions:")
+        for each in found.intrusions:
+            click.echo(f"  {told(each)}")
+        click.echo("")
 
 
 def _bound(setting: StoreSetting) -> str:

@@ -97,6 +97,7 @@ def _events() -> None:
     from eventide.events.caps import Cap
     from eventide.events.files.lines import CsvLineReader
     from eventide.events.reader import EventReader
+    from eventide.events.slot_tally import UserFirsts
     from eventide.events.sum_tally import UserSums
     from eventide.events.tally import UserTally
 
@@ -111,9 +112,10 @@ def _events() -> None:
     tally.add(events.user, events.bin)
     tally.counts(0)
     tally.capped_counts(0, CapMemory(Cap(1, 2), reader.key))
-    sums = UserSums(len(reader.bins), 1, reader.key, 1)
-    sums.add(events.user, events.bin, np.ones(len(events.bin), np.int64))
-    sums.counts(0)
+    values = np.ones(len(events.bin), np.int64)
+    for valued in (UserSums(len(reader.bins), 1, reader.key, 1), UserFirsts(len(reader.bins), 1, reader.key)):
+        valued.add(events.user, events.bin, values)
+        valued.counts(0)
 
 
 def _window_queries() -> None:

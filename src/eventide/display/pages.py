@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -19,15 +19,27 @@ def filled(package: str, template: str, parts: Mapping[str, str]) -> str:
     Known to all templates are `{{head}}`, from the first line to the common style; `{{plotly}}`, the script that draws;
     and `{{charts}}`, which reads the JSON in the element `data` and draws in the page's colours.
     """
-    from plotly.offline import get_plotlyjs  # here, since whoever makes no page has no use for it
-
-    known = {
-        "head": _read("eventide.display", "page_head.html"),
-        "charts": _read("eventide.display", "page_charts.js"),
-        "plotly": get_plotlyjs(),
-        **parts,
+    known: dict[str, Callable[[], str]] = {
+        "head": lambda: _read("eventide.display", "page_head.html"),
+        "charts": lambda: _read("eventide.display", "page_charts.js"),
+        "plotly": _plotly,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda slot: str(known[slot[1]]), _read(package, template))
+
+    def fill(slot: re.Match[str]) -> str:
+        return parts[slot[1]] if slot[1] in parts else known[slot[1]]()
+
+    return re.sub(r"\{\{(\w+)\}\}", fill, _read(package, template))
+
+
+def printed_page(title: str, body: str) -> str:
+    """A page to be printed, with a title and a body that is HTML already; it has no script."""
+    return filled("eventide.display", "printed_page.html", {"title": html.escape(title), "body": body})
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs  # here, since whoever draws nothing has no use for it
+
+    return str(get_plotlyjs())
 
 
 def paragraphs(sentences: Iterable[str]) -> str:

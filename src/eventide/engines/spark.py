@@ -108,7 +108,7 @@ def publish(
         How often Spark looks for more.
     **options
         step, start, user and bin, which have no default here (user is None where each event is its own); until, zone,
-        other, late, time and cap, as a `StreamSpec` has them; anything else goes to `Publisher`.
+        other, late, time, cap, statistic and between, as a `StreamSpec` has them; anything else goes to `Publisher`.
     """
     if missing := [name for name in NEEDED if name not in options]:
         raise TypeError(f"publish needs {', '.join(missing)}, which have no default here")

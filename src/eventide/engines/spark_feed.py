@@ -9,41 +9,41 @@ the last batch over again, which replaces its tallies; what was published stays 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
 import queue
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eventide.arrays import Ints
+from eventide.engines.spark_batches import LOOK_SECONDS, HandedOver, HandOver
+from eventide.engines.spark_session import cores_of, settings_set
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work_folder import OpenSteps, WorkFolder
 from eventide.errors import InputError, StateError
 from eventide.events.bin_names import BinNames
 from eventide.events.cap_memory import is_memory
-from eventide.events.clock import Clock, SystemClock
+from eventide.events.clock import SystemClock
 from eventide.events.reader import Counters, Events
 from eventide.events.tally import Tally
 from eventide.events.zones import EARLIEST
-from eventide.live import faults
 from eventide.live.feeds.base import ClosedStep, Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import FirstRows, FirstRowsRefused
 from eventide.live.sources.base import FOREVER, EventBatch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 CELLS_AT_ONCE = 1 << 26  # counts that wait on the driver to be published
 STEPS_AT_ONCE = 1000
-POLL_SECONDS = 0.5
+LOOKS = 10  # after which waiting is interrupted
 SETTINGS = {
     "spark.sql.streaming.noDataProgressEventInterval": "1000",  # milliseconds after which Spark tells of no data
     "spark.sql.streaming.minBatchesToRetain": "1",  # where batches began and ended tells how many events they had
@@ -84,23 +84,31 @@ class SparkFeed(EventFeed):
             raise
 
     def _counted(self) -> Iterator[ClosedStep | None]:
-        complete = self._counting.arrival is None
-        query = TallyingQuery(
-            self._events, self._take_batch, self._work.checkpoint, self._trigger, self._skew, self._driver_clock
-        )
+        complete, seen_at_start = self._counting.arrival is None, self._certain(FOREVER)
+        handed = HandedOver(self._work.handover, self._counting.next_step)
+        hand_over = HandOver(handed.folder, self._work.mark, self._counting)
+        query = TallyingQuery(self._events, hand_over, self._work.checkpoint, self._trigger)
         try:
-            for moment in query.moments():
+            for news in query.news(handed):
                 if self._over:  # asked here, so that the batch behind the last step is finished too
                     return
-                if moment is not None:
+                if news is not None:
+                    moment = news.looked_at if isinstance(news, Idle) else self._take_batch(handed, news)
                     self._look_at_first_rows()
                     if not complete:
-                        yield from self._closed(moment)
+                        yield from self._closed(self._certain(moment))
+                    if isinstance(news, int):
+                        handed.publish(news, self._counting.next_step)
                 yield None
-            yield from self._closed(FOREVER if complete else query.seen_at_start)
+            yield from self._closed(FOREVER if complete else seen_at_start)
             self._first_rows.decide()
         finally:
+            handed.end()
             query.stop()
+
+    def _certain(self, moment: int) -> int:
+        """Until when everything was seen, if what was handed over goes up to a moment of the source's clock."""
+        return min(moment, self._driver_clock.certain()) - self._skew
 
     def _look_at_first_rows(self) -> None:
         """Refuse rows that mostly cannot be read; without the number of one, since Spark does not count rows."""
@@ -114,14 +122,14 @@ class SparkFeed(EventFeed):
         self._taken: deque[Counters] = deque()
         spark = self._events.sparkSession
         counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
-        self._counting = self._work.settle(counting, spark.sparkContext.defaultParallelism)
-        self._open_steps = OpenSteps(spark, self._work.open_steps, self._work.mark)
+        self._counting = self._work.settle(counting, cores_of(spark))
+        self._open_steps = OpenSteps(spark, self._work.open_steps)
         read_before = self._work.checkpoint.exists()  # or Spark begins anew, and so must the tallies
         self._open_steps.forget(resume.next_step if read_before else math.inf)
         self.begin(resume)
 
-    def _take_batch(self, events: DataFrame, batch: int) -> int:
-        summary = self._open_steps.write(events, batch, self._counting)
+    def _take_batch(self, handed: HandedOver, batch: int) -> int:
+        summary = self._open_steps.take(handed, batch)
         self.counters.add(summary.counters)
         self._taken.append(summary.counters)
         self._latest = max(self._latest, summary.latest)
@@ -151,83 +159,53 @@ class SparkFeed(EventFeed):
         return step._replace(kept=self._memory.to_keep(step.index, self._memory.take_together(step.index, used)))
 
 
-class _Moment(NamedTuple):
-    seen_until: int
-    published: threading.Event
+class Idle(NamedTuple):
+    """Spark has handed over whatever had arrived when it looked, in microseconds of its clock."""
+
+    looked_at: int
 
 
 class TallyingQuery:
-    """A query that is running, as moments: up to each of them everything that arrived has been tallied.
+    """A query that is running: the numbers of batches that are tallied, and when Spark found nothing.
 
-    tally: called with each batch and its number; makes its tallies durable and says when the last of it arrived.
-    trigger: what Spark's `trigger` takes. skew: how far, in microseconds, arrivals in one part of the source may be
-    behind those in another, and the driver's clock before that of the source.
+    trigger: what Spark's `trigger` takes.
     """
 
-    def __init__(
-        self,
-        events: DataFrame,
-        tally: Callable[[DataFrame, int], int],
-        checkpoint: Path,
-        trigger: dict[str, Any],
-        skew: int,
-        clock: Clock,
-    ) -> None:
-        self._tally, self._skew, self._clock = tally, skew, clock
-        self._moments: queue.Queue[_Moment] = queue.Queue()
-        self._stopped = False
+    def __init__(self, events: DataFrame, hand_over: HandOver, checkpoint: Path, trigger: dict[str, Any]) -> None:
+        self._idle: queue.Queue[Idle] = queue.Queue()
         self._spark = events.sparkSession
-        self.seen_at_start = clock.certain() - skew
-        writer = events.writeStream.foreachBatch(self._batch).option("checkpointLocation", str(checkpoint))
-        with _set(self._spark, SETTINGS):
+        writer = events.writeStream.foreachBatch(hand_over).option("checkpointLocation", str(checkpoint))
+        with settings_set(self._spark, SETTINGS):
             self._query: StreamingQuery = writer.trigger(**trigger).start()
-        self._listener = _idle_listener(self._idle)
+        self._listener = _idle_listener(self._told_of_idleness)
         self._spark.streams.addListener(self._listener)
 
-    def moments(self) -> Iterator[int | None]:
-        """Moments as they come, and None now and then while waiting; ends with the query, which may fail.
-
-        Asking for the next one says that everything due by the one before is published.
-        """
-        while True:
+    def news(self, handed: HandedOver) -> Iterator[int | Idle | None]:
+        """News as they come, and None now and then while waiting; ends with the query, which may fail."""
+        active = True
+        while active:
             active = self._query.isActive
-            try:
-                moment = self._moments.get(timeout=POLL_SECONDS if active else 0)
-            except queue.Empty:
-                if not active:
+            for _ in range(LOOKS if active else 1):
+                if (batch := handed.written()) is not None:
+                    yield batch
                     break
+                with contextlib.suppress(queue.Empty):
+                    yield self._idle.get(timeout=LOOK_SECONDS if active else 0)
+                    active = True  # there may be more
+                    break
+            else:
                 yield None
-                continue
-            yield moment.seen_until
-            moment.published.set()
         if failure := self._query.exception():
             raise StateError("the Spark query has failed; nothing is lost, start again when it is mended") from failure
 
     def stop(self) -> None:
         """End the query; a batch in hand is handed over again by the next one."""
-        self._stopped = True
         self._query.stop()
         self._spark.streams.removeListener(self._listener)
 
-    def _batch(self, batch: DataFrame, number: int) -> None:
-        """Called by Spark, which commits the batch when this returns."""
-        faults.passing("spark-batch-begins")
-        latest = self._tally(batch, number)
-        faults.passing("spark-batch-tallied")
-        moment = self._told(latest)
-        while not moment.published.wait(POLL_SECONDS):
-            if self._stopped:
-                raise StateError("publishing ended before this batch was published; it will be handed over again")
-
-    def _idle(self, run: str, looked_at: str) -> None:
-        """Told by Spark: whatever arrived before it looked has been handed over."""
+    def _told_of_idleness(self, run: str, looked_at: str) -> None:
         if run == self._query.runId:
-            self._told(round(datetime.fromisoformat(looked_at).timestamp() * 1e6))
-
-    def _told(self, seen_until: int) -> _Moment:
-        moment = _Moment(min(seen_until, self._clock.certain()) - self._skew, threading.Event())
-        self._moments.put(moment)
-        return moment
+            self._idle.put(Idle(round(datetime.fromisoformat(looked_at).timestamp() * 1e6)))
 
 
 def _idle_listener(tell: Callable[[str, str], None]) -> Any:
@@ -244,16 +222,3 @@ def _idle_listener(tell: Callable[[str, str], None]) -> Any:
             tell(str(event.runId), event.timestamp)
 
     return IdleListener()
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
-    """Settings of a session for as long as something begins."""
-    before = {name: str(spark.conf.get(name)) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)

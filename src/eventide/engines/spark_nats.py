@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from eventide.engines.spark_session import cores_of
 from eventide.events.files.lines import json_object
 from eventide.events.texts import texts
 from eventide.live.client_settings import settings_of
@@ -61,7 +62,7 @@ def read_nats(
     schema = ", ".join([*(f"`{name}` string" for name in columns), f"{ARRIVAL} timestamp"])
     reader = spark.readStream.format("eventide-nats").schema(schema).option("address", address)
     reader = reader.option("max_messages", max_messages).option("clients", str(clients or ""))
-    return reader.option("partitions", spark.sparkContext.defaultParallelism).load()
+    return reader.option("partitions", cores_of(spark)).load()
 
 
 class SequenceReader:

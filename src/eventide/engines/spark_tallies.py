@@ -25,8 +25,7 @@ from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
-from eventide.events.statistics import EVENTS
-from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.tally import Tally, UserTally
 from eventide.events.texts import buffers, texts
 from eventide.events.times import parse_times
 from eventide.events.zones import EARLIEST
@@ -63,10 +62,6 @@ class Counting:
     lines: CsvLineReader | JsonLineReader | None = None
 
     def __post_init__(self) -> None:
-        if self.spec.statistic != EVENTS.name:
-            raise InputError(
-                f"Spark counts events only, no {self.spec.statistic}; publish without Spark, or leave it out"
-            )
         if self.spec.spare_bins:
             raise InputError("Spark cannot have spare bins; publish without Spark, or leave spare_bins out")
 
@@ -75,13 +70,12 @@ class Counting:
         """The names of the columns of the frame to read."""
         if self.lines is not None:
             return [LINE]
-        spec = self.spec
-        return [name for name in (spec.time, spec.user, spec.bin, self.arrival) if name is not None]
+        return [*self.spec.reader().wanted, *([] if self.arrival is None else [self.arrival])]
 
     def tally(self) -> Tally:
         """An empty tally."""
-        spec, size = self.spec, len(self.spec.bins)
-        return EventTally(size) if spec.user is None else UserTally(size, spec.max_per_step, self.key)
+        spec, statistic = self.spec, self.spec.made_statistic()
+        return statistic.tally(len(spec.bins), spec.max_per_step, self.key, users=spec.user is not None)
 
 
 class Tallying:
@@ -132,7 +126,7 @@ class Tallying:
             yield self._partition % shards, events
             return
         for shard, rows in enumerate(rows_of_parts(users, shards)):
-            yield shard, Events(events.time[rows], users[rows], events.bin[rows], events.arrival[rows], refused)
+            yield shard, events.of(rows)._replace(refused=refused)
             refused = Counter()
 
     def _summary(self) -> bytes:
@@ -183,7 +177,7 @@ def capped(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
                 else:
                     tally.join(row["tally"])
             counts, used = tally.capped_counts(step, memory)
-            by_cap = tally.countable() - int(counts.sum())
+            by_cap = tally.countable() - tally.counted(counts)
             yield _counts(step, counts, left_out=tally.left_out(counts), left_out_by_cap=by_cap, used=used)
 
 

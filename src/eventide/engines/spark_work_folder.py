@@ -3,8 +3,8 @@
 Tallies are raw: users are pseudonyms by the store's key, the folder is closed to others, and what belongs to a step is
 deleted once it is published. There is a part for each batch, and a batch that Spark hands over again replaces its own.
 Tallies name bins by their place in the list, and events after the end are in none of them. So a folder belongs to one
-store and one list of bins, and to the number of shards it began with; for another end it is made anew, and the source
-is read from its beginning.
+store, one list of bins and one statistic, and to the number of shards it began with; for another end it is made anew,
+and the source is read from its beginning.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ import dataclasses
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.parquet as pa_parquet
 
+from eventide.engines.spark_batches import HandedOver
+from eventide.engines.spark_session import cores_of
 from eventide.engines.spark_tallies import (
     COUNT_COLUMNS,
     SUMMARY,
     TALLY_COLUMNS,
     Counting,
-    Tallying,
     bounded,
     capped,
     remembered,
     unpacked,
 )
-from eventide.errors import InputError, StateError
+from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.reader import Counters
 from eventide.events.siphash_kernels import hash_texts, key_words
@@ -42,7 +43,7 @@ from eventide.live.setting_readers import moment
 from eventide.live.stores.digests import digest
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 READING = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large
@@ -56,6 +57,7 @@ class WorkFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).resolve()
         self.checkpoint, self.open_steps = self.path / "checkpoint", self.path / "open"
+        self.handover = self.path / "handover"
         self.mark = self.path / "setting.json"
 
     def settle(self, counting: Counting, shards: int) -> Counting:
@@ -84,7 +86,7 @@ class WorkFolder:
     def _found(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.mark.read_text())
         found["until"] = found["until"] and moment(found["until"])  # which was once kept as it had been written
-        return found
+        return {"statistic": {}} | found  # as before there were others
 
     def _has_another_end(self, purpose: dict[str, Any]) -> bool:
         """Whether all but the end is as it was: then the source is read again from its beginning."""
@@ -106,6 +108,7 @@ def _purpose(counting: Counting) -> dict[str, Any]:
         "bins": digest(*counting.spec.bins).hex(),
         "users": counting.spec.user is not None,
         "until": counting.spec.until,
+        "statistic": counting.spec.made_statistic().described(),
     }
 
 
@@ -125,21 +128,18 @@ class Added(NamedTuple):
 
 
 class OpenSteps:
-    """Open steps in a folder; `mark` is a file by which an executor knows that it sees what the driver sees."""
+    """Open steps in a folder."""
 
-    def __init__(self, spark: SparkSession, folder: Path, mark: Path) -> None:
-        self._folder, self._mark = folder, mark
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self._folder, self._cores = folder, cores_of(spark)
         self._spark = spark.newSession()
         for name, value in READING.items():
             self._spark.conf.set(name, value)
 
-    def write(self, events: DataFrame, batch: int, counting: Counting) -> Summary:
-        """Tally the events of a batch; when this returns their tallies are durable."""
+    def take(self, handed: HandedOver, batch: int) -> Summary:
+        """Take the tallies of a batch, which are durable."""
         part = self._folder / f"batch={batch}"
-        columns = (f"`{name}`" for name in counting.wanted)
-        tallies = events.select(*columns).mapInArrow(_tallying(counting, self._mark), TALLY_COLUMNS)
-        writer = tallies.write.mode("overwrite").option("partitionOverwriteMode", "static")
-        writer.partitionBy("step").parquet(str(part))
+        handed.take(batch, part)
         return _summary(part / f"step={SUMMARY}")
 
     def add_counts(self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | None) -> Added:
@@ -152,7 +152,7 @@ class OpenSteps:
         tallies = self._spark.read.schema(TALLY_COLUMNS).option("basePath", str(self._folder)).parquet(*parts)
         tallies = tallies.select("step", "shard", "tally")
         if memory is None:
-            width = min(len(parts) * counting.shards, max(counting.shards, self._spark.sparkContext.defaultParallelism))
+            width = min(len(parts) * counting.shards, max(counting.shards, self._cores))
             together = tallies.repartition(width, "step", "shard").sortWithinPartitions("step", "shard")
             bounding = together.mapInArrow(partial(bounded, counting), COUNT_COLUMNS)
         else:  # one after the other, from what was used before
@@ -186,19 +186,6 @@ class OpenSteps:
         """Batches that were written to their end."""
         for mark in self._folder.glob("batch=*/_SUCCESS"):
             yield mark.parent
-
-
-def _tallying(counting: Counting, mark: Path) -> Any:
-    def tally(batches: Iterable[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        if not mark.exists():
-            raise StateError(f"an executor does not see {mark.parent}; put the work folder where all of them see it")
-        context = TaskContext.get()
-        assert context is not None
-        return Tallying(counting, context.partitionId()).rows(batches)
-
-    return tally
 
 
 def _summary(part: Path) -> Summary:

@@ -86,6 +86,15 @@ def bounded_sums(users, bins, values, occurrences, key, step, rooms, ranked, siz
 
 
 @kernel(nogil=True)
+def bin_ranks(users, bins, key, step):  # type: ignore[no-untyped-def]
+    """The keyed hash of each user and bin at a step, as of the first event there."""
+    ranks = np.empty(len(users), np.uint64)
+    for row in range(len(users)):
+        ranks[row] = hash_four(key, users[row], step, bins[row], 0)
+    return ranks
+
+
+@kernel(nogil=True)
 def block_ends(users, key, step, block):  # type: ignore[no-untyped-def]
     """The last step of the block in which each user is at a step; blocks of a user are shifted by a hash of the user.
 

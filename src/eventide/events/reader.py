@@ -20,7 +20,7 @@ from eventide.events import siphash_kernels
 from eventide.events.bin_names import BinNames
 from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
-from eventide.events.texts import buffers, named, texts
+from eventide.events.texts import buffers, distinct_texts, named
 from eventide.events.time_formats import TimeFormat
 from eventide.events.times import ReadTimes, read_times
 from eventide.events.value_grid import ValueGrid
@@ -61,6 +61,11 @@ class Events(NamedTuple):
 
     def __repr__(self) -> str:
         return "<events>"
+
+    def of(self, rows: Array) -> Events:
+        """Those of some rows; what was refused is none of them, and is not theirs."""
+        user, value = (None if column is None else column[rows] for column in (self.user, self.value))
+        return Events(self.time[rows], user, self.bin[rows], self.arrival[rows], Counter(), value=value)
 
     @classmethod
     def none(cls) -> Events:
@@ -161,13 +166,14 @@ class EventReader:
         `unreadable` says how many rows got lost on the way here, `raw` is what all of them were read from.
         """
         time, readable, in_zone = self._times(rows)
-        bins = self._bins(texts(named(rows, self.columns.bin)))
+        names, each = distinct_texts(named(rows, self.columns.bin))
+        bins = self._bins(names)[each]
         user, has_user = None, np.ones(len(time), bool)
         if self.columns.user is not None:
             assert self.key is not None, "a feed gives its reader the store's key"
-            key = siphash_kernels.key_words(self.key)
-            user, missing = siphash_kernels.hash_texts(key, *buffers(texts(named(rows, self.columns.user))))
-            has_user = ~missing
+            names, each = distinct_texts(named(rows, self.columns.user))
+            hashes, missing = siphash_kernels.hash_texts(siphash_kernels.key_words(self.key), *buffers(names))
+            user, has_user = hashes[each], ~missing[each]
         checks = {UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0}
         value = None
         if self.grid is not None:

@@ -11,18 +11,20 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import ClassVar
 
+from eventide.arrays import Array, Ints
 from eventide.errors import InputError
 from eventide.events.caps import Cap
 from eventide.events.sum_tally import EventSums, UserSums
 from eventide.events.tally import EventTally, Tally, UserTally
+from eventide.events.timeline import Timeline
 from eventide.events.value_grid import ValueGrid, parse_between
 
-NOT_YET = ("people/", "mean:", "quantiles:")
-SUM = "sum:"
+NOT_YET = ("mean:", "quantiles:")
+SUM, SLOTS = "sum:", "people/"
 
 
 class Statistic(ABC):
-    """One number for each bin of a step; `name` is what people write.
+    """One number for each bin of a step; `name` is what people write, `title` what they read above its numbers.
 
     `needs_users`: events without users do not have it. `grid` says how its values are read, where it has some, and
     `unit` what 1 in its numbers is worth. `takes` are the settings that it can be published with, of those that not
@@ -30,6 +32,7 @@ class Statistic(ABC):
     """
 
     name: str
+    title: str
     needs_users: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset()
     grid: ValueGrid | None = None
@@ -55,6 +58,14 @@ class Statistic(ABC):
         """The most that they change over all steps and bins when one person's rows in a window do, under a cap."""
         return cap.window_sensitivity(window, most) * self.sensitivity(1)
 
+    def for_bins(self, size: int) -> Statistic:
+        """The same where it is known how many bins there are."""
+        return self
+
+    def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
+        """What is tallied of events besides user and bin: their values, where they have some."""
+        return value
+
     def adds_up(self, most: int) -> bool:
         """Whether the number of several bins together is the sum of theirs."""
         return True
@@ -71,7 +82,7 @@ class Statistic(ABC):
 class EventCount(Statistic):
     """How many events there are, of each person at most so many as count in a step."""
 
-    name = "events"
+    name, title = "events", "counts"
     takes = frozenset({"cap", "levels", "queries"})
 
     def described(self) -> dict[str, str]:
@@ -91,7 +102,7 @@ class PeopleCount(Statistic):
     the bin, so less room under a cap leaves the first of the same ones, as with events.
     """
 
-    name = "people"
+    name, title = "people", "numbers of different people"
     needs_users = True
     takes = frozenset({"cap", "levels"})
 
@@ -127,7 +138,7 @@ class ValueSum(Statistic):
     takes = frozenset({"cap"})
 
     def __init__(self, grid: ValueGrid) -> None:
-        self.name, self.grid = f"{SUM}{grid.column}", grid
+        self.name, self.title, self.grid = f"{SUM}{grid.column}", f"sums of {grid.column}", grid
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """With users a table of their values, without them sums."""
@@ -164,7 +175,9 @@ def parse_statistic(text: str, between: str = "") -> Statistic:
     """
     grid = parse_between(between) if between else None
     column = text.partition(":")[2]
-    known = f"choose {', '.join(STATISTICS)} or {SUM}COLUMN"
+    known = f"choose {', '.join(STATISTICS)}, {SLOTS}DURATION or {SUM}COLUMN"
+    if text.startswith(SLOTS):
+        return _people_of_slots(text)
     if text.startswith(NOT_YET):
         raise InputError(f"{text!r} cannot be published yet; {known}")
     if text not in STATISTICS and not (text.startswith(SUM) and column):
@@ -174,3 +187,16 @@ def parse_statistic(text: str, between: str = "") -> Statistic:
     if grid is not None and grid.column != column:
         raise InputError(f"`between` is about {grid.column}, and {text} is not; give the range of what is summed")
     return STATISTICS[text] if grid is None else ValueSum(grid)
+
+
+def _people_of_slots(text: str) -> Statistic:
+    """People of a slot, as people/SLOT/STEP; a stream knows its step and writes it there."""
+    from eventide.events.slots import SlotPeople
+
+    slot, _, step = text.removeprefix(SLOTS).partition("/")
+    if not step:
+        raise InputError(
+            f"{text} needs the length of a step and a window in such steps; publish it with ev.publish, or make feed "
+            "and mechanism with a StreamSpec"
+        )
+    return SlotPeople(slot, step)

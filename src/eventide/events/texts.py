@@ -36,6 +36,21 @@ def texts(column: Any) -> Any:
     return pc.fill_null(column, b"") if column.null_count else column
 
 
+def distinct_texts(column: Any) -> tuple[Any, Any]:
+    """Texts that hold all of a column's, and which of them stands in each row.
+
+    In a column that is coded as a dictionary each text comes once, so whatever is made of texts is made of few.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if not _is_coded(column):
+        return texts(column), slice(None)
+    held, rows = texts(column.dictionary), column.indices
+    if rows.null_count:
+        held, rows = pa.concat_arrays([held, pa.array([b""], pa.binary())]), pc.fill_null(rows, len(held))
+    return held, np.asarray(rows)
+
+
 def buffers(array: Any) -> tuple[Array, Array]:
     """Offsets and bytes behind an array of texts, read-only whoever made it: a kernel is compiled once for all."""
     _, offsets, data = array.buffers()
@@ -45,6 +60,10 @@ def buffers(array: Any) -> tuple[Array, Array]:
         held = np.frombuffer(data, np.uint8) if data else held
     ends.flags.writeable = held.flags.writeable = False
     return ends, held
+
+
+def _is_coded(column: Any) -> bool:
+    return isinstance(column, pa.DictionaryArray) and len(column.dictionary) <= len(column)
 
 
 def _holds_bytes(kind: Any) -> bool:

@@ -7,6 +7,9 @@ time belongs to depends on nothing but the time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 
 from eventide.arrays import Ints
@@ -56,13 +59,28 @@ class Timeline:
         if not self._civil or not times.size:
             return steps
         near = np.unique(np.unique(steps) + np.arange(-_MOST_SHIFT, _MOST_SHIFT + 2)[:, None])
-        return np.asarray(near[np.searchsorted(self._begins(near), times, side="right") - 1], dtype=np.int64)
+        return np.asarray(near[np.searchsorted(self.begins(near), times, side="right") - 1], dtype=np.int64)
+
+    def split(self, times: Ints) -> Iterator[tuple[int, Ints | slice]]:
+        """The steps in which some times are, in order, and which of them; sorted times are cut at few borders."""
+        if not len(times):
+            return
+        first, last = self.index(times[[0, -1]]).tolist()
+        if last - first < len(times) and (times[1:] >= times[:-1]).all():
+            begins = self.begins(np.arange(first + 1, last + 1))
+            edges = [0, *np.searchsorted(times, begins).tolist(), len(times)]
+            for step, (begin, end) in enumerate(pairwise(edges), start=first):
+                if begin < end:
+                    yield step, slice(begin, end)
+            return
+        steps = self.index(times)
+        order = np.argsort(steps, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1):
+            yield int(steps[rows[0]]), rows
 
     def begin(self, step: int) -> int:
         """The first moment of a step."""
-        if not self._civil:
-            return self.start + step * self.length
-        return int(self._begins(np.array([step]))[0])
+        return int(self.begins(np.array([step]))[0]) if self._civil else self.start + step * self.length
 
     def end(self, step: int) -> int:
         """The first moment after a step."""
@@ -72,7 +90,10 @@ class Timeline:
         """The first moment of a step as ISO 8601 text."""
         return self.zone.iso(self.begin(step))
 
-    def _begins(self, steps: Ints) -> Ints:
+    def begins(self, steps: Ints) -> Ints:
+        """The first moments of steps."""
+        if not self._civil:
+            return self.start + steps * self.length
         return self.zone.to_utc(self._start_local + steps * self.length)
 
 

@@ -53,6 +53,10 @@ class Filter(Parametrised, Stateful, abc.ABC):
     def step(self, measured: Measured | None) -> Array:
         """The values `(R, d)` to release at this step."""
 
+    def windows(self, histogram: Array) -> Array:
+        """The histogram `(R, d)` to release of a sliding window; as it is, unless a filter says otherwise."""
+        return histogram
+
 
 class Repeat(Filter):
     """Release what was measured last; 0 before the first measurement."""

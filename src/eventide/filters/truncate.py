@@ -18,7 +18,10 @@ NARROW = 10  # an interval that is wider loses nothing that matters where its en
 
 
 class Truncate(Filter):
-    """Round to whole numbers and raise negative ones to 0; intervals likewise, narrow ones to hundredths.
+    """Round to whole numbers and raise negative ones to 0, of steps and of sliding windows.
+
+    Intervals likewise, narrow ones to hundredths. A window's histogram is truncated as it is, and not made of truncated
+    steps: the sum of many of those would be too large.
 
     Parameters
     ----------
@@ -48,10 +51,14 @@ class Truncate(Filter):
     def step(self, measured: Measured | None) -> Array:
         """The inner filter's values as counts."""
         assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
-        values = np.maximum(np.rint(self.inner.step(measured)), 0)
+        values = _counts(self.inner.step(measured))
         if (low := self.inner.low) is not None and (high := self.inner.high) is not None:
             self.low, self.high = truncated_interval(low, high)
         return values
+
+    def windows(self, histogram: Array) -> Array:
+        """The histogram as counts."""
+        return _counts(histogram if self.inner is None else self.inner.windows(histogram))
 
 
 def truncated_interval(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -59,3 +66,7 @@ def truncated_interval(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     narrow = high - low < NARROW
     ends = (np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high))
     return next(ends), next(ends)
+
+
+def _counts(values: Array) -> Array:
+    return np.maximum(np.rint(values), 0)

@@ -30,6 +30,9 @@ POINTS = (
     "after-epoch",
     "inside-naming",  # a bin is named, the transaction is open
     "after-naming",
+    "before-forgetting",  # a step is emitted, old releases are still kept
+    "inside-forgetting",  # they are erased, the transaction is open
+    "after-forgetting",
     "migrating-step",  # a row of an older store is sealed anew
     "inside-migration",  # a store is of this version, the transaction is open
     "after-migration",  # it is, and its log still shows what was erased

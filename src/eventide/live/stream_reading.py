@@ -70,6 +70,9 @@ class StreamReading:
         window, bins, queries, step = (self.values[name] for name in ("window", "bins", "queries", "step"))
         if isinstance(window, str):
             self._set("window", lambda: steps_of_window(window, step or None) if self._is_right("step") else 0)
+        if step and self._is_right("step", "window"):
+            self._look("statistic", self._cut_into_slots)
+            step = self.values["step"]
         if isinstance(keep := self.values["keep"], str):
             self._set("keep", lambda: self._steps_kept(keep, step) if self._is_right("step") else 0)
         levels = self.values["levels"]
@@ -81,6 +84,19 @@ class StreamReading:
             self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
+
+    def _cut_into_slots(self) -> None:
+        """Of people of slots the steps that are published are the slots, and the window is counted in them."""
+        from eventide.events.slots import slots_met
+        from eventide.events.statistics import SLOTS
+
+        values, written = self.values, self.values["statistic"]
+        slot = written.removeprefix(SLOTS) if isinstance(written, str) and written.startswith(SLOTS) else ""
+        if not slot or "/" in slot:  # which was done before
+            return
+        step, window = values["step"], values["window"]
+        met = slots_met(window or 1, step, slot, values["start"], values["zone"])
+        values |= {"statistic": f"{written}/{step}", "step": slot, "window": window and met}
 
     def _steps_kept(self, written: str, step: str) -> int:
         if written.isdecimal():
@@ -151,7 +167,9 @@ class StreamReading:
 
     def _check_bounds(self) -> None:
         values = self.values
-        if values["max_per_step"] > 1 and not values["user"]:
+        if values["parameters"].get("pan_private") is not None:
+            self._check_cells()
+        elif values["max_per_step"] > 1 and not values["user"]:
             self._note("max_per_step", "it bounds the events of a person; name what holds the person, as `user`")
         if values["sensitivity"] > 1 and values["user"]:
             self._note("sensitivity", "it is for ready-made counts; of events `max_per_step` says how many count")
@@ -161,6 +179,21 @@ class StreamReading:
             self._note("cap", "it bounds the events of a person; name what holds the person, as `user`")
         elif values["cap"] and self._is_right("step"):
             self._look("cap", self._check_cap)
+
+    def _check_cells(self) -> None:
+        """Where events are held in noisy cells alone, nobody is remembered and nothing else is made of them."""
+        for name in ("user", "cap"):
+            if self.values[name]:
+                self._note(
+                    name,
+                    "a limit per person has to remember who was seen, and pan_private remembers nobody; leave it out, "
+                    "and with `max_per_step` say how many events of one person a step has at most, which is trusted",
+                )
+        if self.values["statistic"] != "events":
+            self._note("statistic", "pan_private counts events and nothing else; leave one of them out")
+        for name in ("levels", "queries"):
+            if self.values[name] not in (None, ()):
+                self._note(name, "pan_private is for releases of bins alone; leave one of them out")
 
     def _check_cap(self) -> None:
         from eventide.events.caps import parse_cap

@@ -170,9 +170,9 @@ class StreamSpec:
     statistic: str = setting(
         "events",
         readers.text,
-        "What is published of events: events, people (different people: each once in a bin of a step), or sum:COLUMN.",
+        "What is published of events: events, people (different people: each once in a bin of a step), people/1d (the "
+        "same of a day, where steps are shorter), or sum:COLUMN.",
         '"people"',
-        served=False,
     )
     between: str = setting(
         "",
@@ -180,7 +180,6 @@ class StreamSpec:
         "The range of the column that is summed, and perhaps the unit it is counted in; values outside are cut to it.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
-        served=False,
     )
     max_per_step: int = setting(
         1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
@@ -284,7 +283,9 @@ class StreamSpec:
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
         else:
             most = {"sensitivity": mechanism.sensitivity}
-        spec = cls.read({**options, "bins": mechanism.bins, **most})
+        mode = getattr(mechanism, "pan_private", None)
+        own = {} if mode is None else {"parameters": {"pan_private": mode}}
+        spec = cls.read({**options, "bins": mechanism.bins, **most, **own})
         if spec.bins != mechanism.bins:
             raise InputError(f"the bin {spec.other!r} for other events is not in the list; add it there")
         return spec
@@ -316,6 +317,11 @@ class StreamSpec:
         self.need("step", "start")
         return Timeline(self.start, self.step, self.zone)
 
+    @property
+    def one_by_one(self) -> bool:
+        """Whether events may be held nowhere but in noisy cells."""
+        return self.parameters.get("pan_private") is not None
+
     def reader(self, *, zone_is_given: bool = True) -> EventReader:
         """What reads the stream's events, new; without a given zone, mixed ones are a mistake that a feed finds."""
         from eventide.events.reader import Columns, EventReader
@@ -343,7 +349,7 @@ class StreamSpec:
         """What is published of the events."""
         from eventide.events.statistics import parse_statistic
 
-        return parse_statistic(self.statistic, self.between)
+        return parse_statistic(self.statistic, self.between).for_bins(len(self.bins))
 
     def cap_in_steps(self) -> Cap | None:
         """The cap with its block as a number of steps, if there is one."""
@@ -372,6 +378,7 @@ class StreamSpec:
         from eventide.events.files.members import one_path
         from eventide.live.feeds.count_feed import CountFeed
         from eventide.live.feeds.event_feed import EventFeed
+        from eventide.live.feeds.noisy_feed import NoisyFeed
         from eventide.live.sources.base import EventSource
         from eventide.live.sources.growing_file import GrowingFile
         from eventide.live.sources.open_source import open_source
@@ -385,12 +392,14 @@ class StreamSpec:
         if isinstance(source, EventSource):
             events = source
         else:
-            events = open_source(source, clock, follow=follow, continue_with=continue_with, clients=clients)
+            how: dict[str, Any] = {"follow": follow, "continue_with": continue_with, "clients": clients}
+            events = open_source(source, clock, one_by_one=self.one_by_one, **how)
         try:
             timeline = self.timeline() if self.start else self._timeline_of(events, reader, clock)
             if isinstance(events, GrowingFile):
                 events.begin_at(timeline.start)
-            return EventFeed(events, timeline, reader, clock, **self._limits())
+            made = NoisyFeed if self.one_by_one else EventFeed
+            return made(events, timeline, reader, clock, **self._limits())
         except BaseException:
             events.close()
             raise

@@ -264,10 +264,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
         bounds = "that bound" if self.window_sensitivity is None else "these bounds"
-        return (*self.of_levels(), f"the counts are trusted to keep {bounds}")
+        return (*self.covered(), f"the counts are trusted to keep {bounds}")
 
-    def of_levels(self) -> tuple[str, ...]:
-        """What the guarantee says about levels."""
+    def covered(self) -> tuple[str, ...]:
+        """What the guarantee says about what is released besides the counts of bins."""
         return (
             ()
             if self.levels is None
@@ -365,12 +365,22 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             spent=charged.max(axis=1),
             low=_copied(self._filter.low),
             high=_copied(self._filter.high),
-            window_values=_copied(self.window_histogram()),
+            window_values=_filtered(self.window_histogram(), self._filter),
+            window_scale=_copied(self.window_noise()),
         )
 
     def window_histogram(self) -> Array | None:
         """The histogram of the sliding window, for mechanisms that give one."""
         return None
+
+    def window_noise(self) -> Array | None:
+        """The noise scale of that histogram, where it is known."""
+        return None
+
+    @property
+    def gives_windows(self) -> bool:
+        """Whether releases have the histogram of a sliding window."""
+        return type(self).window_histogram is not Mechanism.window_histogram
 
 
 def whole_counts(counts: Any) -> Ints:
@@ -392,6 +402,10 @@ def whole_counts(counts: Any) -> Ints:
 
 def _copied(array: Array | None) -> Array | None:
     return None if array is None else array.copy()
+
+
+def _filtered(histogram: Array | None, filter: Filter) -> Array | None:
+    return None if histogram is None else filter.windows(histogram).copy()
 
 
 def spread(array: Array, shape: tuple[int, ...]) -> Array:

@@ -75,8 +75,19 @@ class BudgetAbsorption(DissimilarityMechanism):
 
     def looked(self, accounts: Bools) -> None:
         """After a look that took n units, n - 1 steps are silent."""
-        silent_until = self.step + self.of_bins(self._units) - 1
+        silent_until = self.step + self.of_bins(self._units_of(self._planned)) - 1
         self._silent_until = np.where(accounts, silent_until, self._silent_until)
+
+    def look_behind(self, planned: Ints) -> int:
+        """All units left behind the last look, of those taken and of those planned."""
+        silent_until = int(self._silent_until.item())
+        for place in np.flatnonzero(planned):
+            silent_until = self.step + int(place) + int(self._units_of(planned[place])) - 1
+        return min(max(self.step + len(planned) - silent_until, 0), self.window) * int(self._unit)
+
+    def _units_of(self, planned: Ints) -> Ints:
+        """How many units a look takes; one that gets less than its last unit takes all of that."""
+        return -(-planned // max(int(self._unit), 1))
 
     def noise_range(self) -> tuple[float, float]:
         """From a look that absorbed a whole window to one that absorbed nothing."""

@@ -67,6 +67,13 @@ class BudgetDistribution(DissimilarityMechanism):
         """From the first look of a window on without bound: each look halves what is left."""
         return self.look_scale(float(self._look_pool) / 2), np.inf
 
+    def look_behind(self, planned: Ints) -> int:
+        """Half of what looks taken and looks planned leave in the window that ends there."""
+        begin = self.step + len(planned) - self.window + 1
+        first, charged, _ = self.ledger.window_charges()
+        taken = np.maximum(charged[max(begin - first, 0) : -1] - self._distance_share, 0)
+        return max(int(self._look_pool) - int(taken.sum()) - int(planned[max(begin - self.step, 0) :].sum()), 0) // 2
+
     def _left_for_looks(self) -> Ints:
         """The pool less the looks inside the window: all that was charged there, but for one distance a step."""
         past = min(self.ledger.step, self.window - 1)

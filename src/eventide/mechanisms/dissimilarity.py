@@ -92,14 +92,16 @@ class DissimilarityMechanism(PanPrivateMechanism):
         self._look_pool = share(self.nano_epsilon, *((size - self.window, size) if shifted else (1, 2)))
         if self.pan_private == SINGLE:
             looks = share(self._look_pool, *self.left_by_one_intrusion)
-            self.ledger.open_span(self._look_pool - looks, "intrusion")
+            self._kept_free = self._look_pool - looks
+            self.ledger.open_span(self._kept_free, "intrusion")
             self._look_pool = looks
 
     def prepare(self) -> None:
         """Regroup by what was released; open the noisy cells of the next step with the budgets it will have."""
         if self._groups is not None and self.step > 0:
             self._groups.observe(self._released, self.step)
-        if self._cells is not None:
+        super().prepare()
+        if self._cells is not None and self._open is None:
             planned, asked = self.plan()
             self._cells.open(self.meter, np.where(asked, self._distance_share, 0), planned)
 
@@ -110,15 +112,36 @@ class DissimilarityMechanism(PanPrivateMechanism):
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Is the noisy distance to the last release larger than the noise of a look?
 
-        At the first step the outcome is ignored and everything is looked at. A plan of 0 never looks.
+        At the first step the outcome is ignored and everything is looked at. A plan of 0 never looks. A step that was
+        lost to an intrusion is charged for its look and takes none.
         """
         self._planned, distance = self._asked(step) if self._cells is None else self._held(step, self._cells)
         wanted = self._planned > 0
-        if step.index > 0 and not (self._cells and self._cells.intruded):
+        if step.index > 0 and not (self._cells and self._cells.intruded) and not self._is_lost(step):
             wanted = wanted & (distance > self._noise_of(self._planned))
         looks: Bools = self.of_bins(wanted)
         self.looked(looks if self.accounts_per_bin else np.any(looks, axis=1, keepdims=True))
+        if self._is_lost(step):
+            self.ledger.charge(self._planned)
+            return np.zeros_like(looks)
         return looks
+
+    def decision_budget(self) -> Ints:
+        """The same at every step."""
+        return self._distance_share
+
+    def plan_behind(self, planned: Ints) -> int:
+        """What follows from the looks before; and one intrusion never sees more than what is kept free for it."""
+        amount = self.look_behind(planned)
+        if self.pan_private == SINGLE:
+            decision = int(self._distance_share.item())
+            seen = int(planned.sum()) + decision * int(np.count_nonzero(planned))
+            amount = min(amount, int(self._kept_free) - seen - decision)
+        return max(amount, 0)
+
+    @abc.abstractmethod
+    def look_behind(self, planned: Ints) -> int:
+        """What a look gets behind the current step and others that take their looks as planned."""
 
     def budget_allocation(self) -> Ints:
         """As planned."""
@@ -144,8 +167,14 @@ class DissimilarityMechanism(PanPrivateMechanism):
 
     def _held(self, step: SealedStep, cells: NoisyCells) -> tuple[Ints, Array]:
         """The plan the noisy cells were opened with, and their distance once the last events are in."""
+        if self._open is not None:
+            self.open_until(self.step)
+            cells = self._cells = self._open.close()
         cells.pour(self.meter, step)
         return cells.look_budget, cells.distance(self.meter, self._released)
+
+    def _is_lost(self, step: SealedStep) -> bool:
+        return self._open is not None and step.index < self._open.lost_until
 
     def _noise_of(self, planned: Ints) -> Ints:
         """The L1 error that noise of budget `planned` brings over the bins of each group, rounded down.

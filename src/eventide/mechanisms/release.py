@@ -11,6 +11,8 @@ import numpy as np
 from eventide.arrays import Array, Floats
 from eventide.releases.level_values import LevelValues
 
+_WORTH = ("values", "scale", "low", "high", "window_values", "window_scale")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release:
@@ -37,6 +39,8 @@ class Release:
         The ends of an interval around the values, `(d,)`, where the filter knows one.
     window_values
         Histogram of the sliding window, `(d,)`, where the mechanism gives one.
+    window_scale
+        The scale of Laplace noise as large as that of the histogram, `(d,)`: its standard deviation is sqrt(2) of it.
     levels
         Where the mechanism has levels: what is released of each, by its name, the total included. The values of a group
         are the sums of those of its bins, exactly.
@@ -51,13 +55,14 @@ class Release:
     low: Floats | None = None
     high: Floats | None = None
     window_values: Floats | None = None
+    window_scale: Floats | None = None
     levels: dict[str, LevelValues] | None = None
 
     def counted_in(self, unit: Fraction) -> Release:
         """The same where 1 in the counts is worth so much."""
         if unit == 1:
             return self
-        named = {name: getattr(self, name) for name in ("values", "scale", "low", "high", "window_values")}
+        named = {name: getattr(self, name) for name in _WORTH}
         worth = {name: each * unit.numerator / unit.denominator for name, each in named.items() if each is not None}
         return replace(self, **worth)
 

@@ -39,7 +39,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
     Epsilon: of a unit's budget, epsilon / w, a tenth goes to monitoring and the rest to the one group that it enters.
     Both are charged when the unit arrives.
 
-    Cost: O(d min(max_group, span)) a step, O(w + d span) memory; the open groups are held as true sums.
+    Cost: O(d (max_group + span)) a step, O(w + d span) memory; the open groups are held as true sums.
 
     Use: histograms of sliding windows, of counts that are small next to the noise or change slowly. A larger max_group
     pays where they stand still; where they move by several times the noise at every unit, TimeUnitBaseline is better.
@@ -51,9 +51,8 @@ class RetroactiveGrouping(TimeUnitBaseline):
     ever; here they end at max_group, since the part of a window that still waits goes stale. The published window is
     the sum of the units as they were released; here all units of a group count with its mean as soon as it is known,
     and a group that a change cuts short is published too instead of thrown away: both are free, since every unit enters
-    exactly one publication. A filter changes the units as they are released, not the windows. The published monitoring
-    looks for the best sampling rate, count by count; with noise divided by the rate, as it must be, that is always
-    100 %.
+    exactly one publication. A filter that truncates does so with units and windows. The published monitoring looks for
+    the best sampling rate, count by count; with noise divided by the rate, as it must be, that is always 100 %.
 
     Reference: Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM CIKM 2015.
 
@@ -118,6 +117,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
         self._publish(moved)
         self.meter.add(step, self._groups)
         self._sums.push(self._last)
+        self._noise_of_sums.push(self._last_scale, begins=False)
         return moved | (self._groups.steps >= self._full_size)
 
     def budget_allocation(self) -> Ints:
@@ -141,6 +141,7 @@ class RetroactiveGrouping(TimeUnitBaseline):
         sums = self.meter.read(self._groups, where)
         means = Measured(sums.values / units, sums.scale / units, sums.fresh)
         self._sums.revise(means.values, units * means.fresh)
+        self._noise_of_sums.revise(means.scale, units * means.fresh)
         self._choose_sizes(means, units)
         np.copyto(self._last, means.values, where=means.fresh)
         np.copyto(self._last_scale, means.scale, where=means.fresh)

@@ -14,12 +14,14 @@ import numpy as np
 from eventide.arrays import Bools, Floats
 from eventide.errors import InputError
 from eventide.mechanisms.base import Mechanism, whole_counts
-from eventide.releases.level_values import Groups, LevelValues, Rows, flat, stacked
+from eventide.releases.level_values import Groups, LevelValues, Rows, flat, stacked, statistics_of
 from eventide.releases.long_table import LongFrames, long_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_ARRAYS = ("values", "fresh", "spent", "low", "high", "scale", "window_values", "window_scale")
+_SOMETIMES = ("low", "high", "window_values", "window_scale")
 NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
 
 
@@ -47,6 +49,8 @@ class Run(LongFrames):
         Where the mechanism has levels, what was released of each by its name, in arrays `(T, groups)`.
     groups
         The names of the groups of each level.
+    window_values, window_scale
+        The histograms of the sliding window and their noise scales, `(T, d)`, where the mechanism gives them.
     """
 
     values: Floats
@@ -59,6 +63,8 @@ class Run(LongFrames):
     scale: Floats | None = None
     levels: dict[str, LevelValues] | None = None
     groups: Groups | None = None
+    window_values: Floats | None = None
+    window_scale: Floats | None = None
 
     @property
     def steps(self) -> int:
@@ -76,7 +82,7 @@ class Run(LongFrames):
             raise InputError(f"there is no replica {number}; this run has {self.replicas}, counted from 0")
         if self.values.ndim == 2:
             return self
-        arrays = {name: getattr(self, name) for name in ("values", "fresh", "spent", "low", "high", "scale")}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
         levels = self.levels and {name: each.replica(number) for name, each in self.levels.items()}
         plain = {name: array[number] for name, array in arrays.items() if array is not None}
         return replace(self, levels=levels, **plain)
@@ -86,17 +92,16 @@ class Run(LongFrames):
         if self.values.ndim > 2:
             raise InputError(f"this run has {self.replicas} replicas; choose one, such as run.replica(0)")
         scale = np.full_like(self.values, np.nan) if self.scale is None else self.scale
-        rows = Rows.of(self.bins, self.groups)
+        rows = Rows.of(self.bins, self.groups, statistics_of(windows=self.window_values is not None))
         all_rows: Any = flat(replace(self, scale=scale), rows)
         return long_table(
-            rows.names,
+            rows,
             self.begin + np.arange(self.steps),
             all_rows.values,
             self.fresh,
             all_rows.scale,
             low=all_rows.low,
             high=all_rows.high,
-            levels=rows.levels,
         )
 
     def plot(self, bins: Sequence[str | int] | None = None, truth: Any = None, replica: int = 0) -> Any:
@@ -166,8 +171,9 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
         release = mechanism.release(counts[:, t] if each_its_own else counts[t])
         for name, told in levels.items():
             told.append((release.levels or {})[name])
-        if release.low is not None and "low" not in kept:
-            kept |= {end: np.full((*shape, mechanism.size), np.nan) for end in ("low", "high")}
+        for name in _SOMETIMES:
+            if getattr(release, name) is not None and name not in kept:
+                kept[name] = np.full((*shape, mechanism.size), np.nan)
         for name, array in kept.items():
             array[:, t] = getattr(release, name)
     whole = Run(**kept, bins=mechanism.bins, begin=begin)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
-from eventide.mechanisms.base import CommonParameters, Mechanism
+from eventide.mechanisms.base import CommonParameters, Mechanism, spread
+from eventide.mechanisms.sliding_noise import SlidingNoise
 from eventide.mechanisms.sliding_sum import SlidingSum
 from eventide.privacy.amounts import Amount, share
 from eventide.privacy.ledger import positive_integer
@@ -37,6 +38,13 @@ class WindowMechanism(Mechanism):
         """Every step."""
         return np.ones((self.replicas, 1), dtype=np.bool_)
 
+    def covered(self) -> tuple[str, ...]:
+        """The histograms as well."""
+        sentence = f"that covers the counts of single steps and the histograms of the last {self.span} steps together"
+        hidden = "each" if self.window == 1 else f"any {self.window} consecutive ones"
+        more = f"whoever has events in more steps of a histogram is hidden in {hidden} of them, not in all"
+        return (*super().covered(), sentence, *([more] if self.span > self.window else []))
+
 
 class TimeUnitBaseline(WindowMechanism):
     """Noise on the counts of every unit of time; a window's histogram is the sum of its noisy units.
@@ -52,8 +60,8 @@ class TimeUnitBaseline(WindowMechanism):
 
     Use: as the yardstick for RetroactiveGrouping, and where counts change a lot from unit to unit.
 
-    Departures: none; amounts are whole nano-epsilon, rounded down, and noise is integer. A filter changes the units as
-    they are released, not the sums of windows.
+    Departures: none; amounts are whole nano-epsilon, rounded down, and noise is integer. The sum of a window is that of
+    the measurements, also where a filter changes the units; a filter that truncates does so with the sum.
 
     Reference: the baseline of Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping. ACM
     CIKM 2015.
@@ -74,11 +82,16 @@ class TimeUnitBaseline(WindowMechanism):
     (array([31.]), array([52.]))
     """
 
-    state: ClassVar[tuple[str, ...]] = ("_sums",)
+    state: ClassVar[tuple[str, ...]] = ("_sums", "_noise_of_sums")
 
     def begin(self) -> None:
         """No unit has been seen."""
         self._sums = SlidingSum(self.span, self.meter.shape)
+        self._noise_of_sums = SlidingNoise(self.span, self.meter.shape)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over a state; one of before windows had a scale does not know the noise of its units."""
+        super().restore({"_noise_of_sums": self._noise_of_sums.unknown()} | snapshot)
 
     def budget_allocation(self) -> Ints:
         """An equal share for each step of a window."""
@@ -88,11 +101,16 @@ class TimeUnitBaseline(WindowMechanism):
         """Every bin."""
         measured = super().perturbation(step, amount)
         self._sums.push(measured.values)
+        self._noise_of_sums.push(measured.scale, begins=True)
         return measured
 
     def window_histogram(self) -> Floats:
         """The sum of the last `span` measurements."""
-        return self._sums.total.copy()
+        return self._sums.total
+
+    def window_noise(self) -> Floats:
+        """That of the measurements together."""
+        return self._noise_of_sums.scale()
 
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
@@ -114,7 +132,7 @@ class WindowBaseline(WindowMechanism):
     Use: to see why not; TimeUnitBaseline has the span-th part of its squared error for the same epsilon.
 
     Departures: none; amounts are whole nano-epsilon, rounded down, and noise is integer. The released values, which are
-    about single units, are the window's histogram divided by its units; a filter changes them and not the histogram.
+    about single units, are the window's histogram divided by its units; a filter that truncates does so with both.
 
     Reference: a first solution in Chen, Shen, Jin: Private analysis of infinite data streams via retroactive grouping.
     ACM CIKM 2015.
@@ -141,7 +159,7 @@ class WindowBaseline(WindowMechanism):
         """Every window that the first unit will lie in is open; that in place i ends at the steps that leave rest i."""
         amount = self.budget_allocation()
         self._open = {str(place): self.meter.sum_over_steps(amount) for place in range(self.span)}
-        self._histogram: Array = np.zeros(self.meter.shape)
+        self._histogram = Measured(np.zeros(self.meter.shape), np.full((1, 1), np.inf), np.zeros((1, 1), np.bool_))
 
     def budget_allocation(self) -> Ints:
         """An equal share for each window that a unit lies in."""
@@ -152,13 +170,17 @@ class WindowBaseline(WindowMechanism):
         for sums in self._open.values():
             self.meter.add(step, sums)
         window = self.meter.read(self._open[str(step.index % self.span)])
-        self._histogram = window.values
+        self._histogram = window
         units = min(step.index + 1, self.span)
         return Measured(window.values / units, window.scale / units, window.fresh)
 
     def window_histogram(self) -> Floats:
         """The noisy histogram."""
-        return np.array(self._histogram, dtype=np.float64)
+        return np.array(self._histogram.values, dtype=np.float64)
+
+    def window_noise(self) -> Array:
+        """That of the one measurement."""
+        return spread(self._histogram.scale, self.meter.shape)
 
     def noise_range(self) -> tuple[float, float]:
         """From that of a full window, divided by its units, to that of the first."""

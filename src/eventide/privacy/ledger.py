@@ -123,6 +123,9 @@ class WindowLedger(Stateful):
         if record is not None and self.accounts != (1, 1):
             raise StateError("entries are written down for one account only; take replicas=1 and accounting='moving'")
         self._entries = record
+        if self.step == 0:  # spans of a ledger that is new were opened by whoever made it
+            for lane, held in self._open.items():
+                self._enter("open", lane, held)
 
     def left_nano(self) -> Ints:
         """What the window that ends at this step still has, in nano-epsilon, shape `(R, 1)` or `(R, d)`."""

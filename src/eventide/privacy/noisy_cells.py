@@ -50,9 +50,13 @@ class NoisyCells(Stateful):
 
     def open(self, meter: Meter, decision_budget: Ints, look_budget: Ints) -> None:
         """Begin a step with fresh noise in every cell, before any of its events; the decision is charged now."""
+        self.open_early(meter, decision_budget, look_budget)
+        meter.ledger.charge(self.decision_budget)
+
+    def open_early(self, meter: Meter, decision_budget: Ints, look_budget: Ints) -> None:
+        """The same for a step that the ledger has not come to: the decision is charged when that one is closed."""
         decision_budget, look_budget = fixed(decision_budget), fixed(look_budget)
         meter._hidden("cells", decision_budget)
-        meter.ledger.charge(decision_budget)
         self.decision_budget, self.look_budget = decision_budget, look_budget
         self._decision = meter._draw("cells", 1, decision_budget, self.shape)
         self._look = meter._draw("cells", 1, look_budget, self.shape)
@@ -68,9 +72,16 @@ class NoisyCells(Stateful):
 
     def refresh(self, meter: Meter) -> None:
         """Hide what somebody has just seen from whatever comes next: fresh noise in every cell."""
-        self._decision += meter._draw("cells", 1, self.decision_budget, self.shape)
-        self._look += meter._draw("cells", 1, self.look_budget, self.shape)
+        for cells, budget in ((self._decision, self.decision_budget), (self._look, self.look_budget)):
+            noise = meter._draw("cells", 1, budget, self.shape)
+            cells += noise
+            _overwrite(noise)
         self._intrusions += 1
+
+    def erase(self) -> None:
+        """Overwrite every cell, once its step is over: what is freed may be found in memory for long."""
+        _overwrite(self._decision)
+        _overwrite(self._look)
 
     @property
     def intruded(self) -> bool:
@@ -104,6 +115,11 @@ class NoisyCells(Stateful):
     def _count(self, counts: int | Ints, bins: slice) -> None:
         self._decision[:, bins] += counts * (self.decision_budget > 0)
         self._look[:, bins] += counts * (self.look_budget > 0)
+
+
+def _overwrite(cells: Array) -> None:
+    if cells.flags.writeable:
+        cells.fill(0)
 
 
 def mean_absolute_noise(sensitivity: int, budget: Ints) -> Array:

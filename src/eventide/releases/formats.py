@@ -2,7 +2,9 @@
 
 JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, low, high, scale, fresh); where steps have times, a column start follows step. Releases with levels
-have long tables, with a column level before bin and rows for the groups behind those of the bins. A wide table with
+have long tables, with a column level before bin and rows for the groups behind those of the bins. Releases with the
+histogram of a sliding window have long tables unless asked otherwise, with a column statistic behind bin and the
+histogram's rows behind those of the step; a wide table has the counts of single steps alone. A wide table with
 intervals has them behind each bin: north, north_low, north_high. A long one without them, as earlier versions wrote it,
 has step, bin, value, scale. In text, whole numbers are written as such, without ".0"; what is not known (a scale before
 the first look, an interval that the mechanism does not give) is null.
@@ -24,7 +26,7 @@ import pyarrow.parquet as pa_parquet
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.releases.level_values import Groups, Rows, flat
+from eventide.releases.level_values import EVENTS, Groups, Rows, flat
 from eventide.releases.lines import ReleaseLine, write_line
 
 LAYOUTS = ("wide", "long")
@@ -86,7 +88,8 @@ class Tabular(Format):
     """Collects releases and writes them many at a time as a table, wide or long.
 
     `starts` adds when steps begin, `intervals` low and high, and to a long table whether anything was measured; left
-    out, long tables have that and wide ones have not. `groups` are those of each level, where there are levels.
+    out, long tables have that and wide ones have not. `groups` are those of each level, where there are levels;
+    `statistics` what is published of every bin, of which a wide table has the first.
     """
 
     def __init__(
@@ -98,15 +101,16 @@ class Tabular(Format):
         starts: bool = False,
         intervals: bool | None = None,
         groups: Groups | None = None,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         self.stream = stream
         self.starts = starts
-        self.rows = Rows.of(bins, groups)
-        self.layout = layout or ("wide" if len(bins) <= WIDEST and not groups else "long")
+        self.layout = layout or ("wide" if len(bins) <= WIDEST and not groups and len(statistics) == 1 else "long")
         if self.layout not in LAYOUTS:
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
         if self.layout == "wide" and groups:
             raise InputError("releases with levels have a row for each bin and each group; leave --layout wide out")
+        self.rows = Rows.of(bins, groups, statistics[:1] if self.layout == "wide" else statistics)
         self.intervals = self.layout == "long" if intervals is None else intervals
         self.bins = pa.array(self.rows.names, pa.string())
         self._held: list[ReleaseLine] = []
@@ -119,8 +123,7 @@ class Tabular(Format):
         if self.layout == "long":
             numbers = ("value", "low", "high", "scale") if self.intervals else ("value", "scale")
             fresh = {"fresh": pa.bool_()} if self.intervals else {}
-            first |= {"level": pa.string()} if self.rows.levels else {}
-            return first | {"bin": pa.string()} | dict.fromkeys(numbers, pa.float64()) | fresh
+            return first | dict.fromkeys(self.rows.columns, pa.string()) | dict.fromkeys(numbers, pa.float64()) | fresh
         ends = [with_ends(name) for name in bins] if self.intervals else [(name,) for name in bins]
         refuse_taken([*first, *(end for _, *around in ends for end in around)], bins)
         return first | dict.fromkeys((name for each in ends for name in each), pa.float64())
@@ -157,14 +160,14 @@ class Tabular(Format):
         else:
             kinds = map(self._numbers, ("values", "low", "high", "scale") if self.intervals else ("values", "scale"))
             each = np.tile(np.arange(len(self.bins)), len(self._held))
-            if self.rows.levels:
-                first.append(pa.array(self.rows.levels, pa.string()).take(each))
-            names = self.bins.take(each)
+            names = [pa.array(column, pa.string()).take(each) for column in self.rows.columns.values()]
             if any(release.named for release in self._held):
                 told = [self.rows.called(release.named) for release in self._held]
-                names = pa.array([name for row in told for name in row], pa.string())
+                names = [
+                    pa.array([name for row in told for name in row[key]], pa.string()) for key in self.rows.columns
+                ]
             fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
-            self.put([*first, names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
+            self.put([*first, *names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()
 
     def _numbers(self, kind: str) -> Floats:
@@ -219,9 +222,16 @@ def by_ending(lines: type[Lines], csv: type[Tabular], parquet: type[Tabular], **
     return {".jsonl": lines, ".csv": partial(csv, **options), ".parquet": partial(parquet, **options)}
 
 
-def formats(*, starts: bool, intervals: bool | None = None, groups: Groups | None = None) -> Formats:
+def formats(
+    *,
+    starts: bool,
+    intervals: bool | None = None,
+    groups: Groups | None = None,
+    statistics: Sequence[str] = (EVENTS,),
+) -> Formats:
     """The formats of releases, whose tables also tell when steps begin if that is known, and perhaps intervals."""
-    return by_ending(ReleaseLines, Csv, Parquet, starts=starts, intervals=intervals, groups=groups)
+    told = {"starts": starts, "intervals": intervals, "groups": groups, "statistics": statistics}
+    return by_ending(ReleaseLines, Csv, Parquet, **told)
 
 
 FORMATS = formats(starts=False)

@@ -1,7 +1,8 @@
 """What a release says of one level: a number for each of its groups, in their order. Nothing here is raw.
 
-A long table has a row for each bin and then for each group, from the smallest level to the total: `Rows` are their
-names, and `flat` puts a release in their order.
+A long table has a row for each bin and then for each group, from the smallest level to the total, and behind these one
+for each bin of the sliding window's histogram, which is a statistic of its own: `Rows` are their names, and `flat` puts
+a release in their order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,21 @@ from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
+EVENTS = "events"  # what is counted where nothing else is said
+
+
+def statistics_of(name: str = EVENTS, *, windows: bool) -> tuple[str, ...]:
+    """The names of what is published of every bin: a statistic of each step, and its sum over a sliding window.
+
+    >>> statistics_of(windows=True)
+    ('events', 'window:events')
+    """
+    return (name, f"window:{name}") if windows else (name,)
+
+
+def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
+    """These, and the same with or without sliding windows: what a file that was begun may have."""
+    return [tuple(statistics), statistics_of(statistics[0], windows=len(statistics) == 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,51 +80,80 @@ def stacked(told: Sequence[LevelValues]) -> LevelValues:
 
 
 class Rows(NamedTuple):
-    """The names of a release's rows; `levels` says to which level each belongs, and is None where there is one only."""
+    """The names of a release's rows.
+
+    `levels` says to which level each belongs, `statistics` of which statistic it is; None where there is one only.
+    """
 
     names: tuple[str, ...]
     levels: tuple[str, ...] | None = None
+    statistics: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, bins: Sequence[str], groups: Groups | None = None) -> Rows:
-        """Those of some bins, and of the groups of each level.
+    def of(cls, bins: Sequence[str], groups: Groups | None = None, statistics: Sequence[str] = (EVENTS,)) -> Rows:
+        """Those of some bins, of the groups of each level, and of the bins again for each further statistic.
 
         >>> Rows.of(["a", "b"], {"total": ["total"]})
-        Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'))
+        Rows(names=('a', 'b', 'total'), levels=('bin', 'bin', 'total'), statistics=None)
+        >>> Rows.of(["a"], statistics=("events", "window:events")).columns
+        {'bin': ('a', 'a'), 'statistic': ('events', 'window:events')}
         """
-        if not groups:
-            return cls(tuple(bins))
-        every = {BIN: bins, **groups}
-        levels = tuple(level for level, names in every.items() for _ in names)
-        return cls(tuple(name for names in every.values() for name in names), levels)
-
-    def called(self, named: Mapping[str, str]) -> tuple[str, ...]:
-        """The names where spare bins have got other ones."""
-        return tuple(named.get(name, name) for name in self.names) if named else self.names
+        first, *further = statistics
+        every = {BIN: bins, **(groups or {})}
+        named = [(level, name, first) for level, names in every.items() for name in names]
+        named += [(BIN, name, statistic) for statistic in further for name in bins]
+        levels, names, told = zip(*named, strict=True)
+        return cls(names, levels if groups else None, told if further else None)
 
     @property
-    def keys(self) -> list[tuple[str, ...]]:
-        """What tells each row from the others."""
-        return list(zip(self.names) if self.levels is None else zip(self.levels, self.names, strict=True))
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns of a long table that name its rows, in their order."""
+        columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
+        return {name: column for name, column in columns.items() if column is not None}
+
+    def called(self, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """The same columns where spare bins have got other names."""
+        return self.columns | ({"bin": tuple(named.get(name, name) for name in self.names)} if named else {})
 
     def begin_with(self, found: Sequence[tuple[str, ...]]) -> bool:
-        """Whether these are the keys of the first rows; a spare bin may have got any name."""
+        """Whether the first rows are named so; a spare bin may have got any name."""
+        ours = zip(*self.columns.values(), strict=True)
         return len(found) <= len(self.names) and all(
-            row == own or (is_spare(own[-1]) and row[:-1] == own[:-1])
-            for row, own in zip(found, self.keys, strict=False)
+            row == own or self._waits(row, own) for row, own in zip(found, ours, strict=False)
         )
 
     def are(self, found: Iterable[tuple[str, ...]]) -> bool:
-        """Whether these are the keys of all rows, in any order; the same holds for spare bins."""
-        there, ours = set(found), {key for key in self.keys if not is_spare(key[-1])}
-        return ours <= there and len(there) == len(self.names)
+        """Whether all rows are named so, in any order; the same holds for spare bins."""
+        there, ours = set(found), zip(*self.columns.values(), strict=True)
+        certain = {own for own in ours if not is_spare(own[self._place])}
+        return certain <= there and len(there) == len(self.names)
+
+    @property
+    def _place(self) -> int:
+        """Which column has the names of bins."""
+        return list(self.columns).index("bin")
+
+    def _waits(self, row: tuple[str, ...], own: tuple[str, ...]) -> bool:
+        at = self._place
+        return is_spare(own[at]) and (*row[:at], *row[at + 1 :]) == (*own[:at], *own[at + 1 :])
+
+
+class _Window(NamedTuple):
+    """The histogram of a sliding window as one more part of a release; unknown where there is none."""
+
+    values: Any
+    scale: Any
+    low: None = None
+    high: None = None
 
 
 def flat(release: Line, rows: Rows) -> Line:
     """A release of bins and levels as one of rows; what it does not know, as levels before there were any, is NaN."""
-    if rows.levels is None:
+    if rows.levels is None and rows.statistics is None:
         return release
-    every = [release, *(release.levels or {}).values()]
+    every = [release, *(release.levels or {}).values()] if rows.levels else [release]
+    if rows.statistics is not None and release.window_values is not None:
+        every.append(_Window(release.window_values, release.window_scale))
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -121,13 +166,17 @@ def flat(release: Line, rows: Rows) -> Line:
         return np.concatenate(filled, axis=-1)
 
     ends = {} if release.low is None else {"low": joined("low"), "high": joined("high")}
-    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends)
+    none = {"window_values": None, "window_scale": None}
+    return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
 
 
-def unflat(release: Line, bins: Sequence[str], groups: Groups) -> Line:
-    """A release of rows as one of bins and levels: what `flat` was given."""
-    ends = np.cumsum([len(bins), *map(len, groups.values())])[:-1]
+def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
+    """A release of rows as one of bins, levels and a sliding window: what `flat` was given."""
+    sizes = [len(bins), *map(len, (groups or {}).values())]
+    ends = np.cumsum(sizes if rows.statistics else sizes[:-1])
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
-    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(groups) + 1))
-    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups, rest, strict=True)}
-    return replace(release, levels=levels, **first)
+    first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
+    if rows.statistics and not np.isnan((window := rest.pop())["values"]).all():
+        first |= {"window_values": window["values"], "window_scale": window["scale"]}
+    levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
+    return replace(release, levels=levels or None, **first)

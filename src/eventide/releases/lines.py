@@ -1,9 +1,10 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
-where known, the same of each level of groups where there are any, in the order of the groups, and the answers to window
-queries that were due when the step ended. Where spare bins have got names, it holds those, as `bins`. Whole numbers
-are written without ".0"; a scale that is not known (no look yet) is null. The same release gives the same bytes.
+where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale), the values
+of each level of groups where there are any, in the order of the groups, and the answers to window queries that were due
+when the step ended. Where spare bins have got names, it holds those, as `bins`. Whole numbers are written without ".0";
+a scale that is not known (no look yet) is null. The same release gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from eventide.releases.level_values import LevelValues
 
 SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
+_OF_WINDOW = ("window_values", "window_scale")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class ReleaseLine:
     answers: tuple[dict[str, Any], ...] = ()
     levels: dict[str, LevelValues] | None = None
     named: Mapping[str, str] = field(default_factory=dict)  # spare bins, by the names that the list of bins has
+    window_values: Floats | None = None
+    window_scale: Floats | None = None
 
 
 def write_line(
@@ -56,7 +60,7 @@ def write_line(
         said["start"] = json.dumps(start)
     if named:
         said["bins"] = json.dumps(dict(named))
-    said |= _numbers_of(release)
+    said |= _numbers_of(release) | _lists(release, _OF_WINDOW)
     if release.levels:
         said["levels"] = _object(
             {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in release.levels.items()}
@@ -73,7 +77,7 @@ def read_line(line: bytes) -> ReleaseLine:
     array([inf,  2.])
     """
     said = json.loads(line)
-    arrays = {name: _numbers(said[name]) for name in _ARRAYS if name in said}
+    arrays = {name: _numbers(said[name]) for name in _ARRAYS + _OF_WINDOW if name in said}
     answers = tuple(said.get("answers", ()))
     levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
     more: dict[str, Any] = {"start": said.get("start"), "answers": answers, "levels": levels, **arrays}
@@ -90,8 +94,11 @@ def _object(said: dict[str, str]) -> str:
 
 def _numbers_of(release: Any) -> dict[str, str]:
     """Whether it is fresh, and its numbers, as JSON has them."""
-    said = {"fresh": json.dumps(bool(release.fresh))}
-    return said | {name: _list(numbers) for name in _ARRAYS if (numbers := getattr(release, name)) is not None}
+    return {"fresh": json.dumps(bool(release.fresh))} | _lists(release, _ARRAYS)
+
+
+def _lists(release: Any, names: Sequence[str]) -> dict[str, str]:
+    return {name: _list(numbers) for name in names if (numbers := getattr(release, name)) is not None}
 
 
 def _list(numbers: Array) -> str:

@@ -1,8 +1,8 @@
 """Releases as long tables for any frame library: a row for each step and bin.
 
-The columns are step, start (where there is a clock), level (where there are levels), bin, value, low and high (where
-known), scale and fresh, in this order. What is not known, such as the scale before the first measurement, is null.
-Nothing here is raw.
+The columns are step, start (where there is a clock), level (where there are levels), bin, statistic (where there are
+several), value, low and high (where known), scale and fresh, in this order. What is not known, such as the scale
+before the first measurement, is null. Nothing here is raw.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.errors import InputError
+from eventide.releases.level_values import Rows
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped, unused-ignore]
@@ -42,7 +43,7 @@ class LongFrames(ABC):
 
 
 def long_table(
-    bins: Sequence[str],
+    rows: Rows,
     steps: Ints,
     values: Floats,
     fresh: Bools,
@@ -52,25 +53,21 @@ def long_table(
     high: Floats | None = None,
     starts: Sequence[datetime] | None = None,
     zone: str = "UTC",
-    levels: Sequence[str] | None = None,
 ) -> pa.Table:
-    """A table of arrays `(T, d)` of values, scale, low and high, and `(T,)` of steps, fresh and the starts of steps.
+    """A table of arrays `(T, rows)` of values, scale, low and high, and `(T,)` of steps, fresh and the starts of steps.
 
-    levels: the level of each of `bins`, where there are several.
-
-    >>> long_table(["a", "b"], np.array([7]), np.array([[1.0, 2.0]]), np.array([True]), np.ones((1, 2))).column_names
+    >>> rows = Rows.of(["a", "b"])
+    >>> long_table(rows, np.array([7]), np.array([[1.0, 2.0]]), np.array([True]), np.ones((1, 2))).column_names
     ['step', 'bin', 'value', 'scale', 'fresh']
     """
     import pyarrow as pa
 
-    which = np.repeat(np.arange(len(steps)), len(bins))
+    which = np.repeat(np.arange(len(steps)), len(rows.names))
     columns = {"step": pa.array(steps[which], pa.int64())}
     if starts is not None:
         columns["start"] = pa.array(starts, pa.timestamp("us", zone)).take(which)
-    each = np.tile(np.arange(len(bins)), len(steps))
-    if levels is not None:
-        columns["level"] = pa.array(levels, pa.string()).take(each)
-    columns["bin"] = pa.array(bins, pa.string()).take(each)
+    each = np.tile(np.arange(len(rows.names)), len(steps))
+    columns |= {name: pa.array(column, pa.string()).take(each) for name, column in rows.columns.items()}
     numbers = {"value": values, "low": low, "high": high, "scale": scale}
     columns |= {name: _known(array) for name, array in numbers.items() if array is not None}
     return pa.table(columns | {"fresh": pa.array(fresh[which])})

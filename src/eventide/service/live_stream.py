@@ -10,12 +10,15 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
 from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
 from eventide.events.levels import Levels
+from eventide.live.guarantee.of_store import store_part
+from eventide.live.guarantee.page import Part
 from eventide.live.publisher.naming import name_bins
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.spare_bins import over_places
@@ -26,7 +29,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
-from eventide.service.pushed_feed import PushedFeed
+from eventide.service.pushed_cells import pushed_feed
 from eventide.service.step_notices import StepNotices
 from eventide.service.store_wait import StoreWait
 
@@ -63,6 +66,7 @@ class LiveStream:
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
         not_before: int = 0,
+        account: str | Path | None = None,
         clients: str | None = None,
     ) -> None:
         self.settings, self._clients = settings, clients
@@ -71,9 +75,11 @@ class LiveStream:
         self.failed = False
         self.failure: EventideError | None = None  # why, where it is an error that may be told
         self._stopping = threading.Event()
-        self.feed = PushedFeed(clock=clock, notices=self.notices, most_waiting=most_waiting, **settings.counting())
+        self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        if not store.epochs():  # steps that were over before the first start had nobody to count their events
+            not_before = max(not_before, self.feed.first_to_come())
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -84,14 +90,19 @@ class LiveStream:
             population=settings.population,
             questions=settings.questions(),
             not_before=not_before,
+            account=account,
             keep=settings.keep,
             **told,
         )
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)
+        if self.publisher.account is not None:
+            self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
         self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
+        self._to_sign: tuple[int, Part] | None = None
+        self._signing = threading.Lock()
         with self.windows():
             pass  # counted now, so that nobody who asks later waits for it
         self._thread = threading.Thread(target=self._publish, name=f"eventide-{settings.name}", daemon=True)
@@ -200,6 +211,14 @@ class LiveStream:
             if self._windows.last < (last := self.notices.last):
                 self._windows.add(self._stored.entries(self._windows.last + 1), last)
             yield self._windows
+
+    def to_sign(self) -> Part:
+        """What the store says for people who must sign the promise, up to the last release."""
+        with self._signing:
+            last = self.notices.last
+            if self._to_sign is None or self._to_sign[0] < last:
+                self._to_sign = last, store_part(self._stored, self.settings.store, last + 1)
+            return self._to_sign[1]
 
     def _publish(self) -> None:
         try:

@@ -104,6 +104,8 @@ class Submitted(NamedTuple):
 class PushedFeed(EventFeed):
     """Events by `submit`, steps to whoever publishes them; `notices` says which steps were."""
 
+    takes_keys = True  # whether a batch that is sent again is known by its key
+
     def __init__(
         self,
         timeline: Timeline,
@@ -131,6 +133,10 @@ class PushedFeed(EventFeed):
     def waiting(self) -> int:
         """How many batches are not durable yet."""
         return self._waiting.qsize()
+
+    def first_to_come(self) -> int:
+        """The first step for which events can still arrive, by the clock alone."""
+        return max(0, int(self.timeline.index(np.array([self.clock.now() - self._late]))[0]))
 
     def submit(self, events: Events, arrival: Arrival, key: str | None = None) -> Future[Receipt]:
         """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""

@@ -1,7 +1,8 @@
 """Runs the service until it is told to stop, by SIGTERM or SIGINT; the steps in hand are finished.
 
 No request is logged, since even how many there are says something about people. Where others can reach the service and
-nothing is encrypted, it warns. Connections that dawdle are closed.
+nothing is encrypted, it warns. Connections that dawdle are closed. A port for health checks has a thread and a loop of
+its own: however many connect to the other port, whoever asks there is answered.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ HEADER_SECONDS = 10.0
 HEALTH_SECONDS, HEALTH_CHECKS = 2.0, 500  # of a port for health checks: to come with a request, and at once
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOG = logging.getLogger("eventide.live.service")
-Health = tuple[uvicorn.Config, socket.socket]
 
 _DOCUMENT = too_many_connections().document.model_dump_json().encode()
 _TURNED_AWAY = (
@@ -130,6 +130,25 @@ class PatientProtocol(H11Protocol):
         self._look = self.loop.call_later(self._header_seconds, self._look_again)
 
 
+class _HealthServer:
+    """Answers health checks at a socket of their own, in a thread of its own, until it is told to end."""
+
+    def __init__(self, service: Service, listening: socket.socket) -> None:
+        few = Connections(HEALTH_CHECKS, HEALTH_CHECKS)
+        protocol = partial(PatientProtocol, others=few, header_seconds=HEALTH_SECONDS)
+        self._server = uvicorn.Server(_settings(build_health_app(service), protocol, lifespan="off"))
+        self._thread = threading.Thread(target=self._server.run, args=[[listening]], name="health", daemon=True)
+
+    def start(self) -> None:
+        """Answer from now on."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Answer no more; returns when that is so."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
 class _Server(uvicorn.Server):
     """A server that sends those who follow a stream away before it waits for the others."""
 
@@ -137,7 +156,7 @@ class _Server(uvicorn.Server):
         self,
         config: uvicorn.Config,
         service: Service,
-        health: Health | None,
+        health: _HealthServer | None,
         reread: Callable[[], Config] | None = None,
     ) -> None:
         super().__init__(config)
@@ -149,15 +168,15 @@ class _Server(uvicorn.Server):
         """Listen, also for those who only look whether all is well."""
         await super().startup(sockets)
         if self._health is not None:
-            config, listening = self._health
-            made = partial(config.http_protocol_class, config, self.server_state, {})  # type: ignore[call-arg]
-            self.servers.append(await asyncio.get_running_loop().create_server(made, sock=listening))
+            self._health.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End what would not end by itself, then wait for what is being answered."""
         for stream in self.service.streams.values():
             stream.dismiss()
         await super().shutdown(sockets)
+        if self._health is not None:
+            self._health.end()
 
     def _look_again(self) -> None:
         assert self._reread is not None
@@ -168,6 +187,7 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; and whether the configuration is to be looked at again."""
+        self.service.pulse.beat()
         if self.asked_again.is_set() and self._reread is not None:
             self.asked_again.clear()
             await asyncio.get_running_loop().run_in_executor(None, self._look_again)
@@ -199,15 +219,7 @@ def build_server(
     except OSError:  # also what is wrong with certificates
         files = f"{told.certificate} and {told.key}"
         raise InputError(f"cannot use {files} as certificate and key; give two files in PEM form that match") from None
-    return _Server(settings, service, None if health is None else _health(service, health), config)
-
-
-def _health(service: Service, listening: socket.socket) -> Health:
-    few = Connections(HEALTH_CHECKS, HEALTH_CHECKS)
-    protocol = partial(PatientProtocol, others=few, header_seconds=HEALTH_SECONDS)
-    settings = _settings(build_health_app(service), protocol, lifespan="off")
-    settings.load()
-    return settings, listening
+    return _Server(settings, service, None if health is None else _HealthServer(service, health), config)
 
 
 def _settings(app: ASGIApp, protocol: Callable[..., Any], **more: Any) -> uvicorn.Config:

@@ -21,10 +21,11 @@ from eventide.service.config.settings import Config
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.access_log import AccessLog
-from eventide.service.http.problems import Problem
+from eventide.service.http.problems import unknown_stream
 from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
-from eventide.service.populations.population import Population, waiting
+from eventide.service.populations.population import population_of, waiting
+from eventide.service.pulse import Pulse
 
 LOG = logging.getLogger("eventide.live.service")
 
@@ -46,6 +47,7 @@ class Service:
     ) -> None:
         self.config = config
         self.truth = truth
+        self.pulse = Pulse()
         clock = clock or SystemClock()
         tokens = Tokens(config.access.tokens)
         tokens.check()
@@ -68,9 +70,9 @@ class Service:
             # so that each is there, and of this version
             open_store(settings.store, for_tests=for_tests, clients=clients).close()
         names = dict.fromkeys(settings.population for settings in config.streams)
-        populations = [Population(name, config, now, after_restore=restored) for name in names]
+        populations = [population_of(name, config, now, after_restore=restored) for name in names]
         first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
-        for settings in config.streams:
+        for settings in (stream for people in populations for stream in people.in_turn()):
             self.streams[settings.name] = LiveStream(
                 settings,
                 clock,
@@ -78,8 +80,10 @@ class Service:
                 for_tests=for_tests,
                 circumstances=circumstances,
                 not_before=first_steps[settings.name],
+                account=config.accounts.get(settings.population),
                 clients=clients,
             )
+        self.streams = {settings.name: self.streams[settings.name] for settings in config.streams}
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:
             people.settle(begun)
@@ -126,12 +130,12 @@ class Service:
     def stream(self, name: str) -> LiveStream:
         """The stream of that name."""
         if name not in self.streams:
-            raise Problem(404, "unknown-stream", "there is no stream of this name")
+            raise unknown_stream()
         return self.streams[name]
 
     def describe(self, stream: LiveStream) -> models.StreamAnswer:
         """What is public about a stream."""
-        settings, following = stream.settings, stream.notices.last + 1
+        settings, following, statistic = stream.settings, stream.notices.last + 1, stream.feed.statistic
         return models.StreamAnswer(
             name=settings.name,
             population=settings.population,
@@ -141,6 +145,9 @@ class Service:
             window=settings.window,
             step=settings.step,
             cap=settings.cap,
+            statistic=statistic.name,
+            title=statistic.title,
+            unit=float(statistic.unit),
             bins=len(stream.bins) - len(stream.spare),
             next_step=following,
             next_start=stream.feed.start_of(following),
@@ -148,6 +155,7 @@ class Service:
             health=stream.health,
             synthetic=self.truth is not None,
             questions=_described(stream.publisher.questions),
+            span=getattr(stream.publisher.mechanism, "span", None),
         )
 
     def ledger(self, stream: LiveStream) -> models.LedgerAnswer:
@@ -174,20 +182,25 @@ class Service:
                 history=history,
             )
 
-    def promised(self, stream: LiveStream) -> Guarantee:
-        """What is promised about the people of a stream, over all streams that they appear in."""
+    def promised(self, stream: LiveStream, may_see: Callable[[str], bool] = lambda name: True) -> Guarantee:
+        """What is promised about the people of a stream, over all streams that they appear in.
+
+        Others are named as far as whoever asks may see them.
+        """
         own, settings = stream.publisher.guarantee, stream.settings
         same = [other.name for other in self.config.streams if other.population == settings.population]
         others = [name for name in same if name != settings.name]
-        if not others:
-            return own
+        if not others or settings.population in self.config.accounts:
+            return own  # which speaks of the account as well
         total = float(self.config.populations[settings.population])
-        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {', '.join(others)}"
+        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {_named(others, may_see)}"
         return dataclasses.replace(own, epsilon=total, assumptions=(*own.assumptions, part))
 
-    def guarantee(self, stream: LiveStream) -> models.GuaranteeAnswer:
+    def guarantee(
+        self, stream: LiveStream, may_see: Callable[[str], bool] = lambda name: True
+    ) -> models.GuaranteeAnswer:
         """The same as an answer."""
-        promised = self.promised(stream)
+        promised = self.promised(stream, may_see)
         return models.GuaranteeAnswer(
             sentence=str(promised),
             own=float(stream.settings.epsilon),
@@ -206,6 +219,10 @@ class Service:
             refused=dict(totals.refused),
             waiting=stream.feed.waiting,
         )
+
+
+def _named(streams: list[str], may_see: Callable[[str], bool]) -> str:
+    return ", ".join(streams) if all(map(may_see, streams)) else "other streams"
 
 
 def _described(questions: Questions | None) -> models.QuestionsAnswer | None:

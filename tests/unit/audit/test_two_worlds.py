@@ -15,12 +15,15 @@ from eventide.audit.two_worlds.view import UNSEEN, PublicView
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.mechanisms.base import Mechanism
 
-# The short form: every source, store, life and person is met, and no two cases have the same mechanism.
+# The short form: every source, store, life and person is met, and hardly two cases have the same mechanism.
 SHORT = [
     Setup(),
     Setup(store=None, source="jsonl", mechanism="uniform", person="breaks lines"),
     Setup(source="parquet", mechanism="rescuedp", person="does too much", life="dies at emitting", most=1),
     Setup(source="growing", mechanism="bd", person="is in another bin", life="dies before the commit"),
+    Setup(source="rotated", mechanism="uniform", person="comes and goes", life="dies before the commit"),
+    Setup(source="rotated", mechanism="fast", person="does too much", life="dies once"),
+    Setup(source="copied", mechanism="ba", person="breaks lines", life="dies at emitting"),
     Setup(source="pipe", mechanism="pegasus", person="comes and goes", life="dies at a snapshot"),
     Setup(source="command", mechanism="rg", person="writes nonsense", life="needs an epoch"),
     Setup(source="command", mechanism="dsat", person="is there", life="is restored"),

@@ -16,12 +16,29 @@ LIVED = [
     Setup(source="command", mechanism="sample", person="does too much", life="needs an epoch", statistic="people"),
     Setup(source="frame", mechanism="hybrid", person="comes and goes", life="dies once", statistic="people"),
     Setup(source="growing", mechanism="uniform", person="does too much", cap="2/8", statistic="people"),
+    Setup(source="http", mechanism="uniform", person="does too much", statistic="people"),
 ]
+SERVED = {"source": "http", "mechanism": "uniform", "statistic": "sum:fare", "between": "fare=0,10,1"}
 
 
 @pytest.mark.parametrize("setup", LIVED, ids=str)
 def test_people_look_the_same_in_both_worlds(setup):
     assert check(setup).changed
+
+
+@pytest.mark.parametrize(
+    ("person", "life"),
+    [
+        pytest.param("pays another fare", "dies once", marks=pytest.mark.slow),
+        ("writes strange values", "is busy"),
+        pytest.param("does too much", "dies once", marks=pytest.mark.slow),
+        pytest.param("writes nonsense", "to its end", marks=pytest.mark.slow),
+    ],
+)
+def test_sums_of_a_service_look_the_same_in_both_worlds(person, life):
+    verdict = check(Setup(**SERVED, person=person, life=life))
+    assert bool(verdict.changed) == (person != "writes nonsense")
+    assert verdict.seen["GET /v1/streams/city/releases"] > 1
 
 
 def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):
@@ -63,6 +80,42 @@ def test_sums_look_the_same_in_both_worlds(person):
     verdict = check_two_worlds(summed, [*OTHERS, *FARES[person]], window=range(3, 6), most=most)
     assert verdict.changed
     assert verdict.seen["file out.jsonl"] >= 8
+
+
+# People of slots of two minutes: rows of the steps 3 to 5 differ, which meet the slots 1 and 2.
+
+VISITS = {
+    "is there": [OnlyA((3, "anna", "north"))],
+    "comes and goes": [
+        OnlyA((3, "anna", "north")),
+        (4, "anna", "south"),
+        OnlyB((5, "anna", "north")),
+        (6, "anna", "south"),
+    ],
+    "moves in a slot": [OnlyA((4, "anna", "north")), OnlyB((5, "anna", "south"))],
+    "does too much": [
+        OnlyA((step, "anna", place)) for step in (3, 4, 5) for place in ("north", "south") for _ in range(9)
+    ],
+}
+OTHER_VISITS = [(step, f"user {(step + number) % 7}", "north") for step in range(8) for number in range(3)]
+
+
+def visited(world):
+    rows = [f"2026-01-01T00:{step:02},{user},{place}" for step, user, place in world.events]
+    (world.folder / "visits.csv").write_text("\n".join(["timestamp,user,bin", *rows, ""]))
+    (world.folder / "bins.txt").write_text("north\nsouth\n")
+    words = ["publish", world.folder / "visits.csv", "--epsilon", 1, "--window", 3, "--step", "1min", "--user", "user"]
+    words += ["--start", "2026-01-01T00:00", "--until", "2026-01-01T00:08", "--bins", world.folder / "bins.txt"]
+    words += ["--statistic", "people/2min", "--mechanism", "uniform", "--store", world.folder / "store.db"]
+    command(world, [*words, "--out", world.seen / "out.jsonl", "--json"])
+    world.show_store(world.folder / "store.db")
+
+
+@pytest.mark.parametrize("person", VISITS)
+def test_people_of_slots_look_the_same_in_both_worlds(person):
+    verdict = check_two_worlds(visited, [*OTHER_VISITS, *VISITS[person]], window=range(1, 3), most=2)
+    assert verdict.changed
+    assert verdict.steps == 4
 
 
 def test_values_that_are_not_cut_are_found(monkeypatch):

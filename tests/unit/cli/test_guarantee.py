@@ -28,8 +28,14 @@ def test_a_store_is_described_and_its_promise_is_the_stored_one(tmp_path: Path) 
     code, page = written(tmp_path / "city.db", tmp_path / "page.html")
     assert code == 0
     assert sentence in page
-    assert "in 2 bins, by the mechanism uniform" in page
-    assert "the fullest held 1" in page
+    assert "in 2 bins (&lt;north&gt;, south), by the mechanism uniform" in page
+    assert (
+        "any 3 consecutive steps makes each possible outcome of everything that is published at most 2.72 times" in page
+    )
+    assert "the fullest held 1. Digest of settings and charges: sha256:" in page
+    assert "its owner alone (mode 600)" in page
+    assert "taken on trust" in page
+    assert ('<path class="line"' in page, "<script" in page) == (True, False)
     assert "<visitors>" not in page
 
 
@@ -40,7 +46,7 @@ def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) ->
         seat = account.join("hourly", Terms(5 * 10**8, window=25, length=hour), 0)
         account.charge(seat, 0, hour)
     code, page = written(path, tmp_path / "page.html")
-    assert (code, "Inside any 1 day, everything" in page, "hourly holds 0.5" in page) == (0, True, True)
+    assert (code, "did or did not do inside any 1 day makes" in page, "hourly holds 0.5" in page) == (0, True, True)
     forge_weight(path, 2 * 10**9)
     code, page = written(path, tmp_path / "page.html")
     assert (code, "NOT KEPT" in page) == (4, True)
@@ -49,3 +55,60 @@ def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) ->
 def test_nothing_there_is_bad_input(tmp_path: Path) -> None:
     assert written(tmp_path / "nowhere", tmp_path / "page.html")[0] == 2
     assert not (tmp_path / "page.html").exists()
+
+
+def test_a_digest_is_that_of_the_ledger(tmp_path: Path) -> None:
+    for name, epsilon in (("one", 1), ("same", 1), ("other", 2)):
+        mechanism = ev.Uniform(epsilon=epsilon, window=3, bins=2)
+        with ev.Publisher(ev.MemoryFeed([[3, 5]] * 4), mechanism, tmp_path / name) as publisher:
+            publisher.run()
+    digests = [written(tmp_path / name, tmp_path / "page.html")[1].split("sha256:")[1][:64] for name in ("one", "same")]
+    assert digests[0] == digests[1]
+    assert digests[0] not in written(tmp_path / "other", tmp_path / "page.html")[1]
+
+
+CONFIG = """
+[access]
+log = "access.jsonl"
+
+[[populations]]
+name = "patients"
+account = "people.account"
+
+[[streams]]
+name = "wards"
+population = "patients"
+epsilon = 0.5
+window = 25
+step = "1h"
+start = 2026-01-01T00:00:00Z
+late = "10min"
+bins = ["north", "south"]
+user = "patient"
+mechanism = "uniform"
+cap = "2/1d"
+store = "wards.store"
+out = ["wards.jsonl"]
+"""
+
+
+def test_a_configuration_is_described_with_who_may_read_what(tmp_path: Path) -> None:
+    create_account(tmp_path / "people.account", "patients", 1, "1d")
+    (tmp_path / "eventide.toml").write_text(CONFIG)
+    for role, name in (("read", "office"), ("operate", "ward-desk")):
+        CliRunner().invoke(main, ["config", "token", role, str(tmp_path / "eventide.toml"), "--name", name])
+    code, page = written(tmp_path / "eventide.toml", tmp_path / "page.html")
+    assert code == 0, page
+    for sentence in (
+        "did or did not do inside any 1 day makes each possible outcome of everything that all these publications",
+        "inside any 25 hours (25 consecutive steps of 1 hour)",
+        "read releases: office, ward-desk; see raw figures: ward-desk",
+        "send events: nobody",
+        "until the step is over and 10min more, for events that come late; as keyed hashes",
+        "the person in &#x27;patient&#x27;",
+        "wards.jsonl",
+        "Nothing was published yet.",
+    ):
+        assert sentence in page
+    (tmp_path / "eventide.toml").write_text(CONFIG.replace("epsilon = 0.5", "epsilom = 0.5"))
+    assert written(tmp_path / "eventide.toml", tmp_path / "other.html")[0] == 2

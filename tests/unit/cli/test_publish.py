@@ -348,16 +348,25 @@ def test_a_bad_option_is_refused(publish, charges, tmp_path, words, sentence):
     assert charges == []
 
 
-def test_an_interruption_leaves_the_old_output(publish, monkeypatch, tmp_path):
+def test_an_interruption_leaves_no_output(publish, monkeypatch, tmp_path):
     def interrupt(file, release):
         raise KeyboardInterrupt
 
     save(tmp_path / "counts.csv", wide_lines())
-    (tmp_path / "private.csv").write_text("as it was")
     monkeypatch.setattr(ReleaseFile, "write", interrupt)
     assert publish("counts.csv", *PRIVACY, "--out", "private.csv")[0] == 130
-    assert {path.name for path in tmp_path.iterdir()} == {"counts.csv", "private.csv"}
-    assert (tmp_path / "private.csv").read_text() == "as it was"
+    assert {path.name for path in tmp_path.iterdir()} == {"counts.csv"}
+
+
+@pytest.mark.parametrize("out", ["private.csv", "private.parquet", "private.jsonl"])
+def test_what_was_published_without_a_store_is_not_replaced(publish, charges, tmp_path, out):
+    save(tmp_path / "counts.csv", wide_lines())
+    (tmp_path / out).write_text("as it was")
+    for further in ((), ("--dry-run",)):
+        result = publish("counts.csv", *PRIVACY, "--out", out, *further)
+        assert f"{out} exists" in refused(result, tmp_path, {"counts.csv", out})
+    assert (tmp_path / out).read_text() == "as it was"
+    assert charges == []
 
 
 def test_a_terminal_sees_progress(publish, monkeypatch, tmp_path):

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
         "how-to/publish-events.md",
         "how-to/store.md",
         "how-to/studies.md",
+        "how-to/window-histograms.md",
         "reference/file-formats.md",
     ],
 )

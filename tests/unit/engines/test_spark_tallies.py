@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eventide import engines
@@ -27,10 +27,11 @@ from eventide.live.stream_spec import StreamSpec
 BINS = ("north", "south", "harbour")
 KEY = bytes(range(16))
 STEPS = 4
-SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin", "arrival")])
+SCHEMA = pa.schema([(name, pa.string()) for name in ("timestamp", "user", "bin", "arrival", "fare")])
+STATISTICS = {"events": "", "people": "", "people/20s": "", "sum:fare": "fare=0,100,0.5"}
 
 
-def counting(user="user", shards=3, cap=None, **more):
+def counting(user="user", shards=3, cap=None, statistic="events", **more):
     spec = StreamSpec(
         bins=BINS,
         user=user,
@@ -40,6 +41,8 @@ def counting(user="user", shards=3, cap=None, **more):
         late="5s",
         max_per_step=2 if user else 1,
         cap=cap,
+        statistic=statistic,
+        between=STATISTICS[statistic],
     )
     return Counting(spec, "arrival", key=KEY, shards=shards, **more)
 
@@ -114,15 +117,20 @@ EVENTS = st.lists(
             "user": st.sampled_from(["a", "b", "c", "", None]),
             "bin": st.sampled_from([*BINS, "nowhere"]),
             "arrival": st.sampled_from([*map(str, range(0, 60, 4)), None]),
+            "fare": st.sampled_from(["0", "7.26", "12", "99", "1e308", "-3", "nan", "x", None]),
         }
     ),
     max_size=60,
 )
 
 
-@given(EVENTS, st.integers(1, 4), st.integers(1, 5), st.sampled_from(["user", None]), st.integers(0, 2))
-def test_partitions_and_shards_change_nothing(events, partitions, shards, user, next_step):
-    rule = counting(user, shards, next_step=next_step)
+@pytest.mark.parametrize(
+    ("statistic", "user"), [*itertools.product(STATISTICS, ["user"]), ("events", None), ("sum:fare", None)]
+)
+@given(EVENTS, st.integers(1, 4), st.integers(1, 5), st.integers(0, 2))
+@settings(max_examples=40)
+def test_partitions_and_shards_change_nothing(statistic, user, events, partitions, shards, next_step):
+    rule = counting(user, shards, statistic=statistic, next_step=next_step)
     divided = [events[number::partitions] for number in range(partitions)]
     random.Random(1).shuffle(divided)
     (counts, left_out), (expected, left_out_by_one) = counted(rule, divided), counted_by_one_machine(rule, events)
@@ -130,18 +138,22 @@ def test_partitions_and_shards_change_nothing(events, partitions, shards, user, 
     assert left_out == left_out_by_one
 
 
-@pytest.mark.parametrize("cap", ["2/1", "2/2", "3/3", "2/9"])
-def test_under_a_cap_nothing_changes_either_nor_by_which_steps_close_together(cap):
+@pytest.mark.parametrize(
+    ("cap", "statistic"),
+    [*itertools.product(["2/1", "2/2", "3/3", "2/9"], ["events"]), ("3/3", "people"), ("3/3", "sum:fare")],
+)
+def test_under_a_cap_nothing_changes_either_nor_by_which_steps_close_together(cap, statistic):
     chance = random.Random(8)
     seconds = sorted(chance.randrange(10 * STEPS) for _ in range(90))
     events = [
         {"timestamp": str(at), "user": f"user {chance.randrange(20)}", "bin": chance.choice(BINS), "arrival": str(at)}
+        | {"fare": str(at % 17 * 3.7)}
         for at in seconds
     ]
-    expected, left_out, kept = kept_by_one_machine(counting(cap=cap), events)
+    expected, left_out, kept = kept_by_one_machine(counting(cap=cap, statistic=statistic), events)
     assert left_out[0] >= left_out[1] >= (cap != "2/1")
     for shards, at_once in itertools.product((1, 4), range(1, STEPS + 1)):
-        rule = counting(shards=shards, cap=cap)
+        rule = counting(shards=shards, cap=cap, statistic=statistic)
         counts, *more = counted_under_a_cap(rule, [events[::2], events[1::2]], at_once)
         np.testing.assert_array_equal(counts, expected)
         assert more == [left_out, kept]
@@ -184,11 +196,22 @@ def test_a_work_folder_keeps_its_shards_and_refuses_another_purpose(tmp_path):
     assert (tmp_path / "work").stat().st_mode & 0o777 == 0o700
     spec = counting().spec
     specs = [replace(spec, bins=BINS[::-1]), replace(spec, bins=BINS[::-1], until="1970-01-02")]
-    others = [counting(user=None), replace(counting(), key=bytes(16))]
+    others = [counting(user=None), replace(counting(), key=bytes(16)), counting(statistic="people")]
     others += [replace(counting(), spec=other) for other in specs]
     for other in others:
         with pytest.raises(InputError, match="another store or other bins"):
             work.settle(other, 4)
+
+
+def test_a_work_folder_from_before_there_were_statistics_is_one_of_events(tmp_path):
+    work = WorkFolder(tmp_path / "work")
+    work.settle(counting(), 4)
+    found = json.loads(work.mark.read_text())
+    del found["statistic"]
+    work.mark.write_text(json.dumps(found))
+    assert work.settle(counting(), 8).shards == 4
+    with pytest.raises(InputError, match="another store or other bins"):
+        work.settle(counting(statistic="sum:fare"), 4)
 
 
 def test_a_work_folder_is_made_anew_for_another_end(tmp_path):

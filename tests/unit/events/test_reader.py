@@ -161,6 +161,19 @@ def test_dicts_and_tables_are_read_alike():
         assert events.refused == {"time cannot be read": 2}
 
 
+@pytest.mark.parametrize("few", [slice(None), slice(3, 4)])  # of one row the texts of all others need not be read
+def test_columns_that_are_coded_as_dictionaries_are_read_like_texts(few):
+    users, bins = ["ann", " 4 ", None, "ann", ""] * 4, ["south", "nowhere", "north", " south ", None] * 4
+    texts = pa.table({"time": ["5"] * 20, "user": users, "bin": bins})[few]
+    coded = pa.table({name: texts[name].dictionary_encode() for name in texts.column_names})
+    chunks = pa.table({name: pa.chunked_array([*coded[name].chunks] * 2) for name in texts.column_names})
+    for one, other in ((texts, coded), (pa.concat_tables([texts, texts]), chunks)):
+        plain, read = reader_of(other="else").read(one), reader_of(other="else").read(other)
+        assert plain.user.tolist() == read.user.tolist()
+        assert plain.bin.tolist() == read.bin.tolist()
+        assert plain.refused == read.refused
+
+
 def test_each_refused_row_is_counted_once_with_its_first_fault():
     rows = [
         {"time": 1, "user": "ann", "bin": "north"},

@@ -107,9 +107,8 @@ def test_people_of_bins_add_up_only_where_a_person_is_in_one():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("people/1d", "'people/1d' cannot be published yet; choose events, people or sum:COLUMN"),
-        ("mean:fare", "cannot be published yet"),
-        ("persons", "'persons' is no statistic; choose events, people or sum:COLUMN"),
+        ("mean:fare", "'mean:fare' cannot be published yet; choose events, people, people/DURATION or sum:COLUMN"),
+        ("persons", "'persons' is no statistic; choose events, people, people/DURATION or sum:COLUMN"),
     ],
 )
 def test_what_is_not_there_is_refused(text, says):

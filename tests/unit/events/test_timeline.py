@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eventide.errors import InputError
@@ -177,3 +177,27 @@ def test_a_manual_clock_moves_when_told_and_never_back():
     assert manual.now() == 500_010
     manual.set(7)
     assert manual.now() == 500_010
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(st.integers(-48, 120), max_size=20),
+    st.booleans(),
+    st.sampled_from(["8h", "1d"]),
+    st.sampled_from(ZONES),
+)
+@example([0, 8], True, "8h", "UTC")
+def test_times_are_split_into_the_steps_in_which_each_of_them_is(hours, in_order, length, zone):
+    timeline = Timeline("2011-12-28", length, zone)  # Apia had no 30 December
+    many = hours * 22  # more than there are steps
+    times = timeline.start + HOUR * np.array(sorted(many) if in_order else many, np.int64)
+    steps = timeline.index(times)
+    split = {step: np.arange(len(times))[rows].tolist() for step, rows in timeline.split(times)}
+    assert split == {step: np.flatnonzero(steps == step).tolist() for step in sorted(set(steps.tolist()))}
+    assert list(split) == sorted(split)
+
+
+def test_two_times_that_are_ages_apart_are_split_without_counting_the_steps_between():
+    timeline = Timeline("2000-01-01", "1s")
+    split = list(timeline.split(np.array([timeline.start, timeline.start + 10**17])))
+    assert [step for step, _ in split] == [0, 10**11]

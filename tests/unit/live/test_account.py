@@ -79,6 +79,24 @@ def test_removing_one_and_raising_another_waits(path: Path) -> None:
         assert [one.ended for one in account.tenures()] == [True, True, False]
 
 
+def test_a_publication_that_is_paused_keeps_its_part_and_charges_nothing(path: Path) -> None:
+    with open_account(path) as account:
+        seat = account.join("a", HALF, 0)
+        account.charge(seat, 0, HOUR)
+        account.pause("a")
+        for forbidden in (lambda: account.settle(seat, HOUR), lambda: account.charge(seat, HOUR, 2 * HOUR)):
+            with pytest.raises(StoreError, match="paused"):
+                forbidden()
+        with pytest.raises(InputError, match="account resume"):
+            account.join("a", HALF, 0)
+        assert account_report(account).free == 10**9 // 2
+        account.resume("a")
+        with pytest.raises(InputError, match="not paused"):
+            account.resume("a")
+        publish(account, account.join("a", HALF, 0), 0)
+        assert account_report(account).problems == []
+
+
 def test_an_unsettled_charge_is_used_again_and_a_settled_one_never(path: Path) -> None:
     with open_account(path) as account:
         seat = account.join("a", HALF, 0)
@@ -94,6 +112,21 @@ def test_an_unsettled_charge_is_used_again_and_a_settled_one_never(path: Path) -
         seat = account.join("a", HALF, 0, after_restore=True)
         assert seat.since == HOUR  # both halves of a window: the old tenure's and the new one's
         assert account_report(account).problems == []
+
+
+def test_a_store_that_waits_after_a_restore_may_be_started_again(path: Path) -> None:
+    """Nothing was published since then, so that nothing more was lost."""
+    with open_account(path) as account:
+        publish(account, account.join("a", HALF, 0), 0)
+        begun = account.join("a", HALF, 0, after_restore=True)
+        again = account.join("a", HALF, 0)
+        assert (again.tenure, again.since) == (begun.tenure, HOUR)
+        publish(account, again, 1)
+        with pytest.raises(StoreError, match="--after-restore"):
+            account.join("a", HALF, 0)
+        account.join("a", HALF._replace(part=10**8), 2 * HOUR, reached=2 * HOUR)
+        with pytest.raises(StoreError, match="--after-restore"):  # another backup, though nothing was published since
+            account.join("a", HALF._replace(part=10**8), 0, reached=HOUR)
 
 
 def test_a_committed_step_is_settled_by_the_next_process(path: Path) -> None:

@@ -12,10 +12,14 @@ from nats_server import PATIENCE, NatsServer
 import eventide as ev
 from eventide.errors import InputError
 from eventide.events.reader import EventReader
+from eventide.live.feeds.base import Resume
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sinks.jetstream import JetStreamSink
 from eventide.live.sinks.kafka import KafkaSink
+from eventide.live.sources.base import EventBatch
 from eventide.live.sources.jetstream import JetStream
 from eventide.live.sources.kafka import Kafka
+from eventide.live.stream_spec import StreamSpec
 
 
 def event(number):
@@ -65,6 +69,42 @@ def test_nats_goes_on_behind_a_position(nats, opened):
         if len(b.events.time)
     ]
     assert batch.events.time.tolist() == [1767225659000000]
+
+
+def counted_by_cells(address, events):
+    """A pan-private publisher that has read so many events of a day, and nothing else in hand than its cells."""
+    mechanism = ev.BudgetAbsorption(
+        epsilon=1, window=8, bins=["a", "b"], pan_private="announced", noise=ev.noise.Zero()
+    )
+    publisher = ev.Publisher(address, mechanism, step="365d", start="2026-01-01T00:00:00Z", late="3650d")
+    turns, until = publisher._closed_steps(), time.monotonic() + PATIENCE
+    found = []
+    with closing(publisher):
+        while sum(found) < events:
+            assert time.monotonic() < until, "the events do not come"
+            assert next(turns) is None
+            cells = publisher.mechanism._open._cells
+            found = cells[0]._look[0].tolist() if cells else []
+    return found
+
+
+def test_nats_counts_into_cells_one_by_one_and_begins_with_a_moment(nats, opened):
+    nats.make_stream("CELLS", "cells.>")
+    nats.send("cells.a", [event(number) for number in range(5)])
+    for _ in range(2):  # the second time everything of the open step is read again
+        assert counted_by_cells(f"{nats.address}/CELLS", 5) == [3, 2]
+    source = JetStream(f"{nats.address}/CELLS", patience=PATIENCE, one_by_one=True)
+    batches = polled(opened(source, {"since": int(time.time() * 1e6) - 3_600_000_000}), 5)
+    assert max(map(size, batches)) == 1
+    later = JetStream(f"{nats.address}/CELLS", patience=PATIENCE, one_by_one=True)
+    nothing = polled(opened(later, {"since": int(time.time() * 1e6) + 3_600_000_000}), 0, time.time() * 1e6)
+    assert sum(map(size, nothing)) == 0
+
+
+def test_kafka_counts_into_cells_one_by_one(kafka):
+    produce(kafka, "cells", [event(number) for number in range(5)])
+    for _ in range(2):
+        assert counted_by_cells(f"kafka://{kafka}/cells?arrival=read&group=cells", 5) == [3, 2]
 
 
 def test_an_idle_nats_stream_still_sees_time_pass(nats, opened):
@@ -353,3 +393,42 @@ def test_the_kafka_sink_takes_a_release_of_many_bins(kafka):
     again.open()
     assert again.last_step() == 0
     assert again.holds(release)
+
+
+RIDES = [
+    *({**event(number), "user": "anna", "bin": "a", "fare": number} for number in (7, 7, 9)),
+    {**event(4), "user": "ben", "bin": "b", "fare": "12.5"},
+    {**event(5), "user": "ben", "bin": "a", "fare": 1e308},  # cut to 100
+    {**event(6), "user": "cleo", "bin": "a", "fare": 5e-324},
+    {**event(7), "user": "cleo", "bin": "a", "fare": 10**30},
+    *({**event(8), "user": "dora", "bin": "a", "fare": fare} for fare in (float("nan"), "much", None, [1], True)),
+    {**event(9), "user": "dora", "bin": "a"},
+]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "between", "counts", "refused"),
+    [
+        ("people", "", [4, 1], 0),
+        ("people/2h", "", [4, 1], 0),
+        ("sum:fare", "fare=0,100,0.5", [2 * (7 + 7 + 9 + 100 + 0 + 100), 25], 6),
+    ],
+)
+def test_messages_are_counted_by_people_and_summed_by_value(statistic, between, counts, refused, nats, kafka):
+    """Of everybody three events or bins count in an hour; a value that cannot be read refuses its message alone."""
+    name = f"{statistic[:3]}{len(statistic)}"
+    nats.make_stream(name, f"{name}.>")
+    nats.send(f"{name}.a", RIDES)
+    produce(kafka, name, RIDES)
+    addresses = (f"{nats.address}/{name}", f"kafka://{kafka}/{name}?arrival=read&group={name}")
+    for kind, address in zip((JetStream, Kafka), addresses, strict=True):
+        options = {"step": "1h", "start": "2026-01-01", "bins": ["a", "b"], "user": "user", "late": "36500d"}
+        feed = EventFeed(None, **StreamSpec(statistic=statistic, between=between, max_per_step=3, **options).counting())
+        feed.begin(Resume(0, None, bytes(16), []))
+        with closing(kind(address, patience=PATIENCE)) as source:
+            source.open(None, feed.reader)
+            for batch in polled(source, len(RIDES)):
+                feed.take(batch._replace(seen_until=0))
+        feed.take(EventBatch(feed.reader.read([]), None, feed.timeline.end(0) + 36500 * 86_400_000_000))
+        assert [step.counts.tolist() for step in feed.closed()] == [counts]
+        assert feed.counters.refused.total() == refused

@@ -384,6 +384,16 @@ def test_analysts_see_releases_bin_by_bin(opened, address, server):
     ]
 
 
+def test_analysts_see_sums_in_the_unit_of_their_values(address, server):
+    rides = {"timestamp": ["2026-01-01T00:10Z"] * 2, "user": ["anna", "ben"], "bin": ["north", "south"]}
+    summed = {"statistic": "sum:fare", "between": "fare=0,120,0.5", "user": "user", "bins": ["north", "south"]}
+    steps = {"step": "1h", "start": "2026-01-01T00:00Z", "until": "2026-01-01T02:00Z", "window": 2, "epsilon": 10**6}
+    ev.publish(rides | {"fare": ["12.5", "1e9"]}, store=address, mechanism="uniform", **summed, **steps)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        query = f"SELECT bin, value FROM {address.partition('#')[2]}.releases WHERE step = 0 ORDER BY bin"
+        assert connection.execute(query).fetchall() == [("north", 12.5), ("south", 120)]
+
+
 def test_analysts_see_releases_that_are_stored_as_differences(opened, address, server):
     counts = np.random.default_rng(4).poisson(50, (6, 30))
     mechanism = ev.Sample(epsilon=1, window=3, bins=30, noise=ev.noise.Zero())
@@ -476,6 +486,27 @@ def test_analysts_see_levels(opened, address, server):
         )
         rows = connection.execute(query).fetchall()
     assert rows == [(1, "ward", "W1", 5, True), (1, "ward", "W2", 10, True), (1, "total", "total", 15, True)]
+
+
+def test_analysts_see_histograms_of_windows(opened, address, server):
+    counts, schema = [[1, 2], [4, 5], [7, 9]], address.partition("#")[2]
+    for name, until in (("uniform", 1), ("rg-baseline", 3)):
+        with psycopg.connect(server.address) as connection:  # a store of before statistics has no view of them
+            connection.execute(f"DROP VIEW IF EXISTS {schema}.statistics")
+        parameters = {"span": 2} if name == "rg-baseline" else {}
+        mechanism = ev.mechanism(name, epsilon=1, window=1, bins=["a", "b"], noise=ev.noise.Zero(), **parameters)
+        with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), new_epoch=True) as publisher:
+            publisher.run(until=until)
+    with psycopg.connect(server.address) as connection:
+        query = f"SELECT step, bin, statistic, value, low, round(scale::numeric, 3), fresh FROM {schema}.statistics"
+        rows = connection.execute(f"{query} ORDER BY step, bin").fetchall()
+        assert connection.execute(f"SELECT count(*) FROM {schema}.releases").fetchone() == (6,)
+    assert [(*row[:5], float(row[5]), row[6]) for row in rows] == [
+        (1, "a", "window:events", 4, None, 1, True),
+        (1, "b", "window:events", 5, None, 1, True),
+        (2, "a", "window:events", 11, None, 1.414, True),
+        (2, "b", "window:events", 14, None, 1.414, True),
+    ]
 
 
 @pytest.fixture(params=[True, False], ids=["answer lost", "commit lost"])

@@ -187,20 +187,15 @@ def test_a_slow_sink_gets_half_of_the_time_at_most(tmp_path, monkeypatch):
 
 
 def test_a_sink_that_is_ahead_of_its_store_is_refused_until_the_loss_is_admitted(tmp_path):
-    out, store, copy = (tmp_path / name for name in ("out.jsonl", "store.db", "copy.db"))
-    with publisher(store, sinks=[out]) as live:
-        live.run(until=20)
-    copy.write_bytes(store.read_bytes())
-    with publisher(store, sinks=[out]) as live:
-        live.run(until=30)
+    out, store = restored(tmp_path, "out.jsonl")
     before = out.read_bytes()
     with pytest.raises(StoreError, match=r"29.*19.*--after-restore"):
-        publisher(copy, sinks=[out])
+        publisher(store, sinks=[out])
     assert out.read_bytes() == before
-    with publisher(copy, sinks=[out], after_restore=True) as live:
+    with publisher(store, sinks=[out], after_restore=True) as live:
         assert live.next_step == 30
         live.run(until=50)
-    lines = released(copy)
+    lines = released(store)
     assert [line["step"] for line in lines] == [*range(20), *range(30, 50)]
     silent = 30 - 1 + WINDOW  # the window before counts as fully spent
     assert all(line["values"] == lines[19]["values"] for line in lines if 30 <= line["step"] < silent)
@@ -282,30 +277,32 @@ def test_a_table_shows_no_release_of_other_bins(tmp_path, name):
     assert table["harbour"].to_pylist() == [line["values"][0] for line in released(tmp_path / "store.db")[10:]]
 
 
-def restored(tmp_path, **options):
-    """A Parquet file with 30 steps, and a backup of its store with 20."""
-    out, store, copy = (tmp_path / name for name in ("out.parquet", "store.db", "copy.db"))
-    with publisher(store, sinks=[out], **options) as live:
+def restored(tmp_path, name="out.parquet"):
+    """An output with 30 steps, and a backup of its store with 20, of which nothing else can tell that it is one."""
+    out, store = tmp_path / name, tmp_path / "store.db"
+    with publisher(store, sinks=[out]) as live:
         live.run(until=20)
-    copy.write_bytes(store.read_bytes())
-    with publisher(store, sinks=[out], **options) as live:
+    backup = store.read_bytes()
+    with publisher(store, sinks=[out]) as live:
         live.run(until=30)
-    return out, copy
+    store.write_bytes(backup)
+    (tmp_path / "store.db.lock").unlink()
+    return out, store
 
 
 @pytest.mark.parametrize("long", [False, True])
 def test_a_parquet_file_keeps_what_was_published_and_lost_by_the_store(tmp_path, long, monkeypatch):
     monkeypatch.setattr(release_formats, "WIDEST", 1 if long else 1000)
-    out, copy = restored(tmp_path)
+    out, store = restored(tmp_path)
     before = pq.read_table(out)
     with pytest.raises(StoreError, match=r"29.*19.*--after-restore"):
-        publisher(copy, sinks=[out])
+        publisher(store, sinks=[out])
     assert pq.read_table(out).equals(before)
-    with publisher(copy, sinks=[out], after_restore=True) as live:
+    with publisher(store, sinks=[out], after_restore=True) as live:
         assert live.next_step == 30
     assert pq.read_table(out).equals(before)
     for until in (40, 50):
-        with publisher(copy, sinks=[out]) as live:
+        with publisher(store, sinks=[out]) as live:
             live.run(until=until)
         after = pq.read_table(out)
         assert after[: len(before)].equals(before)

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 import eventide as ev
 from eventide.cli import main
-from eventide.engines.spark_tallies import Counting
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
 from eventide.events.statistics import parse_statistic
@@ -144,9 +143,8 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
             {"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5},
             "people cannot be published with it; leave one of them out",
         ),
-        ({"statistic": "people/1d"}, "cannot be published yet"),
         ({"statistic": "mean:fare"}, "cannot be published yet"),
-        ({"statistic": "median"}, "is no statistic; choose events, people or sum:COLUMN"),
+        ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION or sum:COLUMN"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
@@ -160,12 +158,7 @@ def test_people_in_one_bin_add_up_to_levels():
     assert "different people" in str(released.guarantee)
 
 
-def test_a_feed_and_spark_refuse_what_they_cannot_count(source):
+def test_a_feed_refuses_what_it_cannot_count():
     reader = EventReader(["start"], Columns(user=None))
     with pytest.raises(InputError, match="the statistic people needs people; name the column of users"):
         EventFeed(None, Timeline(START, "1h"), reader, statistic=parse_statistic("people"))
-    with pytest.raises(InputError, match="Spark counts events only, no people"):
-        Counting(StreamSpec(**STREAM), None)
-    refused = called(source, "--engine", "spark", "--store", source.with_name("store.db"))
-    assert refused.exit_code == 2
-    assert "--engine spark counts events only; leave --statistic or --engine out" in refused.stderr

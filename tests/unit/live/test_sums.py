@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -131,6 +134,24 @@ def test_the_command_publishes_sums_and_a_store_keeps_to_their_range(source, tmp
     other = called(source, *places, "--new-epoch", between="fare=0,60")
     assert other.exit_code == 2
     assert "steps.between (fare=0,120,0.5 before, fare=0,60,0.06 now)" in other.stderr
+
+
+def test_what_a_store_is_exported_to_holds_the_unit_of_the_values(source, tmp_path):
+    """A column `statistic` stands only where there are several."""
+    done = called(source, "--epsilon", 10**6, "--store", tmp_path / "store.db", "--out", tmp_path / "out.sqlite")
+    assert done.exit_code == 0, done.output
+    for name, layout in (("long.parquet", "long"), ("wide.csv", "wide")):
+        words = ["export", tmp_path / "store.db", "--layout", layout, "--out", tmp_path / name]
+        assert CliRunner().invoke(main, [*map(str, words)]).exit_code == 0
+    flat = [value for row in SUMS for value in row]
+    with closing(sqlite3.connect(tmp_path / "out.sqlite")) as connection:
+        rows = connection.execute("SELECT value FROM releases ORDER BY step, bin").fetchall()
+    assert [value for (value,) in rows] == flat
+    table = pq.read_table(tmp_path / "long.parquet")
+    assert table["value"].to_pylist() == flat
+    assert "statistic" not in table.column_names
+    lines = (tmp_path / "wide.csv").read_text().splitlines()[1:]
+    assert [list(map(float, line.split(",")[2:4])) for line in lines] == SUMS
 
 
 def test_a_dry_run_predicts_errors_in_the_units_of_values(source):

@@ -130,29 +130,6 @@ def test_rows_of_levels(place):
     assert len(found) == 6
 
 
-def test_a_sqlite_file_with_levels_has_them_among_the_releases(tmp_path):
-    groups = {"side": ["land", "sea"], "total": ["total"]}
-    told = {level: LevelValues(np.arange(len(names)) + 7.0, np.ones(len(names))) for level, names in groups.items()}
-    lines = [write_line(replace(release(step), levels=told), START) for step in range(2)]
-    earlier, path = tmp_path / "earlier.sqlite", tmp_path / "new.sqlite"
-    opened(earlier).close()  # without levels, which then have a table of their own
-    columns = {}
-    for place in (earlier, path):
-        for step, line in enumerate(lines):
-            with closing(opened(place, groups=groups)) as sink:
-                sink.send(step, line)
-                assert sink.holds(line)
-        with closing(sqlite3.connect(place)) as reader:
-            columns[place] = [name for (name,) in reader.execute("SELECT name FROM pragma_table_info('releases')")]
-            assert reader.execute("SELECT count(*) FROM levels WHERE level = 'side'").fetchone() == (4,)
-            assert reader.execute("SELECT count(*) FROM levels WHERE level = 'bin'").fetchone() == (0,)
-    assert columns[path] == ["step", "start", "level", "bin", "value", "low", "high", "scale", "fresh"]
-    assert columns[earlier] == [name for name in columns[path] if name != "level"]
-    with closing(opened(path)) as sink:  # an epoch without levels
-        sink.send(2, write_line(release(2), START))
-        assert len(sink.rows_of(2)) == len(BINS)
-
-
 def test_a_table_needs_a_store_and_has_one_layout(place):
     with pytest.raises(InputError, match="give a store too"):
         open_sink(place, BINS, growing=False)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import gzip
 import json
 import socket
+import threading
 import time
 
 import httpx
 import pytest
 from running_service import PATIENCE, configuration, event, running, stream, wait_until
 
-from eventide.service import service
+from eventide.service import pulse, service
 from eventide.service.config.settings import Limits, Server
+from eventide.service.connections import Connections
+from eventide.service.http import ingest
 from eventide.service.http.access import RequestRate
 
 EVENTS = "/v1/streams/city/events"
@@ -197,7 +201,7 @@ def test_a_forged_key_is_refused(city, key):
         (b"null", "application/json", (400, "malformed")),
         (b"[" * 100_000, "application/json", (400, "malformed")),
         (b"\xff\xfe", "application/json", (400, "malformed")),
-        (b"[NaN]", "application/json", (400, "malformed")),
+        (b"NaN", "application/json", (400, "malformed")),
         (b"[]", "text/plain", (415, "wrong-type")),
         (b"[]", "", (415, "wrong-type")),
         (b"a=b", "application/x-www-form-urlencoded", (415, "wrong-type")),
@@ -315,6 +319,32 @@ def test_one_address_cannot_take_the_places_of_others(tmp_path):
             assert httpx.get(up.health_address + check, trust_env=False).status_code == 200
 
 
+def test_health_checks_are_answered_while_the_other_port_is_kept_busy(tmp_path, monkeypatch):
+    """As by a flood of connections, of which each takes a moment: here one takes as long as the test wants."""
+    busy, over, enter = threading.Event(), threading.Event(), Connections.enter
+
+    def keeping_busy(self, address):
+        if address == "127.0.0.9":
+            busy.set()
+            over.wait()
+        return enter(self, address)
+
+    monkeypatch.setattr(Connections, "enter", keeping_busy)
+    with running(configuration(tmp_path, server=Server(port=0, health_port=0))) as up:
+        try:
+            port = int(up.address.rpartition(":")[2])
+            with socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.9", 0)):
+                assert busy.wait(PATIENCE)
+                for check in ("/healthz", "/readyz", "/readyz/city"):
+                    assert httpx.get(up.health_address + check, trust_env=False).status_code == 200
+                monkeypatch.setattr(pulse, "LONGEST_PAUSE", 0)  # then it is called dead
+                assert problem(httpx.get(up.health_address + "/healthz", trust_env=False)) == (503, "stalled")
+                monkeypatch.undo()
+        finally:
+            over.set()
+        assert up.client().get("/healthz").status_code == 200
+
+
 def test_the_port_for_health_checks_tells_nothing_else(tmp_path):
     config = configuration(tmp_path, server=Server(port=0, health_port=0))
     with running(config) as up:
@@ -322,6 +352,23 @@ def test_the_port_for_health_checks_tells_nothing_else(tmp_path):
             headers = {"Authorization": f"Bearer {up.tokens['operate']}"}
             answer = httpx.get(up.health_address + path, headers=headers, trust_env=False)
             assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+
+
+def test_a_body_of_many_small_values_is_read_in_one_go():
+    """The garbage collector looks at all of them whenever some hundred were made, if nothing keeps it from that."""
+    begun = []
+
+    def note(phase, info):
+        begun.append(phase)
+
+    gc.callbacks.append(note)
+    try:
+        for body in (b"[" + b"[]," * 200_000 + b"[]]", b"[" + b"[]," * 200_000 + b"1e400]"):
+            assert len(ingest._array(body)) == 200_001
+    finally:
+        gc.callbacks.remove(note)
+    assert len(begun) < 50
+    assert gc.isenabled()
 
 
 def test_too_many_events_are_refused_before_they_are_looked_at(city):
@@ -339,6 +386,7 @@ def test_too_many_events_are_refused_before_they_are_looked_at(city):
     [
         ("1e400", "a number is out of range"),
         ("-1e999", "a number is out of range"),
+        *((word, "a number is out of range") for word in ("NaN", "Infinity", "-Infinity")),  # which Python writes
         ("9" * 5_000, "a number is out of range"),
         (r'"\ud800"', "a text has half a character"),
     ],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import random
-import shutil
 from contextlib import closing
 from fractions import Fraction
 
 import pytest
+from live_stores import make_twin
 from population_lives import live, people
 from running_service import MINUTE, START, configuration, event, running, stream
 
@@ -55,7 +55,7 @@ def values(path):
 
 def test_it_counts_what_the_publisher_of_a_file_counts_and_restarts_change_nothing(tmp_path):
     open_store(tmp_path / "city.store", for_tests=True).close()
-    shutil.copy(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
+    make_twin(tmp_path / "city.store", tmp_path / "twin.db")  # which has the same key
     events = some_events()
     left_out = sum(serve(capped(tmp_path), events, steps) for steps in (range(9), range(9, STEPS)))
     with (tmp_path / "events.csv").open("w") as file:

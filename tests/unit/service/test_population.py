@@ -300,7 +300,7 @@ def test_a_store_that_is_charged_while_the_service_starts_is_noticed(tmp_path, m
             monkeypatch.undo()
             live(people(tmp_path, {"a": sampled(0.3), "b": 0.7}), 8)
 
-    monkeypatch.setattr("eventide.service.service.Population", Overtaken)
+    monkeypatch.setattr("eventide.service.populations.population.Population", Overtaken)
     config = people(tmp_path, {"a": sampled(0.7), "b": 0.3})
     with pytest.raises(StoreError, match="start again, with --new-epoch"):
         live(config, 20)

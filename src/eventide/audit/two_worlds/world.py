@@ -28,6 +28,8 @@ from eventide.audit.two_worlds.view import PublicView
 from eventide.errors import EventideError
 from eventide.events.clock import ManualClock
 from eventide.live import faults
+from eventide.live.accounts import account
+from eventide.live.accounts.account import open_account
 from eventide.live.publisher import delivery
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores import memory_store, postgres_schema, sqlite_file
@@ -96,6 +98,7 @@ class World:
         self.clock = ManualClock()
         self.view = PublicView()
         self._stores: list[str | Path] = []
+        self._accounts: list[str | Path] = []
 
     def show(self, channel: str, content: bytes | str) -> None:
         """Say that something is seen."""
@@ -105,6 +108,10 @@ class World:
         """Say that the public tables of a store are seen, when the run has ended."""
         if place not in self._stores:
             self._stores.append(place)
+
+    def show_account(self, place: str | Path) -> None:
+        """Say that all entries of an account are seen, when the run has ended."""
+        self._accounts.append(place)
 
     def live(self, work: Callable[[], object], dies_at: str | None = None, of: type[BaseException] = Crash) -> None:
         """Do some work; a refusal by eventide is seen, and ends only this work.
@@ -135,6 +142,10 @@ class World:
                     self.show(f"{name}, {table}", row)
             except StoreMissing:
                 self.show(name, "is missing")
+        for place in self._accounts:
+            with open_account(place, read_only=True) as opened:
+                for (event,) in opened.database.all("SELECT event FROM entry ORDER BY number"):
+                    self.show(f"account {Path(str(place)).name}", event)
 
 
 @contextmanager
@@ -142,7 +153,11 @@ def lived(world: World, record: AnswerRecord, seed: int) -> Iterator[None]:
     """Listen to everything that happens in this process."""
     ears = _Ears(record, seed)
     counter = itertools.count()
-    known = SimpleNamespace(token_bytes=lambda size: KEY[:size], token_hex=lambda size: f"{next(counter):0{2 * size}x}")
+    known = SimpleNamespace(
+        token_bytes=lambda size: KEY[:size],
+        token_hex=lambda size: f"{next(counter):0{2 * size}x}",
+        randbits=lambda bits: next(counter),
+    )
     ours, handler = logging.getLogger("eventide"), _Lines(world.view)
     with ExitStack() as stack:
         stack.enter_context(_replaced(Meter, "_answered", ears.answered))
@@ -152,7 +167,7 @@ def lived(world: World, record: AnswerRecord, seed: int) -> Iterator[None]:
         stack.enter_context(_replaced(Secure, "laplace", lambda _: lambda _, *asked: ears.noise.laplace(*asked)))
         stack.enter_context(_replaced(Secure, "binomial", lambda _: lambda _, *asked: ears.noise.binomial(*asked)))
         stack.enter_context(_replaced(delivery, "time", lambda _: _NoTime()))
-        for module in (sqlite_file, postgres_schema, memory_store):  # which make stores
+        for module in (sqlite_file, postgres_schema, memory_store, account):  # which make stores and accounts
             stack.enter_context(_replaced(module, "secrets", lambda _: known))
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(logging.DEBUG)

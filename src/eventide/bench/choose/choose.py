@@ -95,12 +95,12 @@ def choose(
     nano(epsilon)
     sensitivity = positive_integer(sensitivity, "sensitivity")
     field = candidates(mechanisms, window, parameters)
-    history = _taken(history, window)
+    history = taken_history(history, window)
     given = Publication(history.counts, epsilon, window)
     groups = None if levels is None else _levels_of(history, levels)
-    field = [each for each in field if _can_be_published(each, given, sensitivity, mechanisms or (), groups)]
+    field = [each for each in field if can_be_published(each, given, sensitivity, mechanisms or (), groups)]
     if repetitions is None:
-        repetitions = min(MOST, max(FEWEST, VALUES // history.counts.shape[1]))
+        repetitions = runs_of(history.counts)
     trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell, processes, groups)
     return _choice(history, given, None if hide is None else positive_integer(hide, "hide"), field, trials)
 
@@ -178,7 +178,13 @@ def _levels_of(history: History, given: Any) -> Levels:
     return Levels.of(given, history.bins)
 
 
-def _can_be_published(
+def runs_of(counts: Ints) -> int:
+    """How often each candidate runs where nobody says it."""
+    bins: int = counts.shape[1]
+    return min(MOST, max(FEWEST, VALUES // bins))
+
+
+def can_be_published(
     candidate: Candidate, given: Publication, sensitivity: int, named: Sequence[str], levels: Levels | None = None
 ) -> bool:
     """Whether a publisher takes a candidate; one that was asked for by name is refused with the reason."""
@@ -200,7 +206,7 @@ def _of_single_steps() -> list[str]:
     return [name for name in mechanism_names() if "span" not in parameter_defaults(mechanism_class(name))]
 
 
-def _taken(history: History | str | Path | Any, window: int) -> History:
+def taken_history(history: History | str | Path | Any, window: int) -> History:
     """The history in whatever form it was given, if a choice can be made on it."""
     if isinstance(history, str | Path):
         history = read_history(history, window)

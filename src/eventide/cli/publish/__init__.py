@@ -109,9 +109,7 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="FILE",
     help="With --follow, where the file that was read before is gone: read from the beginning of this one on.",
 )
-@click.option(
-    "--engine", type=click.Choice(["spark"]), help="Let Spark count a file of events, such as --engine spark."
-)
+@click.option("--engine", type=click.Choice(["spark"]), help="Let Spark count a file, a folder or table:NAME.")
 @click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
 @click.option(
     "--account",

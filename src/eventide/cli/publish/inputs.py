@@ -7,8 +7,6 @@ of this machine.
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +24,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.streams.count_files import CountFile, open_counts
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 ONLY_FOR_EVENTS = {
     "step": "--step says how long a step is for --queries and for events",
@@ -75,6 +73,15 @@ def longest_window_steps(options: Options) -> int | None:
     return steps_of_window(options.longest_window, options.spec.step or None)
 
 
+def refuse_to_replace(options: Options) -> None:
+    """What was published cannot be had again, so a run that cannot go on with a file leaves it as it is."""
+    if options.store is None and options.out and (path := Path(options.out)).is_file() and path.stat().st_size:
+        raise InputError(
+            f"{path} exists, and a run without a store would replace it and spend its budget once more; choose another "
+            "file, or remove this one; with --store a run goes on where the last one stopped"
+        )
+
+
 def _event_feed(options: Options) -> Feed:
     spec = options.spec
     if not spec.bins:
@@ -97,35 +104,24 @@ def _event_feed(options: Options) -> Feed:
 
 
 def _spark_feed(options: Options) -> Feed:
-    """A feed of a file of events that Spark counts."""
-    if options.several:
-        raise InputError("--engine spark reads one file; name it, or leave --engine out to read several")
+    """A feed of a file, folder or table of events that Spark counts."""
+    source, *more = options.sources
+    if more or (options.several and not Path(source).is_dir()):
+        raise InputError("--engine spark reads one file, folder or table; name one, or leave --engine out")
     if options.live:
         raise InputError("--engine spark publishes complete files; for a stream call eventide.engines.spark.publish")
-    if "statistic" in options.stream:
-        raise InputError("--engine spark counts events only; leave --statistic or --engine out")
     if options.store is None:
         raise InputError("--store is missing; with --engine spark open steps are kept in a folder beside it")
     if not (options.spec.start and options.spec.until):
         raise InputError("--engine spark needs --step, --start and --until; it takes none of them from the data")
     from eventide.engines.spark import spark_feed
-    from eventide.engines.spark_files import read_file
+    from eventide.engines.spark_files import read_source
+    from eventide.engines.spark_session import quiet_session
     from eventide.engines.spark_tallies import Counting
 
-    events, lines = read_file(_spark_session(), Path(options.sources[0]))
+    events, lines = read_source(quiet_session(), source)
     counting, folder = Counting(options.spec, None, lines=lines), f"{without_secrets(options.store)}.spark"
     return spark_feed(events, counting, folder, skew="1s", available_now=True, trigger="1 second")
-
-
-def _spark_session() -> SparkSession:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InputError("Spark needs the extra spark; install it with: pip install 'eventide[spark]'") from None
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.appName("eventide").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 def _start_in_store(options: Options) -> str:

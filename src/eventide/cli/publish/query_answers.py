@@ -18,7 +18,7 @@ from eventide import windows
 from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
 from eventide.cli.publish import Options
-from eventide.cli.publish.inputs import open_count_file
+from eventide.cli.publish.inputs import open_count_file, refuse_to_replace
 from eventide.cli.publish.summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
@@ -40,6 +40,7 @@ def publish_answers(options: Options) -> tuple[dict[str, Any], list[str]]:
     questions = Questions(asked, spec.epsilon, spec.queries_of)
     names = questions.names(counts.bins)
     with open_releases(options.out, names, options.layout, counts.path, ANSWER_FORMATS) as file:
+        refuse_to_replace(options)
         quiet = file.path is None and sys.stdout.isatty()
         steps = sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
         shorter = steps < math.lcm(*(query.step for query in asked))

@@ -15,14 +15,15 @@ from typing import Any
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, with_progress
 from eventide.cli.publish import Options
-from eventide.cli.publish.inputs import build, build_questions, longest_window_steps
+from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
 from eventide.cli.publish.summary import described, predicted, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
+from eventide.live.feeds.base import Feed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setup import places_of
+from eventide.live.publisher.setup import places_of, statistics
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
@@ -36,7 +37,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
-    sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed.start_of(0) is not None)
+    sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {
         "questions": questions,
         "population": options.spec.population,
@@ -53,7 +54,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             report = described(options, publisher) | predicted(publisher)
         report |= {"steps": steps, "next_step": found.next_step}
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
-        return report, [summary(report)]
+        return report, [summary(report), *_left_out(sinks)]
     with (
         _terminated() as terminated,
         logging_to_stderr(options.log),
@@ -80,7 +81,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counted is None else {"operators_only": vars(counted)}
-    return report, [summary(report), *([] if counted is None else [str(counted)]), *lacking]
+    return report, [summary(report), *_left_out(sinks), *([] if counted is None else [str(counted)]), *lacking]
 
 
 def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> list[str]:
@@ -96,14 +97,25 @@ def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> l
     return lacking
 
 
-def _sinks(options: Options, mechanism: Mechanism, starts: bool) -> list[Sink]:
+def _left_out(sinks: list[Sink]) -> list[str]:
+    """What is not in an output, although it is published."""
+    if not any(sink.leaves_out_windows for sink in sinks):
+        return []
+    return [
+        "The output has the counts of single steps and no histograms of sliding windows: it is wide, or was begun "
+        "without them. Long files, JSON lines and the store have both (--layout long, or eventide export)."
+    ]
+
+
+def _sinks(options: Options, mechanism: Mechanism, feed: Feed) -> list[Sink]:
     if options.store is not None and "://" not in options.store:
         refuse_read(Path(options.store), [Path(source) for source in options.sources], "--store")
-    how: dict[str, Any] = {"growing": options.store is not None, "starts": starts}
+    how: dict[str, Any] = {"growing": options.store is not None, "starts": feed.start_of(0) is not None}
     how |= {"sources": options.sources, "clients": options.clients}
     bins, levels = mechanism.bins, mechanism.levels
-    how["groups"] = levels and levels.groups
+    how |= {"groups": levels and levels.groups, "statistics": statistics(mechanism, feed)}
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
+    refuse_to_replace(options)
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

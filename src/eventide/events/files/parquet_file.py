@@ -1,6 +1,7 @@
 """A complete Parquet file, a row group at a time.
 
-Only the wanted columns of one row group are in memory.
+Only the wanted columns of one row group are in memory. Texts that are stored as a dictionary stay one, so that each
+different text is looked at once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ class ParquetFile:
             self._metadata = pa_parquet.read_metadata(path)
         except (pa.ArrowException, OSError):
             raise InputError(f"{path} cannot be read as a Parquet file; check the path and the file") from None
-        self.columns = tuple(self._metadata.schema.to_arrow_schema().names)
+        schema = self._metadata.schema.to_arrow_schema()
+        self.columns = tuple(schema.names)
+        self._texts = {field.name for field in schema if pa.types.is_string(field.type)}
 
     def blocks(self, begin: int) -> Iterator[FileBlock]:
         """The numbers of the row groups; what is in them is read by whoever needs it."""
@@ -42,5 +45,14 @@ class ParquetFile:
         return ParsedRows(table, 0, again)
 
     def _table(self, group: int, wanted: list[str]) -> Any:
-        with pa_parquet.ParquetFile(self.path, metadata=self._metadata, pre_buffer=False) as file:
+        coded = self._coded(group)
+        with pa_parquet.ParquetFile(
+            self.path, metadata=self._metadata, read_dictionary=coded, pre_buffer=False
+        ) as file:
             return file.read_row_group(group, wanted, use_threads=False)
+
+    def _coded(self, group: int) -> list[str]:
+        """Columns of texts that a row group holds as a dictionary: otherwise the length of each takes four bytes."""
+        chunks = map(self._metadata.row_group(group).column, range(self._metadata.num_columns))
+        coded = [chunk.path_in_schema for chunk in chunks if chunk.total_uncompressed_size < 4 * chunk.num_values]
+        return [name for name in coded if name in self._texts]

@@ -18,21 +18,23 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
 from eventide.events.durations import in_words, milliseconds
 from eventide.live.accounts.database import AccountDatabase
+from eventide.live.accounts.moments import iso
 from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.sqlite_account import SqliteAccount, create_file
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
 from eventide.live.accounts.windows import Holding, Terms, free_from, fullest
 from eventide.live.addresses import is_address
-from eventide.live.stores.database import ConnectionLost
+from eventide.live.stores.database import ConnectionLost, Unavailable
 from eventide.live.stores.digests import digest
+from eventide.live.stores.patience import Patience
 from eventide.privacy.amounts import NANO, Amount, nano
 
 MILLISECOND = 1_000
@@ -54,12 +56,8 @@ class AccountFull(BudgetExceeded):
         return (type(self), (str(self),))
 
 
-class _OnlyLooked(Exception):
+class _TakenBack(Exception):
     """Ends a transaction of which nothing is to be kept."""
-
-    def __init__(self, seat: Seat) -> None:
-        super().__init__()
-        self.seat = seat
 
 
 class Seat(NamedTuple):
@@ -126,7 +124,10 @@ def _is_server(place: str | Path) -> bool:
 
 
 class Account:
-    """The account in a database."""
+    """The account in a database; `patience` says what is done while that cannot be used."""
+
+    patience = Patience()
+    _pretends = False
 
     def __init__(self, database: AccountDatabase) -> None:
         self.database = database
@@ -158,7 +159,14 @@ class Account:
         )
 
     def join(
-        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+        self,
+        publication: str,
+        terms: Terms,
+        wanted: int,
+        *,
+        reached: int | None = None,
+        after_restore: bool = False,
+        called: str = "",
     ) -> Seat:
         """Take the place of a publication; whoever had it can charge nothing more.
 
@@ -177,21 +185,45 @@ class Account:
             The end of the last step that its store has measured and committed, None where there is none.
         after_restore
             Its store is a backup: begin behind everything that was settled.
+        called
+            What people call it.
         """
-        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore))
+        return self._done(lambda: self._join(publication, terms, wanted, reached, after_restore, called))
 
     def outlook(
-        self, publication: str, terms: Terms, wanted: int, *, reached: int | None = None, after_restore: bool = False
+        self,
+        publication: str,
+        terms: Terms,
+        wanted: int,
+        *,
+        reached: int | None = None,
+        after_restore: bool = False,
+        called: str = "",
     ) -> Seat:
         """What `join` would give or refuse; nothing is changed."""
 
-        def look() -> Seat:
-            raise _OnlyLooked(self._join(publication, terms, wanted, reached, after_restore))
+        if self._pretends:
+            return self._join(publication, terms, wanted, reached, after_restore, called)
+        seats = []
 
-        try:
-            return self._done(look)
-        except _OnlyLooked as looked:
-            return looked.seat
+        def look() -> None:
+            seats.append(self._join(publication, terms, wanted, reached, after_restore, called))
+            raise _TakenBack
+
+        with suppress(_TakenBack):
+            self._done(look)
+        return seats[-1]
+
+    @contextmanager
+    def pretending(self) -> Iterator[None]:
+        """Inside, one outlook builds on the other, and nobody else gets at the account; then all is taken back."""
+        with suppress(_TakenBack), self.database.transaction():
+            self._pretends = True
+            try:
+                yield
+            finally:
+                self._pretends = False
+            raise _TakenBack
 
     def charge(self, seat: Seat, since: int, until: int) -> None:
         """Charge the step that shows rows of [since, until) and ends at `until`, before it is drawn.
@@ -207,10 +239,20 @@ class Account:
     def end(self, publication: str) -> Tenure:
         """End a publication: its part is free again as soon as no window meets what it was charged."""
         with self.database.transaction():
-            found = self._tenures("publication = ? AND ended = 0", publication)
-            if not publication or not found:
-                raise InputError(f"no publication {publication!r} holds a part of {self.database.place}")
-            return self._note(found[-1], "end")
+            return self._note(self._holder(publication), "end", why="operator")
+
+    def pause(self, publication: str) -> Tenure:
+        """Let nobody charge for a publication until it is resumed; it keeps its part."""
+        with self.database.transaction():
+            return self._note(self._holder(publication), "pause")
+
+    def resume(self, publication: str) -> Tenure:
+        """Let a publication that was paused join again."""
+        with self.database.transaction():
+            holder = self._holder(publication)
+            if not holder.paused:
+                raise InputError(f"the publication {publication!r} is not paused")
+            return self._note(holder, "resume")
 
     def restored(self, until: int) -> None:
         """Take the last window before a moment as fully spent, since entries were lost; all tenures end.
@@ -220,7 +262,7 @@ class Account:
         """
         with self.database.transaction():
             for tenure in self._tenures("ended = 0"):
-                self._note(tenure, "end")
+                self._note(tenure, "end", why="account restored")
             known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
             last = max([until, *(moment for moment in known if moment is not None)])
             begun = self._new("", None, 0, last - self.window)
@@ -241,7 +283,9 @@ class Account:
     def __exit__(self, *problem: object) -> None:
         self.close()
 
-    def _join(self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool) -> Seat:
+    def _join(
+        self, publication: str, terms: Terms, wanted: int, reached: int | None, after_restore: bool, called: str
+    ) -> Seat:
         tenures = self._tenures("publication IN (?, '')", publication)
         self._refuse_unknown(tenures, reached)
         mine = [tenure for tenure in tenures if tenure.publication]
@@ -249,16 +293,26 @@ class Account:
         if last and not last.settled and last.charged_until == reached:
             last = self._note(last, "settle", until=reached)  # committed, then the process ended
         settled = max((tenure.settled_until for tenure in mine if tenure.settled_until is not None), default=None)
-        if settled is not None and (reached is None or reached < settled) and not after_restore:
+        if (
+            settled is not None
+            and (reached is None or reached < settled)
+            and not (after_restore or self._waits_since(last, reached))
+        ):
             raise StoreError(
                 f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
                 "has lost: go on with --after-restore"
             )
+        if last and last.paused and not last.ended:
+            raise InputError(
+                f"this publication is paused at {self.database.place}: go on with `eventide account resume "
+                f"{self.database.place} {publication}`"
+            )
         if last and not last.ended and (last.terms != terms or after_restore):
-            last = self._note(last, "end")
+            last = self._note(last, "end", why="store restored" if after_restore else "other terms")
         if last is None or last.ended:
             floor = wanted if settled is None else max(wanted, settled)
-            last = self._begin(publication, terms, floor)
+            told = {"called": called} | ({"restored_at": reached} if after_restore else {})
+            last = self._begin(publication, terms, floor, told)
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
         return Seat(publication, last.number, token, last.since)
@@ -295,16 +349,26 @@ class Account:
             self._note(tenure, "settle", until=until)
 
     def _done(self, work: Callable[[], Result]) -> Result:
-        """Do some work in a transaction, again where the connection was lost.
+        """Do some work in a transaction, again where the connection was lost, and as long as patience lasts.
 
         Perhaps it was done the first time: to join, charge or settle once more changes nothing.
         """
+        lost = False
         while True:
             try:
+                if lost:
+                    self.database.come_back()
+                    lost = False
                 with self.database.transaction():
-                    return work()
+                    result = work()
             except ConnectionLost:
-                self.database.come_back()
+                lost = True
+                self.patience.lost()
+            except Unavailable as fault:
+                self.patience.wait(fault)
+            else:
+                self.patience.healed()
+                return result
 
     def _refuse_unknown(self, tenures: list[Tenure], reached: int | None) -> None:
         """Refuse a store that has published what no entry knows."""
@@ -316,17 +380,24 @@ class Account:
                 "if the store was used without it, publish to a new store"
             )
 
-    def _begin(self, publication: str, terms: Terms, wanted: int) -> Tenure:
+    def _waits_since(self, tenure: Tenure | None, reached: int | None) -> bool:
+        """Whether a tenure began with this very backup, and has published nothing since: then nothing more is lost."""
+        if tenure is None or tenure.settled_until is not None:
+            return False
+        begins = self.database.all("SELECT event FROM entry WHERE event LIKE ?", '%"kind": "begin"%"restored_at"%')
+        events = [json.loads(event) for (event,) in begins]
+        return any((event["tenure"], event["restored_at"]) == (tenure.number, reached) for event in events)
+
+    def _begin(self, publication: str, terms: Terms, wanted: int, told: dict[str, Any]) -> Tenure:
         weight = terms.weight(self.window)
         lost = [behind(one, self.window) for one in self._tenures("publication = ''")]
-        wanted = max([wanted, *lost])
-        holdings = [
-            hold for one in self._tenures("ended = 0 OR charged_until > ?", wanted - self.window) for hold in one.held()
-        ]
-        since = None if weight > self.epsilon else free_from(holdings, self.window, self.epsilon - weight, wanted)
+        known_from = max([wanted, *lost])
+        near = self._tenures("ended = 0 OR charged_until > ?", known_from - self.window)
+        holdings = [hold for one in near for hold in one.held()]
+        since = None if weight > self.epsilon else free_from(holdings, self.window, self.epsilon - weight, known_from)
         if since is None:
             raise AccountFull(self._why_full(terms))
-        return self._new(publication, terms, weight, since)
+        return self._new(publication, terms, weight, since, told | {"wanted": wanted})
 
     def _why_full(self, terms: Terms) -> str:
         held = sum(tenure.weight for tenure in self._tenures("ended = 0"))
@@ -347,7 +418,7 @@ class Account:
         if not found or found[0].ended or (found[0].publication, found[0].token) != (seat.publication, seat.token):
             raise StoreError(
                 f"this process may not charge {self.database.place} any more: another one has taken its place, or the "
-                "publication was ended"
+                "publication was paused or ended"
             )
         return found[0]
 
@@ -355,7 +426,9 @@ class Account:
         rows = self.database.all(f"SELECT * FROM tenure WHERE {condition} ORDER BY number", *values)
         return [tenure_of(row) for row in rows]
 
-    def _new(self, publication: str, terms: Terms | None, weight: int, since: int) -> Tenure:
+    def _new(
+        self, publication: str, terms: Terms | None, weight: int, since: int, told: dict[str, Any] | None = None
+    ) -> Tenure:
         number = self.database.all("SELECT count(*) FROM tenure")[0][0]
         return self._write(
             None,
@@ -366,10 +439,17 @@ class Account:
                 "terms": terms,
                 "weight": weight,
                 "since": since,
+                **(told or {}),
             },
         )
 
-    def _note(self, tenure: Tenure, kind: str, **fields: int | None) -> Tenure:
+    def _holder(self, publication: str) -> Tenure:
+        found = self._tenures("publication = ? AND ended = 0", publication)
+        if not publication or not found:
+            raise InputError(f"no publication {publication!r} holds a part of {self.database.place}")
+        return found[-1]
+
+    def _note(self, tenure: Tenure, kind: str, **fields: int | str | None) -> Tenure:
         return self._write(tenure, {"kind": kind, "tenure": tenure.number, **fields})
 
     def _write(self, tenure: Tenure | None, event: dict[str, Any]) -> Tenure:
@@ -396,8 +476,3 @@ def behind(tenure: Tenure, window: int) -> int:
 def sealed(name: str, before: bytes, number: int, event: str) -> bytes:
     """The seal of an entry: it covers the one before, so nothing can be left out in the middle."""
     return digest(name, before, number, event)
-
-
-def iso(moment: int) -> str:
-    """A moment as ISO text in UTC."""
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment)).isoformat()

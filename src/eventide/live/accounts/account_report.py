@@ -9,11 +9,14 @@ not forgery.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from eventide.live.accounts.account import Account, behind, iso, sealed
+from eventide.live.accounts.account import Account, behind, sealed
+from eventide.live.accounts.history import Change, change
+from eventide.live.accounts.moments import iso
 from eventide.live.accounts.tenures import Tenure, after
 from eventide.live.accounts.windows import Load, load
 from eventide.privacy.amounts import NANO
@@ -30,6 +33,8 @@ class AccountReport(NamedTuple):
     entries: int
     seal: str  # of the last entry
     problems: Sequence[str]
+    history: Sequence[Change] = ()
+    names: Mapping[str, str] = MappingProxyType({})  # what people call publications
 
     @property
     def worst(self) -> int:
@@ -40,6 +45,11 @@ class AccountReport(NamedTuple):
     def free(self) -> int:
         """What no publication holds; part of it may be in use by what has ended until it comes back."""
         return self.epsilon - sum(tenure.weight for tenure in self.tenures if not tenure.ended)
+
+    def called(self, publication: str) -> str:
+        """What people call a publication, with the name by which the account knows it."""
+        name = self.names.get(publication)
+        return f"{name} ({publication})" if name else publication or "the account"
 
     def comes_back(self, tenure: Tenure) -> int | None:
         """From which moment on steps do not meet what an ended tenure was charged, None while it goes on."""
@@ -53,6 +63,10 @@ class AccountReport(NamedTuple):
             "window_seconds": self.window / 1_000_000,
             "free": self.free / NANO,
             "publications": [self._described(tenure) for tenure in self.tenures],
+            "history": [
+                {"publication": one.publication or None, "from": iso(one.moment), "what": one.what}
+                for one in self.history
+            ],
             "windows": [{"begin": iso(begin), "held": weight / NANO} for begin, weight in self.loads],
             "worst": self.worst / NANO,
             "entries": self.entries,
@@ -65,6 +79,7 @@ class AccountReport(NamedTuple):
         terms = tenure.terms
         return {
             "publication": tenure.publication or None,
+            "called": self.names.get(tenure.publication),
             "part": terms and terms.part / NANO,
             "holds": (tenure.weight if tenure.publication else self.epsilon) / NANO,
             "window_steps": terms and terms.window,
@@ -73,6 +88,7 @@ class AccountReport(NamedTuple):
             "charged_from": _shown(tenure.charged_from),
             "charged_until": _shown(tenure.charged_until),
             "settled_until": _shown(tenure.settled_until),
+            "paused": tenure.paused and not tenure.ended,
             "ended": tenure.ended,
             "comes_back": _shown(self.comes_back(tenure)),
         }
@@ -83,25 +99,37 @@ def account_report(account: Account) -> AccountReport:
     with account.database.reading():
         entries = account.database.all("SELECT number, event, seal FROM entry ORDER BY number")
         stored = account.tenures()
-    tenures: dict[int, Tenure] = {}
-    seal, problems = b"", []
+    seal = b""
     for expected, (number, text, found) in enumerate(entries):
         seal = sealed(account.name, seal, number, text)
         if number != expected or seal != bytes(found):
             raise account.damaged()
+    texts = [text for _, text, _ in entries]
+    report = report_of(account.population, account.epsilon, account.window, texts, seal.hex())
+    if list(report.tenures) != stored:
+        raise account.damaged()
+    return report
+
+
+def report_of(population: str, epsilon: int, window: int, entries: Sequence[str], seal: str) -> AccountReport:
+    """What entries come to, one after the other, and every rule that they break."""
+    tenures: dict[int, Tenure] = {}
+    problems, history, names = [], [], {}
+    for text in entries:
         event = json.loads(text)
         problems += _broken_rules(tenures, event)
+        if (changed := change(tenures, event)) is not None:
+            history.append(changed)
+        if event.get("called"):
+            names[event["publication"]] = event["called"]
         tenures[event["tenure"]] = after(tenures.get(event["tenure"]), event)
-    if list(tenures.values()) != stored:
-        raise account.damaged()
-    problems += _wrong_weights(account, stored) + _too_early(account, stored)
-    charged = load((hold for one in stored for hold in one.charged()), account.window)
-    problems += _over(charged, account.epsilon, "held")
-    held = load((hold for one in stored for hold in one.held()), account.window)
-    problems += _over(held, account.epsilon, "may come to hold")
-    return AccountReport(
-        account.population, account.epsilon, account.window, stored, charged, len(entries), seal.hex(), problems
-    )
+    told = list(tenures.values())
+    problems += _wrong_weights(told, window) + _too_early(told, window)
+    charged = load((hold for one in told for hold in one.charged()), window)
+    problems += _over(charged, epsilon, "held")
+    held = load((hold for one in told for hold in one.held()), window)
+    problems += _over(held, epsilon, "may come to hold")
+    return AccountReport(population, epsilon, window, told, charged, len(entries), seal, problems, history, names)
 
 
 def _broken_rules(tenures: dict[int, Tenure], event: dict[str, Any]) -> list[str]:
@@ -125,21 +153,21 @@ def _broken_rules(tenures: dict[int, Tenure], event: dict[str, Any]) -> list[str
     return broken
 
 
-def _wrong_weights(account: Account, tenures: Sequence[Tenure]) -> list[str]:
+def _wrong_weights(tenures: Sequence[Tenure], window: int) -> list[str]:
     return [
         f"publication {one.publication} holds {one.weight / NANO:g} where its terms need more"
         for one in tenures
-        if one.terms and one.weight < one.terms.weight(account.window)
+        if one.terms and one.weight < one.terms.weight(window)
     ]
 
 
-def _too_early(account: Account, tenures: Sequence[Tenure]) -> list[str]:
+def _too_early(tenures: Sequence[Tenure], window: int) -> list[str]:
     return [
         f"publication {one.publication} began at {iso(one.since)}, within the window before that was lost"
         for lost in tenures
         if not lost.publication
         for one in tenures[lost.number + 1 :]
-        if one.publication and one.since < behind(lost, account.window)
+        if one.publication and one.since < behind(lost, window)
     ]
 
 

@@ -6,7 +6,9 @@ the last release show nobody's rows and are not charged.
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,12 @@ from eventide.live.stores.base import Store, StoreSetting, with_ends
 
 MILLISECOND = 1_000
 MOST_SHIFT = 26 * 3_600_000_000  # microseconds between the earliest and the latest clock on earth
+
+
+def terms_of(part: int, window: int, timeline: Timeline, block: int) -> Terms:
+    """What a publication with such steps promises by itself."""
+    shift = MOST_SHIFT if timeline.length % DAY == 0 and timeline.zone.name != "UTC" else 0
+    return Terms(part, window, timeline.length, block, shift)
 
 
 class StorePlace:
@@ -34,6 +42,11 @@ class StorePlace:
             raise InputError("an account needs a store that remembers what was drawn; add --store PATH")
         if "start" not in setting.steps:
             raise InputError("an account is about event time, and these steps have no times; give events, with --step")
+        if not setting.steps["users"]:
+            raise InputError(
+                "an account is about people, and here every event would be a person of its own; name the column that "
+                "holds the person, with --user"
+            )
         if setting.people != self.account.population:
             raise InputError(
                 f"the account {self.account.database.place} is about {self.account.population!r} and not about "
@@ -42,9 +55,7 @@ class StorePlace:
         steps = setting.steps
         self._store = store
         self._timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
-        length = steps["length"] * MILLISECOND
-        shift = MOST_SHIFT if length % DAY == 0 and steps["zone"] != "UTC" else 0
-        self._terms = Terms(setting.epsilon, setting.window, length, setting.block, shift)
+        self._terms = terms_of(setting.epsilon, setting.window, self._timeline, setting.block)
 
     def first_measured(self, *, after_restore: bool = False) -> int:
         """The first step that could be measured if the store joined now; nothing is changed."""
@@ -85,9 +96,10 @@ class StorePlace:
 
     def _join(self, after_restore: bool, *, only_look: bool) -> Seat:
         wanted = self._since(self._store.next_step())
-        name = self._store.name or "a new store"
+        name = self._store.name or secrets.token_hex(16)  # of one that would be made
         join = self.account.outlook if only_look else self.account.join
-        return join(name, self._terms, wanted, reached=self._reached(), after_restore=after_restore)
+        told: dict[str, Any] = {"reached": self._reached(), "called": self._store.called}
+        return join(name, self._terms, wanted, after_restore=after_restore, **told)
 
     def _reached(self) -> int | None:
         """The end of the last step that was measured, None where none was."""

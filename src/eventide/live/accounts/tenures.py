@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from eventide.live.accounts.windows import Holding, Terms
 
+NOBODY, PAUSED = 0, -1  # no tokens of processes
+
 
 class Tenure(NamedTuple):
     """A publication under unchanged terms."""
@@ -18,7 +20,7 @@ class Tenure(NamedTuple):
     weight: int  # nano
     since: int  # no charge begins before
     ended: bool = False
-    token: int = 0  # of the process that may charge; an older one may not any more
+    token: int = NOBODY  # of the process that may charge; an older one may not any more
     charged_from: int | None = None
     charged_until: int | None = None
     settled_until: int | None = None
@@ -27,6 +29,11 @@ class Tenure(NamedTuple):
     def settled(self) -> bool:
         """Whether no charge is open."""
         return self.charged_until == self.settled_until
+
+    @property
+    def paused(self) -> bool:
+        """Whether nobody may charge for it until it is resumed."""
+        return self.token == PAUSED
 
     def charged(self) -> list[Holding]:
         """Where it was charged, if anywhere."""
@@ -63,6 +70,10 @@ def after(tenure: Tenure | None, event: dict[str, Any]) -> Tenure:
             return tenure._replace(charged_from=since, charged_until=event["until"])
         case "settle":
             return tenure._replace(settled_until=event["until"])
+        case "pause":
+            return tenure._replace(token=PAUSED)
+        case "resume":
+            return tenure._replace(token=NOBODY)
         case "end":
             return tenure._replace(ended=True)
     raise ValueError(event["kind"])

@@ -34,6 +34,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from eventide.events.durations import in_words
+from eventide.privacy.amounts import NANO
+
 
 class Terms(NamedTuple):
     """What a publication promises by itself: any `window` steps hold at most `part`."""
@@ -43,6 +46,15 @@ class Terms(NamedTuple):
     length: int  # of a step, in microseconds
     block: int = 1  # of its cap, in steps; 1 without one
     shift: int = 0  # microseconds that a calendar may gain on exact time, where steps are days of a zone
+
+    def sentence(self) -> str:
+        """In words.
+
+        >>> Terms(10**9, window=24, length=3_600_000_000).sentence()
+        'part 1 in 24 steps of 1 hour'
+        """
+        every = f" of {in_words(self.length // 1_000)}" if self.length % 1_000 == 0 else ""
+        return f"part {self.part / NANO:g} in {self.window} steps{every}"
 
     def steps_met(self, window: int) -> int:
         """How many steps a window of so many microseconds meets at the most.

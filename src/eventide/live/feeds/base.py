@@ -32,12 +32,26 @@ class ClosedStep(NamedTuple):
         return f"<closed step {self.index}>"
 
 
+class Cells(Protocol):
+    """The noisy cells of all open steps, by the numbers of steps in the store."""
+
+    def look_around(self) -> None:
+        """Put fresh noise into all cells if somebody has announced an intrusion; asked before each event."""
+
+    def open_until(self, step: int) -> None:
+        """Open all steps up to one."""
+
+    def add(self, step: int, bin: int) -> None:
+        """Count one event."""
+
+
 class Resume(NamedTuple):
     """What a feed needs to go on: the first step not published yet, the committed position, and the secret key.
 
     `kept` are pairs of step and bytes that a store holds: the tallies of open steps for a source that cannot replay,
     and what closed steps gave it to keep.
     `keep` is the store's own: such a source hands over the tallies of what it took before it counts as taken.
+    `cells` are there for a feed that holds no events: it puts each into those of its step.
     `check_first_rows` asks a feed of events to refuse rows that mostly cannot be read, before it gives out a step.
     """
 
@@ -47,6 +61,7 @@ class Resume(NamedTuple):
     kept: list[tuple[int, bytes]]
     keep: Callable[[Iterable[tuple[int, bytes]], str | None], bool] | None = None
     check_first_rows: bool = False
+    cells: Cells | None = None
 
     def __repr__(self) -> str:
         return f"<resume at step {self.next_step}>"
@@ -59,6 +74,7 @@ class Promise(NamedTuple):
     where events name no user. `most` is the most that such a unit adds to a step, which the mechanism's sensitivity
     must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
+    `one_by_one` is True for a feed that gives no counts, but puts each event into noisy cells.
     `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them.
     """
 
@@ -68,6 +84,7 @@ class Promise(NamedTuple):
     cap: Cap | None = None
     counted_in: Fraction = Fraction(1)
     of_one: int = 1
+    one_by_one: bool = False
 
     def window_sensitivity(self, window: int) -> int | None:
         """The window sensitivity that follows from the cap; None where there is none."""

@@ -20,7 +20,7 @@ from eventide.errors import InputError
 from eventide.events.bin_names import BinNames
 from eventide.events.cap_memory import CapMemory, is_memory
 from eventide.events.caps import Cap
-from eventide.events.clock import JUMP, Clock
+from eventide.events.clock import JUMP, Clock, SystemClock
 from eventide.events.durations import in_words, milliseconds
 from eventide.events.reader import (
     AFTER_END,
@@ -67,6 +67,8 @@ class EventFeed:
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
 
+    trusts_bound = False  # whether `max_per_step` is only said, and kept by nobody
+
     def __init__(
         self,
         source: EventSource | None,
@@ -83,7 +85,7 @@ class EventFeed:
     ) -> None:
         if max_per_step < 1:
             raise InputError(f"max_per_step is {max_per_step}; at least one event of a user must count")
-        if reader.columns.user is None and max_per_step != 1:
+        if reader.columns.user is None and max_per_step != 1 and not self.trusts_bound:
             raise InputError("max_per_step bounds the events of a user; name the column of users, or leave it out")
         if cap is not None and reader.columns.user is None:
             raise InputError("a cap bounds the events of a person; name the column of users, or leave it out")
@@ -155,6 +157,19 @@ class EventFeed:
         most = self.statistic.sensitivity(self.max_per_step)
         of_one = self.statistic.sensitivity(1)
         return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one)
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether events of open steps come again when it begins anew."""
+        return self._replays
+
+    def step_at(self, moment: int) -> int:
+        """The step that a moment lies in, -1 before the first."""
+        return -1 if moment < self.timeline.start else int(self.timeline.index(np.array([moment]))[0])
+
+    def step_now(self) -> int:
+        """The step that has begun last."""
+        return self.step_at((self._clock or SystemClock()).now())
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
@@ -276,35 +291,43 @@ class EventFeed:
         )
         counters.refused += refused
         time, arrival = events.time, events.arrival
-        columns: _Columns = (events.user, events.bin, *(() if events.value is None else (events.value,)))
+        value = self.statistic.values_of(events.time, events.value, self.timeline)
+        columns: _Columns = (events.user, events.bin, *(() if value is None else (value,)))
         if refused:
             time, arrival, columns = time[good], arrival[good], _rows(columns, good)
         if self._source is not None and not self._source.records_arrival:
             arrival = np.minimum(arrival, self._seen_until)
-        steps = self.timeline.index(time)
-        if self._names is not None and (idle := self._names.idle(steps, columns[1])).any():
-            if (elsewhere := self.reader.elsewhere) >= 0:
-                columns = (columns[0], np.where(idle, elsewhere, columns[1]), *columns[2:])
-            else:
-                counters.refused[UNKNOWN_BIN] += int(np.count_nonzero(idle))
-                steps, arrival, columns = steps[~idle], arrival[~idle], _rows(columns, ~idle)
-        return list(self._in_time(steps, arrival, columns, counters))
+        if self._names is not None:
+            time, arrival, columns = self._in_open_bins(self._names, time, arrival, columns, counters)
+        return list(self._in_time(time, arrival, columns, counters))
+
+    def _in_open_bins(
+        self, names: BinNames, time: Ints, arrival: Ints, columns: _Columns, counters: Counters
+    ) -> tuple[Ints, Ints, _Columns]:
+        """The events whose bins are open at their steps; others are where those of unknown bins are, or refused."""
+        idle = names.idle(self.timeline.index(time), columns[1])
+        if not idle.any():
+            return time, arrival, columns
+        if (elsewhere := self.reader.elsewhere) >= 0:
+            return time, arrival, (columns[0], np.where(idle, elsewhere, columns[1]), *columns[2:])
+        counters.refused[UNKNOWN_BIN] += int(np.count_nonzero(idle))
+        return time[~idle], arrival[~idle], _rows(columns, ~idle)
 
     def _in_time(
-        self, steps: Ints, arrival: Ints, columns: _Columns, counters: Counters
+        self, time: Ints, arrival: Ints, columns: _Columns, counters: Counters
     ) -> Iterator[tuple[int, _Columns]]:
-        order = np.argsort(steps, kind="stable")
-        edges = np.flatnonzero(np.diff(steps[order])) + 1
-        for rows in np.split(order, edges) if len(order) else ():
-            step = int(steps[rows[0]])
-            in_time = rows[arrival[rows] < self._deadline(step)]
-            counters.late += len(rows) - len(in_time)
+        for step, rows in self.timeline.split(time):
+            in_time, here = rows, int(time[rows].size)
+            early = arrival[rows] < self._deadline(step)
+            if not early.all():
+                in_time, here = np.arange(len(time))[rows][early], int(np.count_nonzero(early))
+                counters.late += early.size - here
             if step < self._first and self._replays:
-                counters.again += len(in_time)
+                counters.again += here
             elif step < self._next:  # which happens only if a clock was wrong
-                counters.late += len(in_time)
-            elif len(in_time):
-                counters.accepted += len(in_time)
+                counters.late += here
+            elif here:
+                counters.accepted += here
                 yield step, _rows(columns, in_time)
 
     def _warn_if_ahead(self) -> None:
@@ -339,5 +362,5 @@ class EventFeed:
         return self.reader.columns.user is not None
 
 
-def _rows(columns: _Columns, rows: Array) -> _Columns:
+def _rows(columns: _Columns, rows: Array | slice) -> _Columns:
     return tuple(None if column is None else column[rows] for column in columns)

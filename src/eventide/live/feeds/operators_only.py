@@ -37,8 +37,8 @@ class OperatorsOnly:
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
-        """What a feed of events has counted; None for one of counts."""
-        if not isinstance(feed, EventFeed):
+        """What a feed of events has counted; None for one of counts, and for one that counts nothing itself."""
+        if not isinstance(feed, EventFeed) or feed.promise().one_by_one:
             return None
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from eventide.errors import InputError
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
 from eventide.live.stores.base import Store
-from eventide.live.stores.stored_releases import levels_of
+from eventide.live.stores.stored_releases import all_statistics, levels_of
+from eventide.releases.level_values import either_way
 from eventide.releases.lines import read_line
 
 
@@ -54,11 +55,12 @@ def _sink(store: Store, path: Path) -> AppendingFile:
         raise InputError(f"{path.name} ends neither in .jsonl nor in .csv; only these are compared")
     epochs, first = store.epochs(), store.kept_from()
     starts = any(read_line(release).start is not None for _, release in store.releases(first, first))
-    for epoch, layout, intervals in product(reversed(epochs), ("wide", "long"), (False, True)):
+    statistics = either_way(all_statistics(store))
+    for epoch, layout, intervals, told in product(reversed(epochs), ("wide", "long"), (False, True), statistics):
         with suppress(InputError):  # bins that a table of that kind cannot have, or that the file has not
             levels = levels_of(epoch.setting)
             how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": levels and levels.groups}
-            sink = AppendingTable(path, epoch.setting.bins, layout, **how)
+            sink = AppendingTable(path, epoch.setting.bins, layout, **how, statistics=told)
             with path.open("rb") as file:
                 if file.readline() == sink.header:
                     sink.refuse_other_rows(b"".join(islice(file, sink.lines_per_step)))

@@ -59,6 +59,8 @@ def check(
         nullcontext() if account is None else setup.place_in(account, clients) as place,
     ):
         setup.check_fit(mechanism, feed.promise())
+        if feed.promise().one_by_one:
+            setup.check_cells(questions, account)
         drawn_from = place.account if place else None
         placed, setting = setup.as_stored(
             mechanism,
@@ -76,6 +78,7 @@ def check(
         for sink in opened:  # before the store, which a writer at work would bring behind them
             sink.check()
         next_step, epochs = stored.next_step(), stored.epochs()
+        not_before = max(not_before, setup.unseen_from(feed, stored, setting))
         if place is not None:
             place.stand(stored, setting)
             not_before = max(not_before, place.first_measured(after_restore=after_restore))

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from eventide.errors import InputError
+from eventide.live.accounts.account import Account
 from eventide.live.addresses import is_address
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
@@ -19,7 +20,7 @@ from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
-from eventide.live.publisher.setup import places_of, reading
+from eventide.live.publisher.setup import places_of, reading, statistics
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
 from eventide.live.stores.stored_releases import over_bins
@@ -36,6 +37,7 @@ def publish(
     new_epoch: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
+    account: Account | str | Path | None = None,
     **stream: Unpack[StreamOptions],
 ) -> Releases:
     """Publish a frame privately: of events if the length of a step is given, else of counts.
@@ -59,6 +61,9 @@ def publish(
         Become the writer though another seems to be at work.
     allow_refused
         Publish although more than half of the first rows are refused.
+    account
+        The account that everything published about these people draws from, its path or address; epsilon is the part of
+        this store, and population must be the account's.
     **stream
         The settings of a `StreamSpec`. Needed are epsilon and window; of events also step, bins and, where they are
         named otherwise, the columns time, user and bin. The bins of wide counts are their columns. start and until are
@@ -92,6 +97,7 @@ def publish(
         take_over=take_over,
         allow_refused=allow_refused,
         keep=spec.keep,
+        account=account,
     ) as publisher:
         publisher.run()
         names = placed.bins if publisher.names is None else publisher.names.names
@@ -105,6 +111,7 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
         levels=placed.levels,
+        statistic=statistics(mechanism, feed)[0],
     )
 
 

@@ -186,6 +186,9 @@ class Publisher:
             mechanism = placed.mechanism
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
+            if self.feed.promise().one_by_one:
+                setup.hold_no_events(mechanism, questions, account)
+            not_before = max(not_before, setup.unseen_from(self.feed, self.store, setting))
             if self._place is not None:
                 self._place.stand(self.store, setting)
                 not_before = max(not_before, self._place.first_measured(after_restore=after_restore))
@@ -326,7 +329,9 @@ class Publisher:
         """The feed's steps from the next one on; where it refuses its first rows, store and sinks are as they were."""
         while True:
             check = not (self.next_step or self._allow_refused)
-            resume = Resume(self.next_step, self._position, self._key, self.store.kept(), self.store.keep, check)
+            kept, keep = self.store.kept(), self.store.keep
+            cells = setup.open_cells(self.mechanism, self.feed, self.store, self._origin, self.next_step)
+            resume = Resume(self.next_step, self._position, self._key, kept, keep, check, cells)
             try:
                 yield from self.feed.steps(resume)
                 return
@@ -441,7 +446,8 @@ class Publisher:
             return _Drawn(Commit(step, [], line, b"", None, position), "released", told)
         entries = [entry._replace(step=entry.step + self._origin) for entry in self._entries]
         self._entries.clear()
-        snapshot = self._snapshot(recorded.whole)
+        plans_by_the_clock = self.feed.promise().one_by_one
+        snapshot = self._snapshot(recorded.whole and not plans_by_the_clock)
         charges, looked = entries + answered.entries, bool(release.fresh)
         commit = Commit(step, charges, line, recorded.data(), snapshot, position, answered.plan, fresh=looked)
         return _Drawn(commit, "released", told)

@@ -2,13 +2,15 @@
 
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
 recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
-last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale.
+last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale. The histogram of a
+sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +46,8 @@ def repeated(
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
     release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
     if last is not None:
-        then = dataclasses.replace(read_line(last), step=step, fresh=False, levels=None)
+        own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
+        then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
         release = over_bins(then, bins_then, bins, absent=0.0)
     if levels is None:
         return release

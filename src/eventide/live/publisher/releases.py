@@ -21,7 +21,7 @@ from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
-from eventide.releases.level_values import Groups, Rows, flat
+from eventide.releases.level_values import EVENTS, Groups, Rows, flat, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
 
@@ -66,6 +66,8 @@ class Releases(LongFrames):
         Raw numbers: never publish them. None where counts were given.
     levels
         The groups that are published besides, and add up; None where there are none.
+    statistic
+        What is published of the events.
     """
 
     def __init__(
@@ -78,8 +80,12 @@ class Releases(LongFrames):
         end: str | None = None,
         operators_only: OperatorsOnly | None = None,
         levels: Levels | None = None,
+        statistic: str = EVENTS,
     ) -> None:
-        self._rows = Rows.of(bins, None if levels is None else levels.groups)
+        groups = None if levels is None else levels.groups
+        windows = any(line.window_values is not None for line in lines)
+        self._rows = Rows.of(bins, groups, statistics_of(statistic, windows=windows))
+        self._of_steps = Rows.of(bins, groups).names  # the rows that are no histograms of sliding windows
         lines = [flat(line, self._rows) for line in lines]
         self.levels = levels
         self.bins, self.guarantee, self.ledger, self.operators_only = bins, guarantee, ledger, operators_only
@@ -100,9 +106,12 @@ class Releases(LongFrames):
         return len(self._steps)
 
     def to_arrow(self) -> pa.Table:
-        """The releases as an Arrow table, a row for each step and bin, and where there are levels for each group."""
+        """The releases as an Arrow table, a row for each step and bin, and where there are levels for each group.
+
+        Where there are histograms of sliding windows, they are rows of another statistic.
+        """
         return long_table(
-            self._rows.names,
+            self._rows,
             self._steps,
             self._values,
             self._fresh,
@@ -111,7 +120,6 @@ class Releases(LongFrames):
             high=self._high,
             starts=self._starts,
             zone=self._zone,
-            levels=self._rows.levels,
         )
 
     def plot(self, bins: Sequence[str | int] | None = None) -> Any:
@@ -132,8 +140,8 @@ class Releases(LongFrames):
         if self._starts is not None:
             edges = [*self._starts, self._end]
         panels = []
-        names = self._rows.names
-        for place in places(names, bins, self._values):
+        names = self._of_steps
+        for place in places(names, bins, self._values[:, : len(names)]):
             curve = released(edges, self._values, self._low, self._high, place)
             panels.append(Panel(shortened(names[place]), "", "count", [curve], y_log=False))
         panels[-1] = panels[-1]._replace(x_title="step" if self._starts is None else "")
@@ -151,7 +159,9 @@ class Releases(LongFrames):
         notes, table = [str(self.guarantee)], None
         if len(self):
             last = {"last value": self._values, "low": self._low, "high": self._high}
-            table, more = bin_table(self._rows.names, {name: None if a is None else a[-1] for name, a in last.items()})
+            names = self._of_steps
+            cells = {name: None if a is None else a[-1, : len(names)] for name, a in last.items()}
+            table, more = bin_table(names, cells)
             notes = [*more, *notes]
         return card("Releases", facts, table, notes)
 

@@ -20,6 +20,8 @@ from eventide.filters.seasons import Automatic
 from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.open_cells import OpenCells
 from eventide.live.publisher.spare_bins import Placed, over_places
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
@@ -31,11 +33,13 @@ from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.pan_private import ANNOUNCED, PanPrivateMechanism, what_may_be_seen
 from eventide.mechanisms.publishing import why_not_published
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.noise import recorded_name
+from eventide.releases.level_values import EVENTS, statistics_of
 
 log = logging.getLogger("eventide.live")
 
@@ -103,15 +107,20 @@ def sinks_of(
 ) -> list[Sink]:
     """The sinks that a publisher was given, or that paths and addresses mean; none is opened yet."""
     how: dict[str, Any] = {"growing": store.durable, "starts": feed.start_of(0) is not None, "clients": clients}
-    how |= {"groups": mechanism.levels and mechanism.levels.groups}
+    how |= {"groups": mechanism.levels and mechanism.levels.groups, "statistics": statistics(mechanism, feed)}
     return [place if isinstance(place, Sink) else open_sink(place, mechanism.bins, **how) for place in places]
+
+
+def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
+    """The names of what is published of every bin."""
+    return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
 
 
 def check_fit(mechanism: Mechanism, promise: Promise) -> None:
     """Refuse a mechanism that does not fit, in one sentence."""
     if mechanism.step:
         raise InputError("the mechanism has released steps already; give a new one, the store rebuilds its state")
-    if reason := why_not_published(mechanism):
+    if reason := why_not_published(mechanism, one_by_one=promise.one_by_one):
         raise InputError(reason)
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
@@ -209,8 +218,8 @@ def guarantee_of(
 ) -> Guarantee:
     """What is promised about everything that is published; `kept` where a store keeps the ledger after the run."""
     promise = feed.promise()
-    about_counts = mechanism.assumptions() if promise.most is None else mechanism.of_levels()
-    assumptions = (*about_counts, *promise.assumptions)
+    about_counts = mechanism.assumptions() if promise.most is None else mechanism.covered()
+    assumptions = (*about_counts, *promise.assumptions, *(what_may_be_seen(mechanism) if promise.one_by_one else ()))
     if not kept:
         assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
     if account is not None:
@@ -224,6 +233,46 @@ def guarantee_of(
         assumptions=assumptions,
         lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
     )
+
+
+def hold_no_events(mechanism: Mechanism, questions: Questions | None, account: Account | str | Path | None) -> None:
+    """Make a mechanism hold events in cells alone."""
+    check_cells(questions, account)
+    assert isinstance(mechanism, PanPrivateMechanism)
+    mechanism.hold_several_steps()
+
+
+def check_cells(questions: Questions | None, account: Account | str | Path | None) -> None:
+    """Refuse what does not go together with events that are held in cells alone."""
+    if questions is not None:
+        raise InputError("window queries hold sums of true counts while they are open; leave them or pan_private out")
+    if account is not None:
+        raise InputError("a pan-private publication cannot draw from an account yet; leave one of them out")
+
+
+def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next_step: int) -> OpenCells | None:
+    """Where the events of a feed go that holds none; new cells, where it reads events again."""
+    if not (isinstance(mechanism, PanPrivateMechanism) and feed.promise().one_by_one):
+        return None
+    assert isinstance(feed, EventFeed)
+    if feed.reads_again:
+        mechanism.forget_cells()
+    if store.durable and mechanism.pan_private == ANNOUNCED:
+        store.watch_intrusions()
+    return OpenCells(mechanism, store, origin, next_step, feed.step_at)
+
+
+def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:
+    """The first step that may be measured where a new epoch begins behind a pan-private one, else 0.
+
+    Somebody may have seen cells of steps that were open and never charged: all that have begun by now.
+    """
+    epochs = store.epochs()
+    last = epochs[-1].setting if epochs else setting
+    goes_on = is_same(last, setting)
+    if goes_on or not last.mechanism["parameters"].get("pan_private") or not isinstance(feed, EventFeed):
+        return 0
+    return feed.step_now() + setting.apart(last)
 
 
 def total_budget(mechanism: Mechanism, questions: Questions | None) -> int:

@@ -14,18 +14,17 @@ import io
 import json
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from eventide.errors import InputError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.formats import Csv
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import EVENTS, Groups, either_way
 
 
 class AppendingFile(Sink):
@@ -199,7 +198,8 @@ class AppendingFile(Sink):
 class AppendingTable(AppendingFile):
     """CSV: one line a step and a column a bin (wide), or one line for each bin (long).
 
-    A file that was begun with intervals or without them goes on as it was begun, whatever `intervals` says.
+    A file that was begun with intervals or without them goes on as it was begun, whatever `intervals` says; and so does
+    one with or without the histograms of sliding windows.
     """
 
     bins: tuple[str, ...]
@@ -213,22 +213,35 @@ class AppendingTable(AppendingFile):
         starts: bool = False,
         intervals: bool | None = None,
         groups: Groups | None = None,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
-        header = io.BytesIO()
-        table = Csv(header, bins, layout, starts=starts, intervals=intervals, groups=groups)
-        self._rows, self.groups = table.rows, groups
-        if any("\n" in name or "\r" in name for name in (*self._rows.names, *(self._rows.levels or ()))):
+        self.bins, self.groups, self._first = tuple(bins), groups, ("step", "start") if starts else ("step",)
+        self._asked_layout, self._statistics = layout, statistics
+        self._take(self._table(statistics, intervals))
+        if any("\n" in name or "\r" in name for column in self._rows.columns.values() for name in column):
             raise InputError("the name of a bin holds a line break, which a growing CSV cannot; choose .jsonl")
-        self._layout, self._intervals = table.layout, table.intervals
-        self.bins, self._first = tuple(bins), ("step", "start") if starts else ("step",)
-        self.header = header.getvalue()
-        self.lines_per_step = len(self._rows.names) if self._layout == "long" else 1
         super().__init__(path)
+
+    def _table(self, statistics: Sequence[str], intervals: bool | None) -> Csv:
+        """A table of these columns, whose stream has its header."""
+        starts, groups = "start" in self._first, self.groups
+        how: dict[str, Any] = {"starts": starts, "intervals": intervals, "groups": groups, "statistics": statistics}
+        return Csv(io.BytesIO(), self.bins, self._asked_layout, **how)
+
+    def _take(self, table: Csv) -> None:
+        """Write the columns of a table."""
+        self._rows, self._layout, self._intervals = table.rows, table.layout, table.intervals
+        self.leaves_out_windows = len(self._statistics) > 1 and self._rows.statistics is None
+        self.header = _header(table)
+        self.lines_per_step = len(self._rows.names) if self._layout == "long" else 1
 
     def encode(self, release: bytes) -> bytes:
         """The rows of a release."""
         said = json.loads(release)
         parts = [said, *(said.get("levels", {}).values() if self.groups else ())]
+        if self._rows.statistics and "window_values" in said:
+            of_window = {"values": said["window_values"], "scale": said.get("window_scale")}
+            parts.append({kind: cells for kind, cells in of_window.items() if cells is not None})
 
         def numbers(kind: str) -> list[Any]:
             cells = [cell for part in parts for cell in part.get(kind, [None] * len(part["values"]))]
@@ -238,7 +251,7 @@ class AppendingTable(AppendingFile):
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
             fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
-            names = self._row_names(said.get("bins", {}))
+            names = self._rows.called(said.get("bins", {})).values()
             rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
@@ -248,28 +261,29 @@ class AppendingTable(AppendingFile):
     def refuse_other_rows(self, lines: bytes) -> None:
         """Compare the names of a long table's rows with those of the bins and groups."""
         if self._layout == "long":
-            places = slice(len(self._first), len(self._first) + len(self._row_names()))
+            places = slice(len(self._first), len(self._first) + len(self._rows.columns))
             found = [tuple(row[places]) for row in csv.reader(lines.decode(errors="replace").split("\n")) if row]
             if not self._rows.begin_with(found):
                 raise InputError(f"{self.path} has rows of other bins or groups; choose another file")
-
-    def _row_names(self, named: Mapping[str, str] = MappingProxyType({})) -> list[tuple[str, ...]]:
-        """The columns of a long table that name its rows."""
-        names = self._rows.called(named)
-        return [names] if self._rows.levels is None else [self._rows.levels, names]
 
     def step_of_line(self, line: bytes) -> int:
         """The first column."""
         return int(line.partition(b",")[0])
 
     def _keep_columns(self) -> None:
-        other = io.BytesIO()
-        with suppress(InputError):  # bins that a table of that kind cannot have
-            starts, intervals = "start" in self._first, not self._intervals
-            Csv(other, self.bins, self._layout, starts=starts, intervals=intervals, groups=self.groups)
-            header = other.getvalue()
-            if os.pread(self._file.fileno(), len(header), 0) == header:
-                self.header, self._intervals = header, not self._intervals
+        for statistics, intervals in product(either_way(self._statistics), (self._intervals, not self._intervals)):
+            with suppress(InputError):  # bins that a table of that kind cannot have
+                table = self._table(statistics, intervals)
+                if os.pread(self._file.fileno(), len(header := _header(table)), 0) == header:
+                    self._take(table)
+                    return
 
     def _torn(self, rest: bytes) -> bool:
         return rest[:1].isdigit()
+
+
+def _header(table: Csv) -> bytes:
+    """What a table has written before its first row."""
+    stream = table.stream
+    assert isinstance(stream, io.BytesIO)
+    return stream.getvalue()

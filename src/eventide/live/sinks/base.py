@@ -20,7 +20,8 @@ class Sink(abc.ABC):
     What fails for now raises `OSError` and is tried again later; what can never succeed raises an error of eventide.
     `begins_anew` is True where each run hands over all stored releases, from the first one on. `bins` are those whose
     releases it shows, in its columns; None where it shows any. `groups` are those of each level that it shows besides.
-    `steps_at_a_time` is how many it takes in one go where so many wait for it.
+    `steps_at_a_time` is how many it takes in one go where so many wait for it. `leaves_out_windows` is True where it
+    does not show the histograms of sliding windows that releases have.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Sink(abc.ABC):
     steps_at_a_time = 1
     bins: tuple[str, ...] | None = None
     groups: Groups | None = None
+    leaves_out_windows = False
 
     def check(self) -> None:  # noqa: B027 - what stands behind an address is seen when it is opened
         """Refuse what `open` would refuse, as far as it can be told without making or changing anything.

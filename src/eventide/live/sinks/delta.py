@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from eventide.errors import InputError
 from eventide.live.sinks.base import name_of_file, refuse_unwritable
 from eventide.live.sinks.table import TableSink
-from eventide.releases.level_values import Groups
 
 APPLICATION = "eventide"
 
@@ -25,10 +24,10 @@ APPLICATION = "eventide"
 class DeltaSink(TableSink):
     """Appends releases to the Delta table at a path."""
 
-    def __init__(self, path: str | Path, bins: Sequence[str], *, starts: bool = False, groups: Groups | None = None):
+    def __init__(self, path: str | Path, bins: Sequence[str], **how: Any) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
-        super().__init__(str(path), bins, starts=starts, groups=groups)
+        super().__init__(str(path), bins, **how)
         try:
             import deltalake
         except ImportError:

@@ -17,7 +17,6 @@ import pyarrow as pa
 from eventide.errors import EventideError, InputError
 from eventide.live import faults
 from eventide.live.sinks.table import TableSink
-from eventide.releases.level_values import Groups
 
 FIRST, LAST = "eventide.first-step", "eventide.last-step"
 RETRIES = "commit.retry.num-retries"
@@ -50,11 +49,11 @@ def parse_address(url: str) -> IcebergAddress:
 class IcebergSink(TableSink):
     """Appends releases to an Iceberg table."""
 
-    def __init__(self, url: str, bins: Sequence[str], *, starts: bool = False, groups: Groups | None = None) -> None:
+    def __init__(self, url: str, bins: Sequence[str], **how: Any) -> None:
         self._address = parse_address(url)
         self._identifier = (*self._address.namespace.split("."), self._address.table)
         self.name = f"iceberg {self._address.catalog} {self._address.namespace}.{self._address.table}"
-        super().__init__(url, bins, starts=starts, groups=groups)
+        super().__init__(url, bins, **how)
         try:
             import pyiceberg.catalog
         except ImportError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from eventide.errors import InputError
 from eventide.live.addresses import is_address
@@ -22,7 +23,7 @@ from eventide.live.sinks.webhook import Webhook
 from eventide.live.sinks.whole_file import WholeFile
 from eventide.releases.files import refuse_path, refuse_read
 from eventide.releases.formats import FORMATS
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import EVENTS, Groups
 
 _ADDRESSES: dict[str, Callable[..., Sink]] = {
     "http": Webhook,
@@ -42,6 +43,7 @@ def open_sink(
     starts: bool = False,
     intervals: bool = False,
     groups: Groups | None = None,
+    statistics: Sequence[str] = (EVENTS,),
     sources: Sequence[str] = (),
     clients: str | Path | None = None,
 ) -> Sink:
@@ -51,9 +53,9 @@ def open_sink(
 
     growing: a .jsonl or .csv file gets each step at once, instead of appearing when all is done, and a .parquet file
     keeps what it had. starts: tables tell when each step begins. intervals: wide tables tell low and high; long ones
-    and JSON lines always do. groups: those of each level, where releases have levels. sources: what is being read,
-    which is never replaced. clients: a file of client settings, for an address; the one that EVENTIDE_CLIENTS names
-    where left out.
+    and JSON lines always do. groups: those of each level, where releases have levels. statistics: what is published of
+    every bin. sources: what is being read, which is never replaced. clients: a file of client settings, for an address;
+    the one that EVENTIDE_CLIENTS names where left out.
     """
     text = str(place)
     if (scheme := text.partition("://")[0]) in _ADDRESSES:
@@ -62,7 +64,8 @@ def open_sink(
     if is_table(text):
         _refuse_for_a_table(text, layout, growing=growing)
         refuse_read(path, [Path(source) for source in sources], "--out")
-        return _TABLES[scheme if is_address(text) else ending](text, bins, starts=starts, groups=groups)
+        table = _TABLES[scheme if is_address(text) else ending]
+        return table(text, bins, starts=starts, groups=groups, statistics=statistics)
     if is_address(text):
         raise InputError(
             f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)}, iceberg or a path"
@@ -79,12 +82,11 @@ def open_sink(
         )
     if text == "-":
         return StandardOutput()
-    told = intervals or None  # where it was not asked for, the layout says
+    how: dict[str, Any] = {"starts": starts, "groups": groups, "statistics": statistics}
+    how["intervals"] = intervals or None  # where it was not asked for, the layout says
     if not growing or ending == ".parquet":
-        return WholeFile(path, bins, layout, starts=starts, intervals=told, keeps=growing, groups=groups)
-    if ending == ".jsonl":
-        return AppendingFile(path)
-    return AppendingTable(path, bins, layout, starts=starts, intervals=told, groups=groups)
+        return WholeFile(path, bins, layout, keeps=growing, **how)
+    return AppendingFile(path) if ending == ".jsonl" else AppendingTable(path, bins, layout, **how)
 
 
 def is_table(place: str) -> bool:

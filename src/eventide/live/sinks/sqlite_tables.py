@@ -1,9 +1,8 @@
 """A SQLite file with releases as plain tables, for whoever reads with SQL; a store is none, since it packs its lines.
 
-`releases` and `levels` have the names and columns of the views of a store in PostgreSQL, so the same queries read both.
-Where there are levels, `releases` has a column level and the rows of groups, and `levels` is a view of these. A file
-that was begun without levels keeps its columns; groups that come later have a table of their own there. Other tables,
-views and indexes in the file stay.
+The tables `releases`, `levels` and `statistics` have the names and columns of the views of a store in PostgreSQL,
+whether or not there are times, levels and sliding windows: so the same queries read both. A file of before there were
+statistics goes on without them. Other tables, views and indexes in the file stay.
 """
 
 from __future__ import annotations
@@ -22,29 +21,29 @@ from eventide.events.levels import BIN
 from eventide.live import faults
 from eventide.live.sinks.base import name_of_file, refuse_unwritable
 from eventide.live.sinks.table import TableSink
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import statistics_of
 
 PATIENCE = 5.0  # seconds for somebody who is reading
 _NUMBERS = "value REAL, low REAL, high REAL, scale REAL, fresh BOOLEAN NOT NULL"
 _TABLES = {
     "releases": f"step INTEGER, start TEXT, bin TEXT, {_NUMBERS}, PRIMARY KEY (step, bin)",
     "levels": f"step INTEGER, start TEXT, level TEXT, bin TEXT, {_NUMBERS}, PRIMARY KEY (step, level, bin)",
+    "statistics": f"step INTEGER, start TEXT, bin TEXT, statistic TEXT, {_NUMBERS}, PRIMARY KEY (step, bin, statistic)",
 }
-_TOGETHER = f"""CREATE TABLE releases ({_TABLES["levels"]}) WITHOUT ROWID;
-    CREATE VIEW levels AS SELECT * FROM releases WHERE level <> '{BIN}'"""
 _COLUMNS = {
     "releases": ("step", "start", "bin", "value", "low", "high", "scale", "fresh"),
     "levels": ("step", "start", "level", "bin", "value", "low", "high", "scale", "fresh"),
+    "statistics": ("step", "start", "bin", "statistic", "value", "low", "high", "scale", "fresh"),
 }
 
 
 class SqliteTables(TableSink):
     """Appends releases to the tables of a SQLite file."""
 
-    def __init__(self, path: str | Path, bins: Sequence[str], *, starts: bool = False, groups: Groups | None = None):
+    def __init__(self, path: str | Path, bins: Sequence[str], **how: Any) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
-        super().__init__(str(path), bins, starts=starts, groups=groups)
+        super().__init__(str(path), bins, **how)
 
     def check(self) -> None:
         """Look at the file, where there is one."""
@@ -65,16 +64,12 @@ class SqliteTables(TableSink):
 
     def rows_of(self, step: int) -> Any:
         """Ask for a step."""
-        names = ", ".join(name for name in self.schema.names if name != "level")
-        if self._together:
-            names, only = (f"level, {names}", "") if self.groups else (names, f" AND level = '{BIN}'")
-            query = f"SELECT {names} FROM releases WHERE step = :step{only}"
-        elif self.groups:
-            query = f"""SELECT '{BIN}' AS level, {names} FROM releases WHERE step = :step
-                UNION ALL SELECT level, {names} FROM levels WHERE step = :step"""
-        else:
-            query = f"SELECT {names} FROM releases WHERE step = :step"
-        found = self._connection.execute(query, {"step": step})
+        constant = {"level": BIN, "statistic": self.statistics[0]}
+        parts = []
+        for table in self._tables():
+            names = (name if name in _COLUMNS[table] else f":{name} AS {name}" for name in self.schema.names)
+            parts.append(f"SELECT {', '.join(names)} FROM {table} WHERE step = :step")
+        found = self._connection.execute(" UNION ALL ".join(parts), {"step": step, **constant})
         order = [each[0] for each in found.description]
         columns = list(zip(*found, strict=True)) or [()] * len(order)
         cells = dict(zip(order, columns, strict=True))
@@ -86,18 +81,23 @@ class SqliteTables(TableSink):
         if "start" not in rows.column_names:
             rows = rows.append_column("start", pa.nulls(len(rows), pa.string()))
         parts = {"releases": rows}
-        if self._together and not self.groups:
-            parts = {"releases": rows.append_column("level", pa.array([BIN] * len(rows), pa.string()))}
-        elif self.groups and not self._together:
-            of_bins = pc.equal(rows["level"], BIN)
-            parts = {"releases": rows.filter(of_bins), "levels": rows.filter(pc.invert(of_bins))}
+        for table, column, plain in (("levels", "level", BIN), ("statistics", "statistic", self.statistics[0])):
+            if table in self._tables():
+                is_plain = pc.equal(rows[column], plain)
+                parts[table] = rows.filter(pc.invert(is_plain))
+                parts["releases"] = rows = rows.filter(is_plain)
         with self._failures(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             for table, part in parts.items():
-                columns = [part[name].to_pylist() for name in _COLUMNS["levels" if self._together else table]]
+                columns = [part[name].to_pylist() for name in _COLUMNS[table]]
                 places = ", ".join("?" * len(columns))
                 self._connection.executemany(f"INSERT INTO {table} VALUES ({places})", zip(*columns, strict=True))
             faults.passing("half-line")
+
+    def _tables(self) -> list[str]:
+        """Those that get rows."""
+        further = {"levels": self.groups, "statistics": len(self.statistics) > 1}
+        return ["releases", *(table for table, there in further.items() if there)]
 
     def close(self) -> None:
         """Close the file, which stays."""
@@ -122,26 +122,27 @@ class SqliteTables(TableSink):
             raise InputError(f"{self.path} is no SQLite file; choose another name") from None
 
     def _make_or_compare(self, *, may_make: bool) -> None:
-        self._together = bool(self.groups)
         if self._has_tables():
             self._refuse_other_tables()
             self.look_and_compare()
         elif may_make:
             with self._connection:
                 self._connection.execute("BEGIN IMMEDIATE")
-                apart = [f"CREATE TABLE {name} ({columns}) WITHOUT ROWID" for name, columns in _TABLES.items()]
-                for statement in _TOGETHER.split(";") if self._together else apart:
-                    self._connection.execute(statement)
+                for name, columns in _TABLES.items():
+                    self._connection.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITHOUT ROWID")
 
     def _has_tables(self) -> bool:
         return self._connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table'").fetchone() is not None
 
     def _refuse_other_tables(self) -> None:
-        asked = "SELECT name FROM pragma_table_info(?)"
-        found = {table: tuple(name for (name,) in self._connection.execute(asked, (table,))) for table in _COLUMNS}
-        self._together = found == dict.fromkeys(_COLUMNS, _COLUMNS["levels"])
-        if found != _COLUMNS and not self._together:
-            raise InputError(f"{self.path} is a SQLite file of something else; choose another name")
+        for table, columns in _COLUMNS.items():
+            found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+            names = tuple(name for (name,) in found)
+            if table == "statistics" and (not names or self.look() >= 0):  # it goes on as it was begun
+                begun = names and self._connection.execute("SELECT 1 FROM statistics LIMIT 1").fetchone()
+                self.has(statistics_of(self.statistics[0], windows=bool(begun)))
+            if names not in (columns, () if table == "statistics" else columns):
+                raise InputError(f"{self.path} is a SQLite file of something else; choose another name")
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from eventide.errors import InputError
 from eventide.live.sinks.base import Sink
 from eventide.releases.formats import Tabular
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import EVENTS, Groups, either_way
 from eventide.releases.lines import read_line
 
 ROWS_AT_A_TIME = 100_000  # of a commit, where it has several steps
@@ -26,8 +26,8 @@ ROWS_AT_A_TIME = 100_000  # of a commit, where it has several steps
 class LongRows(Tabular):
     """Releases as Arrow tables with the columns of a long file."""
 
-    def __init__(self, bins: Sequence[str], *, starts: bool, groups: Groups | None) -> None:
-        super().__init__(io.BytesIO(), bins, "long", starts=starts, groups=groups)
+    def __init__(self, bins: Sequence[str], **how: Any) -> None:
+        super().__init__(io.BytesIO(), bins, "long", **how)
 
     def begin(self) -> None:
         """Nothing comes before the first row."""
@@ -47,14 +47,32 @@ class LongRows(Tabular):
 
 
 class TableSink(Sink):
-    """Appends releases to a table; `place` is how errors call it, `starts` whether it tells when steps begin."""
+    """Appends releases to a table; `place` is how errors call it, `starts` whether it tells when steps begin.
+
+    A table that was begun with the histograms of sliding windows or without them goes on as it was begun.
+    """
 
     bins: tuple[str, ...]
     _last = -1
 
-    def __init__(self, place: str, bins: Sequence[str], *, starts: bool, groups: Groups | None) -> None:
+    def __init__(
+        self,
+        place: str,
+        bins: Sequence[str],
+        *,
+        starts: bool = False,
+        groups: Groups | None = None,
+        statistics: Sequence[str] = (EVENTS,),
+    ) -> None:
         self.place, self.bins, self.groups = place, tuple(bins), groups
-        self._rows = LongRows(bins, starts=starts, groups=groups)
+        self._starts, self._gives_windows = starts, len(statistics) > 1
+        self.has(statistics)
+
+    def has(self, statistics: Sequence[str]) -> None:
+        """Write these of every bin."""
+        self.statistics = statistics
+        self.leaves_out_windows = self._gives_windows and len(statistics) == 1
+        self._rows = LongRows(self.bins, starts=self._starts, groups=self.groups, statistics=statistics)
         self.schema = self._rows.schema
         self.steps_at_a_time = max(1, ROWS_AT_A_TIME // len(self._rows.bins))
 
@@ -75,15 +93,18 @@ class TableSink(Sink):
         self._last = self.look()
         if self._last >= 0:
             rows = self._rows.rows
-            keys = ("bin",) if rows.levels is None else ("level", "bin")
-            found = [self.rows_of(self._last)[name].to_pylist() for name in keys]
+            found = [self.rows_of(self._last)[name].to_pylist() for name in rows.columns]
             if not rows.are(zip(*found, strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
 
     def refuse_other_columns(self, found: Any) -> None:
         """Compare the names and types of columns."""
-        if [(each.name, each.type) for each in found] != [(each.name, each.type) for each in self.schema]:
-            raise InputError(f"{self.place} has other columns than these bins give; choose another table")
+        there = [(each.name, each.type) for each in found]
+        for statistics in either_way(self.statistics):
+            self.has(statistics)
+            if there == [(each.name, each.type) for each in self.schema]:
+                return
+        raise InputError(f"{self.place} has other columns than these bins give; choose another table")
 
     def last_step(self) -> int:
         """What the table said when it was last looked at."""
@@ -91,7 +112,7 @@ class TableSink(Sink):
 
     def holds(self, release: bytes) -> bool:
         """Compare the rows of the last step, in whatever order the table has them."""
-        order = [(name, "ascending") for name in self.schema.names if name in ("level", "bin")]
+        order = [(name, "ascending") for name in self._rows.rows.columns]
         found, ours = (rows.sort_by(order) for rows in (self.rows_of(self._last), self._rows.of([release])))
         return bool(found.equals(ours))
 

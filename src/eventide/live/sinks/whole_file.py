@@ -10,6 +10,8 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from eventide.errors import InputError
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.files import open_releases
 from eventide.releases.formats import Parquet, formats, with_ends
-from eventide.releases.level_values import Groups, unflat
+from eventide.releases.level_values import EVENTS, Groups, either_way, unflat
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -30,7 +32,7 @@ class WholeFile(Sink):
     """A .jsonl, .csv or .parquet file of all releases.
 
     With `keeps`, which is for Parquet, steps of an older file that are not sent stay in it, and it keeps its columns:
-    with intervals or without them, as it was begun.
+    with intervals and the histograms of sliding windows or without them, as it was begun.
     """
 
     begins_anew = True
@@ -46,12 +48,13 @@ class WholeFile(Sink):
         intervals: bool | None = None,
         keeps: bool = False,
         groups: Groups | None = None,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         self.path = Path(path)
         self.name = name_of_file(self.path)
         self.bins = tuple(bins)
         self._layout, self._starts, self._intervals, self._keeps = layout, starts, intervals, keeps
-        self.groups = groups
+        self.groups, self._statistics, self._gives_windows = groups, statistics, len(statistics) > 1
         self._older: OlderParquet | None = None
         self._sent = -1
         self._held = ExitStack()
@@ -64,7 +67,8 @@ class WholeFile(Sink):
     def open(self) -> None:
         """Look at the older file, and begin the new one under another name."""
         self._look()
-        kinds = formats(starts=self._starts, intervals=self._intervals, groups=self.groups)
+        told: dict[str, Any] = {"starts": self._starts, "intervals": self._intervals}
+        kinds = formats(**told, groups=self.groups, statistics=self._statistics)
         self._file = self._held.enter_context(open_releases(str(self.path), self.bins, self._layout, None, kinds))
 
     def last_step(self) -> int:
@@ -103,8 +107,11 @@ class WholeFile(Sink):
                 starts=self._starts,
                 intervals=self._intervals,
                 groups=self.groups,
+                statistics=self._statistics,
             )
-            self._intervals = self._older.intervals
+            self._intervals, self._statistics = self._older.intervals, self._older.statistics
+        as_table = self.path.suffix.lower() != ".jsonl" and self._gives_windows
+        self.leaves_out_windows = as_table and (self._layout == "wide" or len(self._statistics) == 1)
 
     def _keep_before(self, step: int) -> None:
         """Take over what was not sent and would be missed."""
@@ -116,8 +123,8 @@ class WholeFile(Sink):
 class OlderParquet:
     """The Parquet file at `path` that a run is about to replace: which steps it has, and what it says of them.
 
-    It is only read, and must have the columns that would be written now, with intervals or without them; `intervals`
-    says whether it has them. Without steps where there is no file.
+    It is only read, and must have the columns that would be written now, with intervals and sliding windows or without
+    them; `intervals` and `statistics` say whether it has them. Without steps where there is no file.
     """
 
     def __init__(
@@ -129,14 +136,18 @@ class OlderParquet:
         starts: bool,
         intervals: bool | None,
         groups: Groups | None = None,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         self._path, self._bins, self._groups = path, bins, groups
-        self.intervals = intervals
+        self.intervals, self.statistics = intervals, statistics
         self.steps: Ints = np.zeros(0, np.int64)
         if not path.exists():
             return
         try:
-            self._form = _form_of(pa_parquet.read_schema(path), path, bins, layout, starts=starts, groups=groups)
+            how: dict[str, Any] = {"starts": starts, "groups": groups}
+            self._form, self.statistics = _form_of(
+                pa_parquet.read_schema(path), path, bins, layout, statistics=statistics, **how
+            )
             self.intervals = self._form.intervals
             self._refuse_other_rows()
             self.steps = np.unique(pa_parquet.read_table(path, columns=["step"])["step"])
@@ -153,23 +164,31 @@ class OlderParquet:
         own = rows.schema.names if self._form.layout == "long" else ()  # a bin may be named fresh
         fresh = rows["fresh"].to_pylist() if "fresh" in own else [False] * len(rows)
         starts = rows["start"].to_pylist() if self._form.starts else [None] * len(rows)
-        for row in zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True):
-            yield self._with_levels(ReleaseLine(*row))
+        for place, row in enumerate(
+            zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True)
+        ):
+            line = replace(ReleaseLine(*row), named=self._named(table, place))
+            yield unflat(line, self._bins, self._groups, self._form.rows)
+
+    def _named(self, table: Any, place: int) -> dict[str, str]:
+        """The names that spare bins have in the rows of a step."""
+        if self._form.layout == "wide":
+            return {}
+        names = self._form.rows.names
+        found = table["bin"].slice(place * len(names), len(names)).to_pylist()
+        return {own: name for own, name in zip(names, found, strict=True) if own != name}
 
     def _refuse_other_rows(self) -> None:
         """Refuse a long table whose first step has rows of something else: the columns do not tell."""
         if self._form.layout == "wide":
             return
-        rows = self._form.rows
-        ours = {"bin": rows.names} if rows.levels is None else {"level": rows.levels, "bin": rows.names}
+        rows, ours = self._form.rows, self._form.rows.columns
         with pa_parquet.ParquetFile(self._path) as file:
             found = next(file.iter_batches(len(rows.names), columns=[*ours]), None)
-        if found is not None and any(tuple(found[name].to_pylist()) != names for name, names in ours.items()):
+        if found is not None and not rows.begin_with(
+            list(zip(*(found[name].to_pylist() for name in ours), strict=True))
+        ):
             raise InputError(f"{self._path} has rows of other bins or groups; choose another file")
-
-    def _with_levels(self, rows: ReleaseLine) -> ReleaseLine:
-        """A release of rows as one of bins and levels."""
-        return rows if self._groups is None else unflat(rows, self._bins, self._groups)
 
     def _numbers(self, table: Any) -> tuple[Floats, Floats, Floats, Floats]:
         """Values, both ends of intervals and scales, `(steps, d)`; NaN or, of scales, inf where they are not known."""
@@ -188,15 +207,15 @@ class OlderParquet:
 
 
 def _form_of(
-    schema: Any, path: Path, bins: Sequence[str], layout: str | None, *, starts: bool, groups: Groups | None
-) -> Parquet:
-    """The form in which a file with these columns is written."""
-    for intervals in (False, True):
+    schema: Any, path: Path, bins: Sequence[str], layout: str | None, *, statistics: Sequence[str], **how: Any
+) -> tuple[Parquet, tuple[str, ...]]:
+    """The form in which a file with these columns is written, and what it has of every bin."""
+    for told, intervals in product(either_way(statistics), (False, True)):
         with suppress(InputError):  # bins that a table of that kind cannot have
-            form = Parquet(io.BytesIO(), bins, layout, starts=starts, intervals=intervals, groups=groups)
+            form = Parquet(io.BytesIO(), bins, layout, intervals=intervals, statistics=told, **how)
             form.abandon()
             if schema.equals(form.schema):
-                return form
+                return form, told
     raise InputError(f"{path} has other columns than these bins give; choose another file")
 
 

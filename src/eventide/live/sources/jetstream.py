@@ -39,12 +39,18 @@ AT_A_TIME = 5_000  # messages
 class JetStream:
     """The messages of a stream, all of them or those of one subject.
 
-    clients: a file of client settings. patience: seconds for each answer.
+    clients: a file of client settings. patience: seconds for each answer. one_by_one: ask for one message at a time,
+    and begin with a moment rather than a position.
     """
 
     complete, replays, records_arrival = False, True, True
 
-    def __init__(self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE, one_by_one: bool = False
+    ) -> None:
+        self._at_a_time, self._since = 1 if one_by_one else AT_A_TIME, EARLIEST
+        if one_by_one:
+            self.in_order = True
         self._address = parse_address(url)
         self._connection = NatsConnection(self._address, patience, settings_of(url, clients))
         self._consumer: Consumer | None = None
@@ -53,10 +59,12 @@ class JetStream:
     def open(self, position: Position, reader: EventReader) -> None:
         """Go behind a message, if the stream still is the one it was read from and holds what comes next."""
         self._reader = reader
-        self._sequence = 0 if position is None else int(position["sequence"])
+        self._sequence = 0 if position is None else int(position.get("sequence", 0))
         found = self._connection.ask(look(self._connection))
         self._created = found.created
-        if position is not None:
+        if position is not None and "since" in position:
+            self._since = position["since"]
+        elif position is not None:
             check_place(found, position["created"], self._sequence)
 
     def poll(self, timeout: float) -> EventBatch:
@@ -67,7 +75,7 @@ class JetStream:
         try:
             if messages := self._connection.wait(self._fetched(timeout)):
                 events = self._events(messages)
-            if len(messages) < AT_A_TIME:
+            if len(messages) < self._at_a_time:
                 self._connection.wait(self._catch_up())
         except (nats.errors.Error, OSError, TimeoutError) as problem:
             log.warning("source failed", extra={"fields": {"source": "nats", "problem": type(problem).__name__}})
@@ -83,11 +91,16 @@ class JetStream:
     async def _fetched(self, timeout: float) -> list[Message]:
         if self._consumer is None:
             self._check(await look(self._connection))
-            self._consumer = await Consumer.behind(self._connection, self._sequence)
-        messages = await self._consumer.fetch(AT_A_TIME, timeout)
+            self._consumer = await self._begun()
+        messages = await self._consumer.fetch(self._at_a_time, timeout)
         if messages and messages[-1].sequence != self._sequence + len(messages):  # of other subjects, or dropped
             self._check(await look(self._connection))
         return messages
+
+    async def _begun(self) -> Consumer:
+        if self._sequence or self._since == EARLIEST:
+            return await Consumer.behind(self._connection, self._sequence)
+        return await Consumer.since(self._connection, self._since)
 
     async def _catch_up(self) -> None:
         """Move to the server's time and behind its last message, if nothing of ours waits there or is on its way."""

@@ -90,7 +90,11 @@ def made(client: Callable[[dict[str, Any]], Any], ours: dict[str, Any], settings
 
 
 class Kafka:
-    """The messages of a topic; clients: a file of client settings; patience: seconds for each answer."""
+    """The messages of a topic; clients: a file of client settings; patience: seconds for each answer.
+
+    one_by_one: hand over one message at a time, and begin with the first that the brokers hold, since there is no
+    position. The client reads ahead all the same, by as little as it can be told to.
+    """
 
     complete, replays = False, True
 
@@ -101,7 +105,11 @@ class Kafka:
         *,
         clients: str | Path | None = None,
         patience: float = PATIENCE,
+        one_by_one: bool = False,
     ) -> None:
+        self._at_a_time = 1 if one_by_one else AT_A_TIME
+        if one_by_one:
+            self.in_order = False
         self._patience = patience
         self._kafka = confluent_kafka()
         self._address = parse_address(url)
@@ -115,6 +123,7 @@ class Kafka:
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "error_cb": _noted,
+            **({"queued.min.messages": 1, "queued.max.messages.kbytes": 1} if one_by_one else {}),
         }
         self._consumer = made(self._kafka.Consumer, reading, settings_of(url, clients))
         try:
@@ -130,7 +139,7 @@ class Kafka:
     def open(self, position: Position, reader: EventReader) -> None:
         """Ask for partitions, each to be read on from the position."""
         self._reader = reader
-        if position is None:
+        if position is None or "offsets" not in position:
             self._offsets = {partition: self._offset_range(partition)[0] for partition in self._seen}
         else:
             self._offsets = {partition: position["offsets"].get(str(partition), 0) for partition in self._seen}
@@ -139,7 +148,7 @@ class Kafka:
     def poll(self, timeout: float) -> EventBatch:
         """What the brokers have, at once; or after a while nothing, and the time up to which there was nothing."""
         values, arrivals = [], []
-        messages = self._consumer.consume(AT_A_TIME, timeout)
+        messages = self._consumer.consume(self._at_a_time, timeout)
         for message in messages:
             if message.error() is not None:
                 self._look_at(message)
@@ -147,7 +156,7 @@ class Kafka:
                 arrivals.append(self._arrival(message))
                 values.append(message.value() or b"")
                 self._offsets[message.partition()] = message.offset() + 1
-        if self._knows_all() and len(messages) < AT_A_TIME:
+        if self._knows_all() and len(messages) < self._at_a_time:
             self._catch_up()
         events = read_messages(self._reader, values, np.array(arrivals)) if values else Events.none()
         position = {"offsets": {str(partition): offset for partition, offset in self._offsets.items()}}

@@ -14,7 +14,7 @@ import asyncio
 import json
 from collections.abc import Coroutine, Mapping
 from contextlib import closing, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -213,13 +213,20 @@ class Consumer:
     @classmethod
     async def behind(cls, connection: NatsConnection, sequence: int) -> Consumer:
         """A consumer that begins behind a message."""
+        return await cls._beginning(connection, "by_start_sequence", opt_start_seq=sequence + 1)
+
+    @classmethod
+    async def since(cls, connection: NatsConnection, moment: int) -> Consumer:
+        """A consumer that begins with what the stream got at a moment, in microseconds, or later."""
+        at = datetime.fromtimestamp(moment // 1_000_000, UTC).isoformat()
+        return await cls._beginning(connection, "by_start_time", opt_start_time=at)
+
+    @classmethod
+    async def _beginning(cls, connection: NatsConnection, policy: str, **where: Any) -> Consumer:
         from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
         config = ConsumerConfig(
-            deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=sequence + 1,
-            ack_policy=AckPolicy.NONE,
-            inactive_threshold=300.0,
+            deliver_policy=DeliverPolicy(policy), ack_policy=AckPolicy.NONE, inactive_threshold=300.0, **where
         )
         address = connection.address
         return cls(await connection.stream.pull_subscribe(address.subject, stream=address.stream, config=config))

@@ -15,7 +15,7 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from eventide.errors import InputError
+from eventide.errors import InputError, StoreError
 from eventide.events.bin_names import BinNames
 from eventide.live.sources.base import Position
 from eventide.live.stores.patience import Patience
@@ -155,6 +155,20 @@ def with_ends(epochs: Sequence[Epoch], next_step: int) -> Iterator[tuple[Epoch, 
     return zip(epochs, [*(epoch.first_step for epoch in epochs), next_step][1:], strict=True)
 
 
+class Intrusion(NamedTuple):
+    """Somebody saw what a pan-private publisher holds, and it was announced.
+
+    `first` and `last` are the steps whose cells were open then, once the publisher has noted them; of those that were
+    not released, it knows that they are lost if it has started since.
+    """
+
+    number: int  # from 1
+    at: int  # microseconds since 1970, UTC
+    first: int = -1
+    last: int = -2
+    noted: bool = False
+
+
 Approve = Callable[[int], None]
 """Asked, with the next step, before a store is changed for good: what it raises leaves the store as it was.
 
@@ -172,12 +186,13 @@ class Store(abc.ABC):
     `durable` is False for that of a run that leaves nothing behind; whatever is only for going on is not given to it.
     `for_tests` is True for one that was made for tests: it takes noise that is not private, and says so for ever.
     `name` was drawn when the store was made: it is the same wherever the store is moved to, and in no other store.
-    `patience` says what a writer does while the store cannot be used.
+    `called` is what people call it: the name of its file or its schema. `patience` says what a writer does while the
+    store cannot be used.
     """
 
     durable = True
     for_tests = False
-    name = ""
+    name = called = ""
     patience = Patience()
 
     @abc.abstractmethod
@@ -266,6 +281,24 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def rename(self, change: Rename) -> BinNames:
         """Name or close bins, durably; whoever writes to the store meanwhile goes on, and learns of it soon."""
+
+    def watch_intrusions(self) -> None:  # noqa: B027 - nobody can announce anything to what only this process knows
+        """Get ready for announcements of intrusions."""
+
+    def announce_intrusion(self, at: int) -> int:
+        """Announce, from any process, that somebody saw what the publisher holds; give the announcement's number."""
+        raise StoreError("an intrusion is announced through a store; give one")
+
+    def note_intrusion(self, number: int, first: int, last: int) -> None:  # noqa: B027
+        """Remember which steps were open at an intrusion."""
+
+    def last_intrusion(self) -> int:
+        """The number of the last announcement, 0 before the first; asked before each event."""
+        return 0
+
+    def intrusions(self) -> list[Intrusion]:
+        """All announcements in order."""
+        return []
 
     def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.live.stores.base import Epoch, Store
+from eventide.live.stores.base import Epoch, Intrusion, Store
 from eventide.live.stores.verification import Verification, verify
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
@@ -41,6 +41,7 @@ class BudgetReport(NamedTuple):
     verification: Verification
     returns: list[Return]  # the first is the next step
     kept_from: int  # the first step whose release is kept, and not its charges alone
+    intrusions: list[Intrusion]  # that were announced
 
     def charged(self) -> Floats:
         """What each step was charged, with the spans that opened at it."""
@@ -68,12 +69,13 @@ class BudgetReport(NamedTuple):
             },
             "charged": self.charged().tolist(),
             "in_windows": self.in_windows().tolist(),
-        }
+        } | ({"intrusions": [told(each) for each in self.intrusions]} if self.intrusions else {})
 
 
-def budget_report(store: Store) -> BudgetReport:
-    """Draw up the report of a store."""
-    next_step = store.next_step()  # first: whatever is committed while this reads is left out
+def budget_report(store: Store, until: int | None = None) -> BudgetReport:
+    """Draw up the report of a store, of the steps before `until` if that is given."""
+    committed = store.next_step()  # first: whatever is committed while this reads is left out
+    next_step = committed if until is None else min(until, committed)
     epochs = [epoch for epoch in store.epochs() if epoch.first_step <= next_step]
     if not epochs:
         raise InputError("this store is new: nothing was ever published to it")
@@ -88,7 +90,23 @@ def budget_report(store: Store) -> BudgetReport:
         for place in _returning(left, current.setting.epsilon / NANO)
     ]
     sentence = guarantee_of(current, for_tests=store.for_tests)
-    return BudgetReport(sentence, next_step, epochs, verify(entries, epochs, next_step), returns, store.kept_from())
+    verified, kept_from = verify(entries, epochs, next_step), store.kept_from()
+    return BudgetReport(sentence, next_step, epochs, verified, returns, kept_from, store.intrusions())
+
+
+def told(intrusion: Intrusion) -> str:
+    """One intrusion in a sentence."""
+    at = datetime.fromtimestamp(intrusion.at // 1_000_000, UTC).isoformat()
+    if not intrusion.noted:
+        return f"announced at {at}; no publisher has run since"
+    if intrusion.last < intrusion.first:
+        return f"announced at {at}; no step was open"
+    steps = (
+        f"steps {intrusion.first} to {intrusion.last} were open, and each"
+        if intrusion.last > intrusion.first
+        else (f"step {intrusion.first} was open, and")
+    )
+    return f"announced at {at}; {steps} is charged for what was seen"
 
 
 def guarantee_of(epoch: Epoch, *, for_tests: bool) -> str:

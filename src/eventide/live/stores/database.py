@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import errno
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -64,6 +64,13 @@ class WriterPlace:
         """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
         return 0
 
+    def learn(self, store: str, note: Mapping[str, Any]) -> None:
+        """Take over what was noted of the store elsewhere, where it says more."""
+
+    def knows(self, store: str) -> bool:
+        """Whether anything is known, apart from the store itself, of how far it came."""
+        return False
+
     def note(self, store: str, step: int, free_from: int) -> None:
         """Remember that the store has committed a step, and which one is the first that shares no window with it."""
 
@@ -86,6 +93,14 @@ class Database(abc.ABC):
     @abc.abstractmethod
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """All rows of a query."""
+
+    @abc.abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table that not every store has."""
+
+    @abc.abstractmethod
+    def make_intrusions(self) -> None:
+        """Make the table of announced intrusions, inside a transaction, where there is none."""
 
     @abc.abstractmethod
     def change(self, query: str, *values: Any) -> int:
@@ -112,6 +127,9 @@ class Database(abc.ABC):
 
     def make_room(self) -> None:  # noqa: B027 - a server sees to it
         """Called before something that failed is tried again: give back what is taken up and not needed."""
+
+    def move_in(self, place: WriterPlace, *, after_restore: bool) -> None:  # noqa: B027 - a server tells no copies
+        """Refuse a copy of the store, or remember where it is; inside a transaction of its writer."""
 
     def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
         """Refuse if the store's name does not mean any more what was just written to."""

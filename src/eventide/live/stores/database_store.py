@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from eventide.errors import InputError, StateError, StoreError
 from eventide.events.bin_names import BinNames
 from eventide.live import faults
-from eventide.live.stores.base import Approve, Commit, Epoch, Rename, Store, StoreSetting, StoreState
+from eventide.live.stores.base import Approve, Commit, Epoch, Intrusion, Rename, Store, StoreSetting, StoreState
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
 from eventide.live.stores.rows import GONE, CheckedRows, Head, StoredStep, WrittenRows, sealed
@@ -41,7 +42,7 @@ class DatabaseStore(Store):
     """The store in a database, which exists; `open_store` makes it. Threads may share it."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.called = database, Path(database.place).name
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
@@ -178,7 +179,9 @@ class DatabaseStore(Store):
         taken, planned = self._rows.snapshot()[0], self._rows.number("SELECT MIN(step) FROM plan")
         cut = self._rows.whole_before(min(before, taken, self._rows.head().step if planned is None else planned))
         if taken >= self._writing().epoch.measured_from and (old := self._rows.first_kept(cut, FORGOTTEN_AT_A_TIME)):
-            self._settled(lambda _: self._written.gone(old))
+            faults.passing("before-forgetting")
+            self._settled(lambda _: self._written.gone(old), "inside-forgetting")
+            faults.passing("after-forgetting")
 
     def entries(self, first: int = 0) -> Iterator[Entry]:
         """All ledger entries from step `first` on, in order of steps."""
@@ -223,6 +226,35 @@ class DatabaseStore(Store):
     def kept(self) -> list[tuple[int, bytes]]:
         """The open events kept, by step."""
         return self._patiently(self._rows.kept)
+
+    def watch_intrusions(self) -> None:
+        """Get ready for announcements of intrusions."""
+        self._settled(lambda _: self._database.make_intrusions())
+
+    def announce_intrusion(self, at: int) -> int:
+        """Announce, from any process, that somebody saw what the publisher holds; give the announcement's number."""
+        self.watch_intrusions()
+        numbers: list[int] = []
+
+        def write(_: Head) -> None:
+            numbers.append(self.last_intrusion() + 1)
+            self._written.intrusion(Intrusion(numbers[-1], at))
+
+        self._settled(write, done=lambda: self.last_intrusion() >= numbers[-1])
+        return numbers[-1]
+
+    def note_intrusion(self, number: int, first: int, last: int) -> None:
+        """Remember which steps were open at an intrusion."""
+        at = next(each.at for each in self.intrusions() if each.number == number)
+        self._settled(lambda _: self._written.intrusion(Intrusion(number, at, first, last, noted=True)))
+
+    def last_intrusion(self) -> int:
+        """The number of the last announcement, 0 before the first."""
+        return self._patiently(lambda: self._rows.number("SELECT MAX(number) FROM intrusion")) or 0
+
+    def intrusions(self) -> list[Intrusion]:
+        """All announcements in order."""
+        return self._patiently(self._rows.intrusions)
 
     def verify(self) -> None:
         """Read everything and refuse if a bit of it has changed."""
@@ -308,6 +340,7 @@ class DatabaseStore(Store):
         try:
             with self._transaction("inside-epoch") as head:
                 self._rows.check_before_writing()
+                self._database.move_in(lock, after_restore=after_restore)
                 if after_restore:
                     not_before = 0  # the epoch that follows sees to it
                 else:

@@ -19,7 +19,7 @@ from eventide.errors import InputError, StoreError
 from eventide.live.client_settings import settings_of
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
-from eventide.live.stores.tables import RAW
+from eventide.live.stores.tables import INTRUSIONS, RAW
 
 log = logging.getLogger("eventide.live")
 
@@ -75,6 +75,14 @@ class PostgresDatabase(Database):
                     if self._in_transaction:
                         raise
                     self.come_back()
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table that not every store has."""
+        return bool(self.all("SELECT 1 WHERE to_regclass(?) IS NOT NULL", name))
+
+    def make_intrusions(self) -> None:
+        """Make the table of announced intrusions, inside a transaction, where there is none."""
+        self._connection.execute(INTRUSIONS.format(binary="bytea"))
 
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""

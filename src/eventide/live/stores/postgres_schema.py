@@ -1,7 +1,8 @@
 """The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
 
-The view `releases` shows one row for each step and bin, `answers` one for each answer to a window query and bin; both
-are private: grant them, and nothing else, to whoever reads. Needs the extra `postgres`.
+The view `releases` shows one row for each step and bin, `levels` one for each group, `statistics` one for each bin of
+the histogram of a sliding window, `answers` one for each answer to a window query and bin; all are private: grant
+them, and nothing else, to whoever reads. Needs the extra `postgres`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
 from eventide.live.stores.migrations import to_second_in_postgres, to_third_in_postgres
 from eventide.live.stores.tables import VERSION, table_statements, without_statistics
+from eventide.releases.level_values import EVENTS
 
 LOCK = "hashtextextended(%s, 0)"  # the number of the writer's lock, from `lock_name`
 VIEW_PATIENCE = 2_000  # milliseconds for which a view that somebody reads is waited for
@@ -81,6 +83,17 @@ CREATE OR REPLACE VIEW levels AS
         ) AS told
     WHERE body -> 'levels' IS NOT NULL
 """
+_STATISTICS = f"""
+CREATE OR REPLACE VIEW statistics AS
+    SELECT step.step, body ->> 'start' AS start, bin.name AS bin,
+        'window:' || coalesce(epoch.setting::jsonb -> 'steps' ->> 'statistic', '{EVENTS}') AS statistic,
+        {_OF_BIN.format("window_values")} AS value, NULL::double precision AS low, NULL::double precision AS high,
+        {_OF_BIN.format("window_scale")} AS scale, (body ->> 'fresh')::boolean AS fresh
+    FROM {_RELEASED},
+        LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
+    WHERE body -> 'window_values' IS NOT NULL
+"""
+_LATER_VIEWS = {"levels": _LEVELS, "statistics": _STATISTICS}  # which older stores have not
 
 
 def parse_address(url: str) -> tuple[str, str]:
@@ -125,7 +138,7 @@ def find_or_make(connection: Any, schema: str, *, for_tests: bool, read_only: bo
         _migrate(connection, schema)
         faults.passing("after-migration")
     _show_intervals(connection, schema)
-    _show_levels(connection, schema)
+    _show_later_views(connection, schema)
     return VERSION
 
 
@@ -188,15 +201,16 @@ def _show_intervals(connection: Any, schema: str) -> None:
         connection.execute(_releases([*_EARLIER, "low", "high"]))
 
 
-def _show_levels(connection: Any, schema: str) -> None:
-    """Give an older store a view of levels, which the next epoch may have."""
+def _show_later_views(connection: Any, schema: str) -> None:
+    """Give an older store the views of levels and of statistics, which the next step or epoch may have."""
     import psycopg
 
-    if _columns(connection, f'"{schema}".levels'):
-        return
-    with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
-        connection.execute(f'SET LOCAL search_path TO "{schema}"')
-        connection.execute(_LEVELS)
+    for name, view in _LATER_VIEWS.items():
+        if _columns(connection, f'"{schema}".{name}'):
+            continue
+        with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+            connection.execute(f'SET LOCAL search_path TO "{schema}"')
+            connection.execute(view)
 
 
 def show_epoch(connection: Any, schema: str, *, levels: bool) -> None:
@@ -246,7 +260,7 @@ def _make(connection: Any, schema: str, *, for_tests: bool) -> None:
             *tables,
             _releases(_SHOWN),
             _ANSWERS,
-            _LEVELS,
+            *_LATER_VIEWS.values(),
             *without_statistics(),
         ):
             connection.execute(statement)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from zlib import error as NotCompressed
 
 from eventide.errors import StoreError
-from eventide.live.stores.base import Commit, Epoch, PlanRecord, PlanStep
+from eventide.live.stores.base import Commit, Epoch, Intrusion, PlanRecord, PlanStep
 from eventide.live.stores.database import Database
 from eventide.live.stores.differences import difference, restored
 from eventide.live.stores.digests import digest
@@ -208,6 +208,14 @@ class CheckedRows:
         """The last step that each sink has confirmed."""
         return dict(self._intact("SELECT sink, step, digest FROM delivery", "what a sink has", at_least=0))
 
+    def intrusions(self) -> list[Intrusion]:
+        """The announcements of intrusions, none where nobody watches for them."""
+        if not self._database.has_table("intrusion"):
+            return []
+        query = "SELECT number, at, first, last, noted, digest FROM intrusion ORDER BY number"
+        rows = self._intact(query, "the announcement of an intrusion", at_least=0)
+        return [Intrusion(number, at, first, last, bool(noted)) for number, at, first, last, noted in rows]
+
     def batches(self) -> dict[str, int]:
         """The last step of each batch that may come again."""
         return dict(self._intact("SELECT name, step, digest FROM batch", "the name of a batch", at_least=0))
@@ -236,6 +244,7 @@ class CheckedRows:
         self.kept()
         self.snapshot()
         self.plan()
+        self.intrusions()
         if not self._has_positions:
             self.position()
 
@@ -317,6 +326,13 @@ class WrittenRows:
         update = "step = excluded.step, digest = excluded.digest"
         query = f"INSERT INTO delivery VALUES (?, ?, ?) ON CONFLICT (sink) DO UPDATE SET {update}"
         self._change(query, sink, step, digest(sink, step))
+
+    def intrusion(self, each: Intrusion) -> None:
+        """Write an announcement, or what was noted of it."""
+        row = (*each[:4], int(each.noted))
+        update = "first = excluded.first, last = excluded.last, noted = excluded.noted, digest = excluded.digest"
+        query = f"INSERT INTO intrusion VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET {update}"
+        self._change(query, *row, digest(*row))
 
     def new_epoch(self, epoch: Epoch) -> None:
         """Write an epoch; the state of the mechanism and the plan before and the events they were to see go."""

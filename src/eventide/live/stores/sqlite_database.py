@@ -17,7 +17,9 @@ from typing import Any
 
 from eventide.errors import StoreError
 from eventide.live.stores.database import Database, WriterPlace
+from eventide.live.stores.home import Home, move_in
 from eventide.live.stores.sqlite_file import PATIENCE, connect, refusals, version_of
+from eventide.live.stores.tables import INTRUSIONS
 from eventide.live.stores.writer_lock import WriterLock
 
 WORTH_COMPRESSING = 256  # bytes
@@ -50,6 +52,14 @@ class SqliteDatabase(Database):
         with self.turn, refusals(self._path):
             return self._connection.execute(query, values).fetchall()
 
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table that not every store has."""
+        return bool(self.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
+
+    def make_intrusions(self) -> None:
+        """Make the table of announced intrusions, inside a transaction, where there is none."""
+        self._connection.execute(INTRUSIONS.format(binary="BLOB"))
+
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""
         return self._connection.execute(query, values).rowcount
@@ -79,6 +89,10 @@ class SqliteDatabase(Database):
         """What SQLite finds."""
         found = [text for (text,) in self.all("PRAGMA integrity_check") if text != "ok"]
         return found[0] if found else None
+
+    def move_in(self, place: WriterPlace, *, after_restore: bool) -> None:
+        """Refuse a copy of the file, or write down in it where it is."""
+        move_in(self._connection, Home.of(self._path), place, after_restore=after_restore)
 
     def check_in_place(self) -> None:
         """Refuse if the file or its log was removed, moved or replaced: what is in the open ones is lost with them."""

@@ -19,6 +19,7 @@ from eventide.errors import StoreError
 from eventide.live import faults
 from eventide.live.stores.database import Unavailable, unusable
 from eventide.live.stores.digests import digest
+from eventide.live.stores.home import Home, write_home
 from eventide.live.stores.migrations import to_second_in_sqlite, to_third_in_sqlite
 from eventide.live.stores.tables import VERSION, table_statements
 from eventide.live.stores.writer_lock import WriterLock, lock_path, read_note
@@ -53,6 +54,7 @@ def create(path: Path, *, for_tests: bool) -> None:
                 _make_tables(connection)
                 row = (secrets.token_hex(16), secrets.token_bytes(16), int(for_tests))
                 connection.execute("INSERT INTO store VALUES (1, ?, ?, ?, ?)", (*row, digest(*row)))
+                write_home(connection, Home(path, Home.of(unfinished).file))  # which keeps its number
                 connection.execute("COMMIT")
             os.link(unfinished, path)  # unlike a rename it fails where something else has come
         finally:

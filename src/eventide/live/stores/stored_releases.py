@@ -16,7 +16,7 @@ import numpy as np
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
-from eventide.releases.level_values import Groups, LevelValues
+from eventide.releases.level_values import EVENTS, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -42,6 +42,20 @@ def all_groups(store: Store) -> Groups:
         for level, groups in levels.groups.items():
             found.setdefault(level, {}).update(dict.fromkeys(groups))
     return {level: tuple(groups) for level, groups in found.items()}
+
+
+def all_statistics(store: Store) -> tuple[str, ...]:
+    """What any epoch has published of every bin: a statistic of each step, and perhaps its sum over a sliding window.
+
+    The last release of an epoch tells: older versions published no sliding windows, and may have begun it.
+    """
+    named, windows = EVENTS, False
+    for epoch, end in _epochs(store):
+        named = epoch.setting.steps.get("statistic", EVENTS)
+        windows |= any(
+            b'"window_values": ' in line for _, line in store.releases(max(epoch.first_step, end - 1), end - 1)
+        )
+    return statistics_of(named, windows=windows)
 
 
 def stored_releases(store: Store, bins: tuple[str, ...], groups: Groups | None = None) -> Iterator[ReleaseLine]:
@@ -85,13 +99,11 @@ def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, 
     def moved(array: Floats, absent: float) -> Floats:
         return np.where(source < 0, absent, array[source])
 
-    return replace(
-        release,
-        values=moved(release.values, absent),
-        scale=moved(release.scale, np.inf),
-        low=None if release.low is None else moved(release.low, np.nan),
-        high=None if release.high is None else moved(release.high, np.nan),
-    )
+    unknown = {"low": np.nan, "high": np.nan, "window_values": np.nan, "window_scale": np.inf}
+    known: dict[str, Any] = {name: array for name in unknown if (array := getattr(release, name)) is not None}
+    values, scale = moved(release.values, absent), moved(release.scale, np.inf)
+    further: dict[str, Any] = {name: moved(array, unknown[name]) for name, array in known.items()}
+    return replace(release, values=values, scale=scale, **further)
 
 
 def answered_names(store: Store) -> tuple[str, ...]:

@@ -47,6 +47,14 @@ INSERT INTO head VALUES (1, 0, -1, {chain}, '{position}', {seal});
 """
 
 
+INTRUSIONS = """
+CREATE TABLE IF NOT EXISTS intrusion (
+    number bigint PRIMARY KEY, at bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL, noted bigint NOT NULL,
+    digest {binary} NOT NULL)
+"""
+"""Only stores of pan-private mechanisms have it, so that it is no part of the version. Nothing in it is raw."""
+
+
 RAW = {
     "head": {"position": "text", "seal": "bytea"},
     "kept": {"id": "bigint", "step": "bigint", "tally": "bytea", "digest": "bytea"},

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,13 +55,23 @@ class WriterLock(WriterPlace):
                 fresh.replace(self._path)
         self.note(store, max(last_step, self.reached(store)), free_from)
 
+    def knows(self, store: str) -> bool:
+        """Whether the note is about the store of this name."""
+        return self._note.get("store") == store
+
+    def learn(self, store: str, note: Mapping[str, Any]) -> None:
+        """Take over what was noted of the store elsewhere, where it says more."""
+        if note.get("store") == store:
+            own = {"step": self.reached(store), "free_from": self.free_from(store)}
+            self._note |= {"store": store} | {name: max(known, note[name]) for name, known in own.items()}
+
     def reached(self, store: str) -> int:
         """The last step that the store of this name is known to have committed, -1 where nothing is known."""
-        return int(self._note["step"]) if self._note.get("store") == store else -1
+        return int(self._note["step"]) if self.knows(store) else -1
 
     def free_from(self, store: str) -> int:
         """The first step known to share no window with any that the store has committed; 0 where nothing is known."""
-        return int(self._note["free_from"]) if self._note.get("store") == store else 0
+        return int(self._note["free_from"]) if self.knows(store) else 0
 
     def note(self, store: str, step: int, free_from: int) -> None:
         """Remember that a store has committed a step, and which one is the first that shares no window with it."""
@@ -92,6 +102,18 @@ def read_note(path: Path) -> dict[str, Any]:
         return known | {"free_from": int(note.get("free_from", 0))}  # which older versions did not note
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+
+
+def is_held(path: Path) -> bool:
+    """Whether a writer of the store at `path` is at work."""
+    try:
+        file = os.open(lock_path(path), os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _lock(file)
+    finally:
+        os.close(file)
 
 
 @contextmanager

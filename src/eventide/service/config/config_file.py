@@ -2,7 +2,7 @@
 
 `read_config` gives the configuration or one error; `examine` names every mistake with its line and a way out.
 Streams that name the same population are about the same people: their steps and windows are the same, and their
-epsilons add up to at most the population's.
+epsilons add up to at most the population's. Where the population has an account, that sees to it, for any steps.
 """
 
 from __future__ import annotations
@@ -66,23 +66,26 @@ class _Reader:
         self._check_tls(server)
         if server.get("clients"):
             self._asked(TomlTable("server"), "clients", lambda: read_clients(self.folder / server["clients"]))
-        populations = [self._fields(entry, written) for entry, written in self._several("populations")]
+        populations = [self._population(entry, written) for entry, written in self._several("populations")]
         totals: dict[str, Any] = {str(values.get("name")): values.get("epsilon") for values in populations}
+        accounts = {str(values.get("name")): values["account"] for values in populations if values["account"]}
         streams = [(entry, self._stream(entry, written)) for entry, written in self._several("streams")]
         if not streams:
             self._complain("there is no stream to serve; write a table [[streams]]", TOP, "streams")
         self._check_distinct(streams)
-        self._check_populations(streams, totals)
+        self._check_populations(streams, totals, accounts)
         built = tuple(self._built(entry, values) for entry, values in streams if entry not in self.faulty)
         if self.mistakes:
             return None
+        every = {stream.population: stream.epsilon for stream in built} | totals
         paths = {key: str(self.folder / server[key]) for key in ("certificate", "key", "clients") if server[key]}
         return Config(
             server=Server(**server | paths),
             access=Access(**access | {key: self.folder / access[key] for key in ("tokens", "log") if access[key]}),
             limits=Limits(**limits),
-            populations={stream.population: stream.epsilon for stream in built} | totals,
+            populations={name: total for name, total in every.items() if name not in accounts},
             streams=built,
+            accounts={name: place if is_address(place) else self.folder / place for name, place in accounts.items()},
         )
 
     def _check_tls(self, server: dict[str, Any]) -> None:
@@ -119,6 +122,14 @@ class _Reader:
                 self._complain(f"{key}: {problem}", entry, key)
         return values
 
+    def _population(self, entry: TomlTable, written: dict[str, Any]) -> dict[str, Any]:
+        """The same for a population, whose epsilon is that of its account where it has one."""
+        if "account" not in written:
+            return self._fields(entry, written)
+        if "epsilon" in written:
+            self._complain("the account says what epsilon is; leave one of the two out", entry, "epsilon")
+        return self._fields(entry, written | {"epsilon": 1}) | {"epsilon": None}
+
     def _stream(self, entry: TomlTable, written: dict[str, Any]) -> dict[str, Any]:
         """The same for a stream, of which much can be read only with other keys at hand."""
         self._check_keys(entry, written, REQUIRED)
@@ -153,15 +164,19 @@ class _Reader:
                     f"releases are delivered to {place!r} already; each place takes one stream", entry, "out"
                 )
 
-    def _check_populations(self, streams: WrittenTables, totals: dict[str, Any]) -> None:
+    def _check_populations(self, streams: WrittenTables, totals: dict[str, Any], accounts: dict[str, Any]) -> None:
         for name in sorted({str(values["population"]) for _, values in streams if values.get("population")}):
             together = [(entry, values) for entry, values in streams if values.get("population") == name]
             if name not in totals:
                 self._unknown("population", name, list(totals), together[0][0])
+            elif name in accounts:
+                self._check_people_known(together)
+                continue
             else:
                 self._check_shares(name, totals[name], together)
             if len(together) > 1:
-                self._check_same_people(together)
+                self._check_same_windows(together)
+                self._check_people_known(together)
 
     def _check_shares(self, name: str, total: Fraction | None, together: WrittenTables) -> None:
         asked = sum(values["epsilon"] for _, values in together)
@@ -172,17 +187,21 @@ class _Reader:
             )
             self._complain(sentence, together[-1][0], "epsilon")
 
-    def _check_same_people(self, together: WrittenTables) -> None:
-        """Windows of the same steps, and people who can be told apart: otherwise the epsilons would not add up."""
+    def _check_same_windows(self, together: WrittenTables) -> None:
+        """Windows of the same steps: otherwise the epsilons would not add up."""
         first = together[0][1]
         for entry, values in together:
             for key in SHARED:
                 if values.get(key) != first.get(key):
                     sentence = (
                         f"{key} differs from that of {first.get('name')!r}, which is about the same people; "
-                        "make them equal, so that their windows are the same"
+                        "make them equal, so that their windows are the same, or give the population an account"
                     )
                     self._complain(sentence, entry, key)
+
+    def _check_people_known(self, together: WrittenTables) -> None:
+        """People who can be told apart: otherwise nothing adds up."""
+        for entry, values in together:
             if not values.get("user"):
                 sentence = "streams about the same people need the field that holds the person; name it, as user"
                 self._complain(sentence, entry, "user")

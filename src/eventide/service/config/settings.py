@@ -8,7 +8,7 @@ keys must be together is checked by `config_file`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
@@ -160,13 +160,18 @@ class StreamConfig(StreamSpec):
 
 @dataclass(frozen=True)
 class Config:
-    """Everything a service needs to know. `populations` holds the epsilon of each, together over its streams."""
+    """Everything a service needs to know.
+
+    `populations` holds the epsilon of each, together over its streams; `accounts` the account of each that has one,
+    which says what its streams may hold.
+    """
 
     server: Server
     access: Access
     limits: Limits
     populations: dict[str, Fraction]
     streams: tuple[StreamConfig, ...]
+    accounts: Mapping[str, str | Path] = field(default_factory=dict)
 
 
 STREAM = {name: each for name, each in settings_of(StreamConfig).items() if each.served}
@@ -179,7 +184,16 @@ TABLES: dict[str, dict[str, DescribedSetting]] = {
     "populations": {
         "name": DescribedSetting(readers.name, "Streams name it as their population.", '"residents"'),
         "epsilon": DescribedSetting(
-            readers.budget, "The budget of all their streams together, in every window.", "1.0"
+            readers.budget,
+            "The budget of all their streams together, in every window.",
+            "1.0",
+            left_out="that of their account",
+        ),
+        "account": DescribedSetting(
+            readers.place,
+            "The account that they share with other programs, instead of an epsilon: a file or an address.",
+            '"people.account"',
+            left_out="this service alone publishes about them",
         ),
     },
     "streams": {"name": STREAM["name"], "population": STREAM["population"], **STREAM},
@@ -188,6 +202,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "server": defaults_of(Server),
     "access": defaults_of(Access),
     "limits": defaults_of(Limits),
-    "populations": {},
+    "populations": {"account": None},
     "streams": {name: value for name, value in defaults_of(StreamConfig).items() if name not in REQUIRED},
 }

@@ -1,7 +1,8 @@
 """Who sent a request, whether they may, and how often.
 
 A request without a token that is good for it is refused before anything is done, and counts towards the rate of its
-sender like any other. Of clients so many are remembered and no more, so memory is bounded.
+sender like any other. A stream that a token is not good for is as if it were not there. Of clients so many are
+remembered and no more, so memory is bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
 
 from eventide.service.http.access_log import AccessLog
-from eventide.service.http.problems import Problem
+from eventide.service.http.problems import Problem, unknown_stream
 from eventide.service.http.tokens import Token, Tokens
 
 CLIENTS = 10_000  # remembered; the one heard of longest ago is forgotten
@@ -87,6 +88,8 @@ class Doorkeeper:
             raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
         if not token.may(role):
             raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")
+        if "name" in request.path_params and not token.sees(request.path_params["name"]):
+            raise unknown_stream()
 
     def knows(self, token: Token) -> bool:
         """Whether a token that was admitted is one still."""

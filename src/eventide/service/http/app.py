@@ -84,7 +84,9 @@ def _operations(service: Service) -> APIRouter:
 def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/healthz", tags=["health"], responses=refusals(503))
     async def alive() -> models.HealthAnswer:
-        """Say that the service is there, and that no stream has stopped for good."""
+        """Say that the service answers requests, and that no stream has stopped for good."""
+        if not service.pulse.is_felt:
+            raise Problem(503, "stalled", "the service is there and answers no requests")
         if service.failed:
             raise Problem(503, "stream-stopped", "a stream has stopped for good; the log says why")
         return models.HealthAnswer(status="ok")
@@ -110,5 +112,6 @@ def _add_figures(app: FastAPI, service: Service) -> None:
     @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))
     def figures(token: Token = may_read) -> Response:
         """Figures for Prometheus; those about events need a token to operate."""
-        content = prometheus.exposition(service.streams.values(), with_raw=token.role == "operate")
+        seen = [stream for name, stream in service.streams.items() if token.sees(name)]
+        content = prometheus.exposition(seen, with_raw=token.role == "operate")
         return Response(content, media_type=prometheus.CONTENT_TYPE)

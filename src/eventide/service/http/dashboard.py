@@ -30,6 +30,7 @@ SCRIPTS = (
     "search",
     "series",
     "theme",
+    "windows",
 )
 ASSETS = ("icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
 

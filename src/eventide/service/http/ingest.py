@@ -8,11 +8,13 @@ cannot be read is refused event by event, with a reason and no data. A body has 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any, NamedTuple
 
 import orjson
@@ -80,6 +82,8 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
         stream = service.stream(name)
         batch = batch_name(idempotency_key, token)
+        if batch is not None and not stream.feed.takes_keys:
+            raise Problem(400, "no-keys", "this stream remembers no batch; send it without Idempotency-Key, once")
         body, media_type = await read_body(request, service.config.limits), request.headers.get("content-type", "")
         try:
             with stream.feed.arrivals.stamp() as arrival:
@@ -186,14 +190,25 @@ def _line(line: bytes) -> Any:
 
 def _value(text: bytes) -> Any:
     """What is written in JSON, also where it has numbers or characters that cannot be: their event is refused alone."""
+    with _nothing_collected():
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            pass
+        try:
+            return json.loads(text.decode(), parse_int=_whole_number)  # which also takes NaN and Infinity for numbers
+        except RecursionError:
+            raise ValueError("too deep") from None
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Python's search for garbage put off: while millions of values are made it would look at them again and again."""
+    gc.disable()
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(text.decode(), parse_int=_whole_number, parse_constant=_refused_constant)
-    except RecursionError:
-        raise ValueError("too deep") from None
+        yield
+    finally:
+        gc.enable()
 
 
 def _whole_number(text: str) -> int | float:
@@ -201,10 +216,6 @@ def _whole_number(text: str) -> int | float:
     if len(text) <= LONGEST_NUMBER and -(2**63) <= (number := int(text)) < 2**64:
         return number
     return float(text)
-
-
-def _refused_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _columns(rows: list[Any], reader: EventReader) -> Any:
@@ -218,7 +229,7 @@ def _columns(rows: list[Any], reader: EventReader) -> Any:
             return None
         if pa.types.is_string(column.type) and (pc.max(pc.binary_length(column)).as_py() or 0) > LONGEST_FIELD:
             return None
-        if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+        if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
             return None
     return table
 

@@ -35,7 +35,12 @@ class QuestionsAnswer(BaseModel):
 
 
 class StreamAnswer(BaseModel):
-    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps."""
+    """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps.
+
+    `statistic` is what is published of the events, `title` its numbers in words; `unit` is the step in which values are
+    counted, 1 where events or people are.
+    `span` is of how many last steps releases have the histogram, where they have one.
+    """
 
     name: str
     population: str
@@ -45,6 +50,9 @@ class StreamAnswer(BaseModel):
     window: int
     step: str
     cap: str | None
+    statistic: str
+    title: str
+    unit: float
     bins: int
     next_step: int
     next_start: str | None
@@ -52,6 +60,7 @@ class StreamAnswer(BaseModel):
     health: Literal["running", "behind", "waiting", "failed"]
     synthetic: bool
     questions: QuestionsAnswer | None
+    span: int | None
 
 
 class StreamsAnswer(BaseModel):
@@ -103,8 +112,9 @@ class LevelRelease(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """A release, as it is stored: estimates of the counts of one step, each with the scale of its noise.
+    """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
 
+    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
     `bins` has the names that spare bins had got by then.
     """
 
@@ -115,6 +125,8 @@ class ReleaseAnswer(BaseModel):
     scale: list[float | None]
     low: list[float] | None = None
     high: list[float] | None = None
+    window_values: list[float] | None = None
+    window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     bins: dict[str, str] | None = None
     answers: list[DueAnswer] | None = None

@@ -68,3 +68,8 @@ def answer_problems(app: FastAPI) -> None:
         problem = Problem(error.status_code, code, str(error.detail))
         problem.headers.update(error.headers or {})
         return problem.response()
+
+
+def unknown_stream() -> Problem:
+    """The refusal of a stream that is not there, or that whoever asks may not know of."""
+    return Problem(404, "unknown-stream", "there is no stream of this name")

@@ -11,10 +11,12 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from eventide.events.levels import Levels
+from eventide.live.publisher.setup import statistics
+from eventide.service.guarantee_page import page_of_stream
 from eventide.service.http import models
 from eventide.service.http.problems import Problem
 from eventide.service.http.result_pages import AskedAnswers, answer_page, chosen_bins, release_page
@@ -43,18 +45,19 @@ _STREAMED: dict[int | str, dict[str, Any]] = {
 
 def add_reading(router: APIRouter, service: Service, may_read: Any) -> None:
     """All of it; `may_read` is the dependency that gives the token of whoever asks."""
-    _add_descriptions(router, service)
+    _add_descriptions(router, service, may_read)
     _add_releases(router, service)
     _add_stream(router, service, may_read)
     _add_answers(router, service)
     _add_synthetic(router, service)
 
 
-def _add_descriptions(router: APIRouter, service: Service) -> None:
+def _add_descriptions(router: APIRouter, service: Service, may_read: Any) -> None:
     @router.get("/streams")
-    def streams() -> models.StreamsAnswer:
-        """List the streams."""
-        return models.StreamsAnswer(streams=[service.describe(stream) for stream in service.streams.values()])
+    def streams(token: Token = may_read) -> models.StreamsAnswer:
+        """List the streams that the token is good for."""
+        seen = [stream for name, stream in service.streams.items() if token.sees(name)]
+        return models.StreamsAnswer(streams=[service.describe(stream) for stream in seen])
 
     @router.get("/streams/{name}")
     def stream(name: Name) -> models.StreamAnswer:
@@ -68,9 +71,14 @@ def _add_descriptions(router: APIRouter, service: Service) -> None:
         return models.BinsAnswer(bins=list(found.bins), spare=found.spare, levels=_levels(found.levels))
 
     @router.get("/streams/{name}/guarantee")
-    def guarantee(name: Name) -> models.GuaranteeAnswer:
+    def guarantee(name: Name, token: Token = may_read) -> models.GuaranteeAnswer:
         """Say what is promised to the people behind the stream."""
-        return service.guarantee(service.stream(name))
+        return service.guarantee(service.stream(name), token.sees)
+
+    @router.get("/streams/{name}/guarantee.html", response_class=HTMLResponse)
+    def guarantee_to_sign(name: Name, token: Token = may_read) -> HTMLResponse:
+        """Give the page about the stream for people who must sign the promise, verified now."""
+        return HTMLResponse(page_of_stream(service, service.stream(name), token.sees))
 
     @router.get("/streams/{name}/ledger")
     def ledger(name: Name) -> models.LedgerAnswer:
@@ -108,7 +116,8 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
         groups = None if chosen is not None or found.levels is None else found.levels.groups
-        return _paged(release_page(lines, bins, chosen, form, following, groups), form, following)
+        told = statistics(found.publisher.mechanism, found.feed)
+        return _paged(release_page(lines, bins, chosen, form, following, groups, told), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:

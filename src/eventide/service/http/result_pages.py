@@ -18,7 +18,7 @@ from eventide.arrays import Array
 from eventide.live.stores.stored_releases import Answer, answers_in
 from eventide.releases.answer_formats import OWN_COLUMNS, AnswerCsv, AnswerTable, rows_of
 from eventide.releases.formats import Csv, Tabular
-from eventide.releases.level_values import Groups
+from eventide.releases.level_values import EVENTS, Groups
 from eventide.releases.lines import ReleaseLine, read_line, write_line
 from eventide.service.http.problems import Problem
 from eventide.service.live_stream import LiveStream
@@ -71,10 +71,11 @@ def release_page(
     form: str,
     following: int | None,
     groups: Groups | None = None,
+    statistics: Sequence[str] = (EVENTS,),
 ) -> bytes:
     """Releases in the form asked for; in JSON with the step to ask for next. Of chosen bins there are no levels.
 
-    A table is wide or long by the number of bins, as files of releases are.
+    A table is wide or long by the number of bins and statistics, as files of releases are.
     """
     if form == "json":
         texts = [line if chosen is None else _part_of_line(line, chosen) for _, line in lines]
@@ -82,7 +83,9 @@ def release_page(
     names = bins if chosen is None else [bins[place] for place in chosen]
     stream = io.BytesIO()
     layout = "long" if {"step", "start"} & set(names) else None
-    table = (Csv if form == "csv" else ArrowStream)(stream, names, layout, starts=True, groups=groups)
+    table = (Csv if form == "csv" else ArrowStream)(
+        stream, names, layout, starts=True, groups=groups, statistics=statistics
+    )
     for _, line in lines:
         release = read_line(line)
         table.add(release if chosen is None else _part(release, chosen))
@@ -91,7 +94,8 @@ def release_page(
 
 
 def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
-    arrays = {name: getattr(release, name) for name in ("values", "scale", "low", "high")}
+    named = ("values", "scale", "low", "high", "window_values", "window_scale")
+    arrays: dict[str, Any] = {name: getattr(release, name) for name in named}
     part = {name: array[chosen] for name, array in arrays.items() if array is not None}
     return replace(release, levels=None, named={}, **part)
 

@@ -1,7 +1,8 @@
 """Who may do what: tokens, kept as digests in a file that is read again whenever it changes.
 
 A token is 32 random bytes, so a plain SHA-256 of it cannot be turned back and needs no salt. The file holds one line
-for each: its role, its name and its digest; a line taken out is a right taken away, without a restart. If the file
+for each: its role, its name, its digest and, where it is not good for all streams, the names of those it is good for; a
+line taken out is a right taken away, without a restart. If the file
 cannot be read, or others may read it, nobody may do anything.
 """
 
@@ -12,6 +13,7 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +21,8 @@ from eventide.errors import InputError
 from eventide.live.private_files import read_private
 
 ROLES = ("ingest", "read", "operate")
-_LINE = re.compile(rf"({'|'.join(ROLES)}) ([\w.-]{{1,63}}) ([0-9a-f]{{64}})")
+STREAMS = r"[a-z0-9_-]{1,63}(?:,[a-z0-9_-]{1,63})*"
+_LINE = re.compile(rf"({'|'.join(ROLES)}) ([\w.-]{{1,63}}) ([0-9a-f]{{64}})(?: ({STREAMS}))?")
 
 
 class Token(NamedTuple):
@@ -28,18 +31,26 @@ class Token(NamedTuple):
     role: str
     name: str
     digest: str
+    streams: tuple[str, ...] = ()  # that it is good for; none: all
+
+    def sees(self, stream: str) -> bool:
+        """Whether it is good for a stream; of others it learns nothing."""
+        return not self.streams or stream in self.streams
 
     def may(self, role: str) -> bool:
         """Whether this token is enough; who operates may also read."""
         return self.role == role or (self.role == "operate" and role == "read")
 
 
-def add_token(path: Path, role: str, name: str) -> str:
-    """Make a token, add it to the file and give it out: this is the only moment it is known."""
+def add_token(path: Path, role: str, name: str, streams: Sequence[str] = ()) -> str:
+    """Make a token, add it to the file and give it out: this is the only moment it is known.
+
+    With `streams` it is good for these alone.
+    """
     if role not in ROLES:
         raise InputError(f"there is no role {role!r}; choose one of {', '.join(ROLES)}")
     secret = f"eventide-{role}-{secrets.token_urlsafe(32)}"
-    line = f"{role} {name} {_digest(secret)}"
+    line = " ".join([role, name, _digest(secret), *([",".join(streams)] if streams else [])])
     if not _LINE.fullmatch(line):
         raise InputError(f"{name!r} is no name for a token; use letters, digits, dots and dashes")
     if path.exists() and any(token.name == name for token in _parsed(path)):
@@ -65,6 +76,11 @@ class Tokens:
         """Refuse a file that cannot be used; one that is not there yet only means that nobody may do anything."""
         if self.path.exists():
             _parsed(self.path)
+
+    def all(self) -> list[Token]:
+        """All of them, by their lines."""
+        self._refresh()
+        return list(self._tokens)
 
     def find(self, secret: str) -> Token | None:
         """The token that this text proves, if any; every one is compared, each in constant time."""
@@ -102,5 +118,6 @@ def _parsed(path: Path) -> list[Token]:
             found = _LINE.fullmatch(line.strip())
             if not found:
                 raise InputError(f"{path.name}, line {number} is no token; it reads: role name digest")
-            tokens.append(Token(*found.groups()))
+            role, name, digest, streams = found.groups()
+            tokens.append(Token(role, name, digest, tuple(streams.split(",")) if streams else ()))
     return tokens

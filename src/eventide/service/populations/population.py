@@ -7,14 +7,16 @@ told by `outlook`, which reads the stores and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from eventide.errors import EventideError, StoreError
 from eventide.events.clock import SystemClock
+from eventide.live.accounts.account import Account, open_account
 from eventide.live.addresses import without_secrets
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
@@ -23,6 +25,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
+from eventide.service.populations.population_with_account import PopulationWithAccount
 from eventide.service.populations.record import KnownStore, PopulationRecord, read_record, write_record
 from eventide.service.populations.shared_budget import Limit, Member, SharedBudget
 
@@ -51,6 +54,11 @@ class Population:
         served = [_served(stream, self._clients) for stream in self.streams]
         called_before = {people for one in served for people in one.people} - config.populations.keys()
         record = read_record(self._places, {name} | called_before, self._clients)
+        if record is not None and record.account:
+            raise StoreError(
+                f"the streams of {name} have drawn from an account until now, and their stores know it: write it as "
+                "account of the population"
+            )
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or PopulationRecord([], {})
         members, stores = [one.member for one in served], {one.store for one in served}
@@ -61,6 +69,10 @@ class Population:
         }
         self._limits = self._limits_before(members)
         self.first_steps = self._first_steps(members)
+
+    def in_turn(self) -> list[StreamConfig]:
+        """The streams in the order in which they are opened."""
+        return self.streams
 
     def settle(self, begun: Mapping[str, int]) -> None:
         """Write everything down for the next start; `begun` says which step each stream will measure first.
@@ -165,18 +177,39 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
 def outlook(config: Config) -> list[str]:
     """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
     said = []
-    for name in config.populations:
+    for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
-            population = Population(name, config, SystemClock().now())
-            for stream in population.streams:
-                said += _prospects(stream, population.first_steps[stream.name], config.server.clients)
+            population = population_of(name, config, SystemClock().now())
+            with _account_to_look_at(name, config) as account:
+                for stream in population.in_turn():
+                    said += _prospects(stream, population.first_steps[stream.name], config.server.clients, account)
         except EventideError as problem:
             said.append(str(problem))
     return said
 
 
-def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> list[str]:
-    feed, mechanism = EventFeed(None, **stream.counting()), stream.build_mechanism()
+def population_of(
+    name: str, config: Config, now: int, *, after_restore: bool = False
+) -> Population | PopulationWithAccount:
+    """The population of that name, with its own budget or with an account."""
+    if name in config.accounts:
+        return PopulationWithAccount(name, config)
+    return Population(name, config, now, after_restore=after_restore)
+
+
+@contextmanager
+def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
+    """The account of a population, if it has one, in which one outlook builds on the other."""
+    if name not in config.accounts:
+        yield None
+        return
+    with open_account(config.accounts[name], clients=config.server.clients) as account, account.pretending():
+        yield account
+
+
+def _prospects(stream: StreamConfig, not_before: int, clients: str | None, account: Account | None) -> list[str]:
+    feed = (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
+    mechanism = stream.build_mechanism()
     found = Publisher.check(
         feed,
         mechanism,
@@ -185,6 +218,7 @@ def _prospects(stream: StreamConfig, not_before: int, clients: str | None) -> li
         population=stream.population,
         new_epoch=True,
         not_before=not_before,
+        account=account,
         clients=clients,
     )
     said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]

@@ -33,10 +33,14 @@ class KnownStore(NamedTuple):
 
 
 class PopulationRecord(NamedTuple):
-    """What is known: each epsilon there was, with the moment until which it was (None: still), and stores by name."""
+    """What is known: each epsilon there was, with the moment until which it was (None: still), and stores by name.
+
+    Where there is an account, its name, and nothing else: all that was charged is known there.
+    """
 
     epsilons: list[tuple[int, int | None]]
     stores: dict[str, KnownStore]
+    account: str = ""
 
 
 def read_record(
@@ -45,16 +49,17 @@ def read_record(
     """What is written down in all these places under all these names, None where nothing is."""
     epsilons: set[tuple[int, int | None]] = set()
     stores: dict[str, KnownStore] = {}
-    found = False
+    found, account = False, ""
     for place in places:
         for name in map(NAME.format, populations):
             if (text := read_beside(place, name, clients)) is not None:
                 found = True
                 record = _read(text, f"{name} in {_shown(place)}")
                 epsilons.update(record.epsilons)
+                account = account or record.account
                 for store, known in record.stores.items():  # one that may go on must be looked at
                     stores[store] = known if known.goes_on else stores.get(store, known)
-    return PopulationRecord(sorted(epsilons, key=str), stores) if found else None
+    return PopulationRecord(sorted(epsilons, key=str), stores, account) if found else None
 
 
 def write_record(
@@ -65,7 +70,7 @@ def write_record(
         name: known._asdict() | {"claims": [claim._asdict() for claim in known.claims]}
         for name, known in record.stores.items()
     }
-    body = {"epsilons": record.epsilons, "stores": stores}
+    body = {"epsilons": record.epsilons, "stores": stores} | ({"account": record.account} if record.account else {})
     text = json.dumps(body | {"digest": _digest(body)}, indent=1)
     for place in places:
         if read_beside(place, NAME.format(population), clients) != text:
@@ -82,7 +87,7 @@ def _read(text: str, where: str) -> PopulationRecord:
             name: KnownStore(known["stream"], known["address"], [Claim(**claim) for claim in known["claims"]])
             for name, known in body["stores"].items()
         }
-        return PopulationRecord(epsilons, stores)
+        return PopulationRecord(epsilons, stores, body.get("account", ""))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StoreError(
             f"{where} is not what the service wrote: put back a copy of it. Without it nobody knows what streams that "

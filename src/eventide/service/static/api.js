@@ -34,6 +34,7 @@ async function ask(path, options = {}) {
 }
 
 export const get = async (path) => (await ask(path)).json();
+export const getBlob = async (path) => (await ask(path)).blob();
 export const streamPath = (name, rest = "") => "/v1/streams/" + encodeURIComponent(name) + rest;
 
 const LONGEST_SILENCE = 45_000; // milliseconds; the service says something every 15 seconds

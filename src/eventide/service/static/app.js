@@ -1,6 +1,6 @@
 // The dashboard: opens a stream, follows it, and keeps chart, heat map, budget and health up to date.
 
-import { Refused, follow, get, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
+import { Refused, follow, get, getBlob, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
 import { KEPT, drawAnswers } from "./answers.js";
 import { drawBudget } from "./budget.js";
 import { duration, fillList, find, number, shortTime } from "./format.js";
@@ -9,6 +9,7 @@ import { History } from "./history.js";
 import { Levels, OpenGroup } from "./levels.js";
 import { Search } from "./search.js";
 import { Series } from "./series.js";
+import { Windows } from "./windows.js";
 
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
 const ASK_EVERY = 3_000;
@@ -22,6 +23,7 @@ const series = new Series();
 const group = new OpenGroup(() => { heat.order = heat.cursor = null; draw(); });
 const heat = new Heat((row) => { choose(row); group.open(row); }, group);
 const search = new Search(choose);
+const windows = new Windows(choose);
 let role = null;
 let history = null;
 let ledger = null;
@@ -57,6 +59,15 @@ function failed(problem) {
   }
 }
 
+// A link could not carry the token, so the page is fetched and shown from memory.
+async function openPage(path) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await getBlob(path));
+  Object.assign(link, { target: "_blank", rel: "noopener" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function trouble(sentence) {
   find("trouble").textContent = sentence;
   find("trouble").hidden = !sentence;
@@ -79,6 +90,7 @@ async function open(name) {
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
+  find("series-title").textContent = "Released " + info.title;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -106,7 +118,7 @@ function arrived(release) {
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
-    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin]));
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
 }
@@ -163,6 +175,7 @@ function draw() {
   series.draw(history);
   group.draw(history.latest);
   heat.draw(history);
+  windows.draw(history);
   if (ledger) drawBudget(ledger);
   drawAnswers(history.info.questions, answers, history.bins, series.chosen.filter((bin) => bin < history.levels.bins));
   showStatus();
@@ -182,6 +195,7 @@ async function refresh() {
     ["behind by", duration(info.lag_seconds)],
     ["releases", number(info.next_step)],
     ["mechanism", info.mechanism],
+    ["published are", info.title],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
     ...(info.cap ? [["of one person count", info.cap]] : []),
@@ -223,6 +237,7 @@ find("stream").addEventListener("change", () => { history = null; open(find("str
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
+find("to-sign").addEventListener("click", () => openPage(streamPath(history.info.name, "/guarantee.html")).catch(failed));
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -41,7 +41,7 @@ export class Heat {
     this.scale();
     this.name(rows, height);
     if (this.cursor && (this.cursor.column >= columns || this.cursor.row >= rows)) this.cursor = null; // the picture shrank
-    find("heat-high").textContent = number(limit) + " or more";
+    find("heat-high").textContent = number(limit, history.digits) + " or more";
     find("heat-first").textContent = shortTime(history.releases[0]);
     find("heat-last").textContent = shortTime(history.latest);
     find("heat-note").textContent =
@@ -92,7 +92,7 @@ export class Heat {
   limit(cells) {
     const every = Math.max(1, Math.floor(cells.length / 5000));
     const sample = cells.filter((_, index) => index % every === 0).sort();
-    return Math.max(1, sample[Math.floor(0.99 * (sample.length - 1))]);
+    return Math.max(this.history.info.unit, sample[Math.floor(0.99 * (sample.length - 1))]);
   }
 
   paint(cells, columns, rows, limit) {
@@ -150,7 +150,7 @@ export class Heat {
     });
     const release = this.history.releases[column];
     const bin = this.bin();
-    find("heat-cell").textContent = this.history.bins[bin] + ", " + shortTime(release) + ": " + number(release.values[bin], 1);
+    find("heat-cell").textContent = this.history.bins[bin] + ", " + shortTime(release) + ": " + number(release.values[bin], this.history.digits || 1);
   }
 
   // The bin under the cursor; where a row stands for several, the largest of them at that step.

@@ -13,6 +13,7 @@ export class History {
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
     this.named = "{}"; // the names that spare bins have got, as the last release tells them
+    this.digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(info.unit) - 1e-9))); // behind the point
     this.answered = false; // whether a release brought answers to window queries that are not shown yet
   }
 
@@ -38,7 +39,7 @@ export class History {
 
   // What the band around the releases is, in words.
   band() {
-    const own = "where the mechanism expects the true count, with its interval of 90 %";
+    const own = "where the mechanism expects the true number, with its interval of 90 %";
     const noise = "where 95 % of the noise falls";
     if (!this.releases.some(hasInterval)) return noise;
     return this.releases.every(hasInterval) ? own : own + "; at steps without such an interval, " + noise;

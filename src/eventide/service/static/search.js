@@ -47,7 +47,7 @@ export class Search {
       item.dataset.bin = bin;
       item.append(
         Object.assign(document.createElement("span"), { textContent: this.history.bins[bin] }),
-        Object.assign(document.createElement("span"), { className: "value", textContent: number(this.history.latest?.values[bin]) }),
+        Object.assign(document.createElement("span"), { className: "value", textContent: number(this.history.latest?.values[bin], this.history.digits) }),
       );
       return item;
     });

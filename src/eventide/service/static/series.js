@@ -44,7 +44,7 @@ export class Series {
     const traces = this.chosen.flatMap((bin, place) => this.traces(history, bin, colour(COLOURS[place]), x));
     const all = x.length > 1 ? { range: [x[0], x[x.length - 1]] } : {};
     find("series-note").textContent = "Band: " + history.band() + ". Dots: steps at which something was measured.";
-    draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" } });
+    draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: { title: { text: escaped(history.info.title) }, ...(this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" }) } });
     if (!this.watching) {
       this.watching = true;
       find("chart").on("plotly_relayout", (change) => this.zoomed(change));
@@ -64,7 +64,7 @@ export class Series {
     ];
     const released = line(values, {
       name: escaped(history.bins[bin]), line: { color: shade, width: 2, shape: "hv" }, hoverinfo: "all",
-      customdata: intervals, hovertemplate: "%{y:,.0f}  (%{customdata[0]:,.0f} to %{customdata[1]:,.0f})",
+      customdata: intervals, hovertemplate: "%{y:,.0f}  (%{customdata[0]:,.0f} to %{customdata[1]:,.0f})".replaceAll(".0f", "." + history.digits + "f"),
     });
     const looks = { x, y: fresh, type: "scatter", mode: "markers", marker: { color: shade, size: 6, line: { color: colour("card"), width: 1.5 } }, cliponaxis: false, hoverinfo: "skip" };
     return [...band, ...this.truth(history, bin, x), released, looks];
@@ -107,7 +107,7 @@ export class Series {
       remove.textContent = "×";
       remove.dataset.bin = bin;
       remove.setAttribute("aria-label", "Take " + history.bins[bin] + " out of the chart");
-      chip.append(swatch, part("name", history.bins[bin]), part("value", number(history.latest?.values[bin], 1)), remove);
+      chip.append(swatch, part("name", history.bins[bin]), part("value", number(history.latest?.values[bin], history.digits || 1)), remove);
       return chip;
     }));
   }
@@ -124,7 +124,7 @@ export class Series {
     const rows = history.releases.slice(-20).reverse().map((release) => {
       const cells = this.chosen.map((bin) => {
         const [low, high] = history.interval(release, bin);
-        return number(release.values[bin], 1) + (low === null ? "" : " (" + number(low) + " to " + number(high) + ")");
+        return number(release.values[bin], history.digits || 1) + (low === null ? "" : " (" + number(low, history.digits) + " to " + number(high, history.digits) + ")");
       });
       return row("td", [shortTime(release), release.fresh ? "yes" : "no", ...cells]);
     });

@@ -1,0 +1,38 @@
+"""`eventide intrusion`: announce that somebody saw what a pan-private publisher holds, while it runs or later."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import click
+
+from eventide.cli.addresses import warn_of_secrets
+
+
+@click.command("intrusion")
+@click.argument("store")
+def command(store: str) -> None:
+    """Announce that somebody has seen the memory of whoever publishes to STORE.
+
+    A publisher or service that runs puts fresh noise into every cell before it counts the next event, and the steps
+    that are open are charged for what was seen. If none runs, the steps that are open now are not measured by the next
+    one. For streams with pan_private="announced".
+
+    \b
+    Example: eventide intrusion wards.db
+    """
+    from eventide.errors import InputError
+    from eventide.events.clock import SystemClock
+    from eventide.live.stores.open_store import open_store
+
+    warn_of_secrets(store)
+    with closing(open_store(store, read_only=True)) as found:
+        epochs = found.epochs()
+    mode = epochs[-1].setting.mechanism["parameters"].get("pan_private") if epochs else None
+    if mode == "single":
+        raise InputError("this stream stands one intrusion that nobody announces; there is nothing to do")
+    if mode is None:
+        raise InputError("this stream is not pan-private: whoever saw its memory or its store saw the open step")
+    with closing(open_store(store)) as opened:
+        opened.announce_intrusion(SystemClock().now())
+    click.echo("Announced. Whoever publishes to this store draws fresh noise before the next event.")

@@ -1,0 +1,60 @@
+"""A Spark session as it comes: of this process, or of a server through Spark Connect; and one that keeps quiet.
+
+A session through Connect has no `sparkContext`, so nothing in this room asks for one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eventide.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY_ROWS = 1 << 16  # more than a cluster has cores
+QUIET = Path(__file__).with_name("quiet_log4j2.properties")
+
+
+def quiet_session() -> SparkSession:
+    """The session that Spark's own settings name (spark-defaults.conf, PYSPARK_SUBMIT_ARGS, SPARK_REMOTE).
+
+    Where a Java is started for it, it logs errors only, unless SPARK_SUBMIT_OPTS says something else.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("Spark needs the extra spark; install it with: pip install 'eventide[spark]'") from None
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
+    builder = SparkSession.builder.appName("eventide")
+    if "SPARK_REMOTE" not in os.environ:  # a server has its own settings
+        builder = builder.config("spark.ui.showConsoleProgress", "false")
+    session: SparkSession = builder.getOrCreate()
+    return session
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks run side by side: into so many parts Spark cuts a range of numbers."""
+    from pyspark.sql.functions import spark_partition_id
+
+    parts: int = spark.range(MANY_ROWS).select(spark_partition_id()).distinct().count()
+    return parts
+
+
+@contextlib.contextmanager
+def settings_set(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Settings of a session for as long as something begins."""
+    before = {name: str(spark.conf.get(name)) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

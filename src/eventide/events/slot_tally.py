@@ -1,0 +1,58 @@
+"""The people of one open slot: of each person and bin the first step of the slot at which they were there.
+
+A slot is several steps long, such as a day of hours. What comes out is the same whatever the order and batches that
+events came in. Raw: it stays in memory, or in a store until its slot closes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.events import bounding_kernels
+from eventide.events.siphash_kernels import key_words
+from eventide.events.tally import UserTally, foreign, unpacked
+
+
+class UserFirsts(UserTally):
+    """People who count once in a bin of a slot, in at most `most` bins: the first by step, then by a keyed hash.
+
+    Private because: of each person at most `most` bins count, each by 1, whatever they did at which step.
+    """
+
+    def __init__(self, size: int, most: int, key: bytes) -> None:
+        super().__init__(size, most, key, once=True)
+        self._parts = [(np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))]
+
+    def add(self, users: Array | None, bins: Array, steps: Array | None = None) -> None:
+        """Count events, each with its step."""
+        assert users is not None
+        assert steps is not None
+        self._append(users, bins, steps, np.ones(len(bins), np.int64))
+
+    def join(self, data: bytes) -> None:
+        """Count what another tally has counted, as its bytes."""
+        users, bins, steps, ones = unpacked(data, ("<u8", "<i4", "<i8", "<i8"))
+        if len(bins) and not (0 <= bins.min() <= bins.max() < self._size and ones.min() == ones.max() == 1):
+            raise foreign()
+        self._append(users, bins, steps, ones)
+
+    def _bounded(self, step: int, rooms: Ints) -> Ints:
+        users, bins, steps, _ = self._table()
+        ranks = bounding_kernels.bin_ranks(users, bins, key_words(self._key), step)
+        order, first = np.lexsort((ranks, steps, users)), self._firsts()
+        numbers = np.diff(np.append(first, len(users)))
+        place = np.arange(len(users)) - np.repeat(first, numbers)  # among the bins of its person
+        return np.bincount(bins[order[place < np.repeat(rooms, numbers)]], minlength=self._size)
+
+    def _table(self) -> tuple[Array, ...]:
+        """All parts as one, sorted by user and bin, with the first step of each."""
+        if len(self._parts) > 1:
+            users, bins, steps, ones = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+            order = np.lexsort((steps, bins, users))
+            users, bins = users[order], bins[order]
+            new = np.ones(len(order), np.bool_)
+            new[1:] = (users[1:] != users[:-1]) | (bins[1:] != bins[:-1])
+            self._parts = [(users[new], bins[new], steps[order][new], ones[order][new])]
+            self._rows = len(self._parts[0][0])
+        return self._parts[0]

@@ -1,0 +1,97 @@
+"""Different people of a slot that is longer than a step, such as a day where steps are hours.
+
+The steps that are published are then the slots, and a window is counted in slots: as many as its steps can meet. So a
+slot is charged for all of its steps, from the first one on. What somebody did is still added or removed step by step,
+at some steps of a slot and not at others.
+
+Proof. In a slot each person is in at most b bins, each by 1. With other rows in some steps of it they may be in at most
+b others: the numbers of the slot, d bins, change by at most min(2 b, d). Which bins count is decided by that person's
+rows in this slot alone, so nothing changes in a slot that no changed step lies in. Any w consecutive steps meet at most
+n slots; so the sensitivity min(2 b, d) and windows of n slots keep the promise for windows of w steps, and all numbers
+together change by at most n min(2 b, d). With one bin that is n: hours, w = 168 and days give 8.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.errors import InputError
+from eventide.events.caps import blocks_met
+from eventide.events.durations import UNITS, in_words, milliseconds
+from eventide.events.slot_tally import UserFirsts
+from eventide.events.statistics import PeopleCount
+from eventide.events.tally import Tally
+from eventide.events.timeline import MILLISECOND, Timeline
+
+YEARS = 30  # for which the changes of a zone's clocks are looked at
+
+
+class SlotPeople(PeopleCount):
+    """How many different people there are in a slot: each once in a bin, in at most so many bins as count.
+
+    Parameters
+    ----------
+    slot, step
+        How long they are.
+    bins
+        How many there are; 0 where that is not known.
+    """
+
+    takes = frozenset({"levels"})
+
+    def __init__(self, slot: str, step: str, bins: int = 0) -> None:
+        self.slot, self.step, self._bins = slot, step, bins
+        self.name = f"people/{slot}"
+        self._slot, self._step = in_words(milliseconds(slot)), in_words(milliseconds(step))
+        self.title = f"numbers of different people of {self._slot}"
+
+    def described(self) -> dict[str, str]:
+        """With the length of a step, which the promise is about."""
+        return {"statistic": f"{self.name}/{self.step}"}
+
+    def for_bins(self, size: int) -> SlotPeople:
+        """The same where there are so many bins."""
+        return SlotPeople(self.slot, self.step, size)
+
+    def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
+        """A table of users and bins, with the first step of each."""
+        return UserFirsts(size, most, key)
+
+    def sensitivity(self, most: int) -> int:
+        """Rows may be added at one step of a slot and removed at another: some bins are left, others come."""
+        return min(2 * most, self._bins) if self._bins else 2 * most
+
+    def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
+        """The step of each event."""
+        return Timeline(timeline.iso(0), self.step, timeline.zone.name).index(time)
+
+    def assumptions(self, most: int) -> tuple[str, ...]:
+        """What a step is here, and in how many bins somebody counts."""
+        bins = "in one bin only" if most == 1 else f"in at most {most} bins"
+        return (
+            f"a step of these releases is {self._slot}, and what somebody did may be added or removed in any "
+            f"{self._step} of it; what is counted are different people of {self._slot}: each once in a bin, and "
+            f"{bins}, the first ones",
+        )
+
+
+def slots_met(window: int, step: str, slot: str, start: str = "", zone: str = "UTC") -> int:
+    """The most slots that so many consecutive steps can meet; slots and steps begin at the start.
+
+    Slots of whole days follow the clocks of the zone, so one may be an hour shorter.
+
+    >>> slots_met(168, "1h", "1d"), slots_met(25, "1h", "1d"), slots_met(25, "1h", "1d", zone="Europe/Berlin")
+    (8, 2, 3)
+    """
+    length, exact = milliseconds(slot), milliseconds(step)
+    if length % exact or length == exact:
+        raise InputError(f"{slot} is no whole number of steps of {step}, or only one; choose another length")
+    if length % UNITS["d"] or exact % UNITS["d"] == 0:
+        return blocks_met(length // exact, window)
+    slots = Timeline(start or "2000-01-01", slot, zone)
+    numbers = np.arange(YEARS * 365 * UNITS["d"] // length + 2)
+    begins = slots.begins(numbers)
+    last_steps = (begins[1:] - 1 - begins[0]) // (exact * MILLISECOND)
+    last_moments = begins[0] + (last_steps + window) * exact * MILLISECOND - 1
+    return int((slots.index(last_moments) - numbers[:-1]).max()) + 1

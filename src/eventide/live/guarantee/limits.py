@@ -1,0 +1,55 @@
+"""The known limits, in a sentence each; docs/known-limits.md says more. Which of them apply follows from a setting."""
+
+from __future__ import annotations
+
+from eventide.live.stores.base import StoreSetting
+
+ALWAYS = (
+    "Whoever runs the programs sees the events as they come in; the promise is towards those who see the releases.",
+    "When a release appears, and how long it took, is not protected beyond whole steps.",
+    "If only a part of what somebody did in a step changes, or only where they were counted, the loss is up to twice "
+    "epsilon.",
+    "What people do in later windows costs again: nothing is promised about a habit that lasts for ever.",
+)
+OF_ACCOUNTS = (
+    "What does not draw from the account is not counted: a store that was never joined to it adds to the loss.",
+    "Steps count as a whole. If only a part of the first or the last step of a window changes, the loss is up to "
+    "twice epsilon.",
+    "The seals of the entries find damage, not forgery; an export with a key can be kept elsewhere.",
+)
+WITHOUT_USERS = (
+    "Every event is taken for a person of its own: somebody with several events loses several times epsilon."
+)
+COUNTS = "The counts came ready-made. That one person adds no more to them than is said is taken on trust."
+CAPPED = "Events above the cap are not counted, so totals are too low where people act often."
+ALONE = (
+    "Other publications about the same people add to the loss, unless they are streams of one service or draw from one "
+    "account."
+)
+
+
+OF_CELLS = (
+    "The event in hand is not protected, nor is whatever held the events before: a broker, the network, the buffers of "
+    "the operating system."
+)
+
+
+def is_pan_private(setting: StoreSetting) -> bool:
+    """Whether events go into noisy cells, so that memory and store may be seen."""
+    return bool(setting.mechanism.get("parameters", {}).get("pan_private"))
+
+
+def limits_of(setting: StoreSetting) -> list[str]:
+    """The limits that apply to a store with this setting."""
+    steps = setting.steps
+    found = []
+    if steps.get("source") == "counts":
+        found.append(COUNTS)
+    elif not steps.get("users", True):
+        found.append(WITHOUT_USERS)
+    if is_pan_private(setting):
+        found.append(OF_CELLS)
+    if setting.cap is not None:
+        found.append(CAPPED)
+    found += OF_ACCOUNTS[:2] if "account" in steps else [ALONE]
+    return [*found, *ALWAYS]

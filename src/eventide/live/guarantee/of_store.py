@@ -1,0 +1,151 @@
+"""What the page says of a store: from its settings and its ledger, which is verified."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from pathlib import Path
+
+from eventide.events.durations import in_words
+from eventide.events.statistics import Statistic, parse_statistic
+from eventide.events.timeline import Timeline
+from eventide.live.addresses import is_address
+from eventide.live.guarantee.limits import is_pan_private, limits_of
+from eventide.live.guarantee.page import Budget, Part
+from eventide.live.guarantee.promise import plain_promise
+from eventide.live.stores.base import Store, StoreSetting
+from eventide.live.stores.budget_report import BudgetReport, budget_report, told
+from eventide.live.stores.epochs import setting_text
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.registry import mechanism_class
+from eventide.privacy.amounts import NANO
+
+MOST_BINS = 40  # named on the page
+
+
+def store_part(store: Store, place: str | Path, until: int | None = None) -> Part:
+    """Everything about a store, from what it holds of the steps before `until`."""
+    found = budget_report(store, until)
+    setting, verified = found.epochs[-1].setting, found.verification
+    answers = {
+        "What is published?": _published(setting),
+        "About whom?": f"the population {setting.people!r}",
+        "From which events?": _events(setting),
+        "How much of one person counts?": _counted(setting),
+        "How many steps were published?": f"{found.next_step}; settings so far: {len(found.epochs)}",
+        "Who may read what?": _readers(place),
+        "What is kept raw, and for how long?": _raw(setting),
+        "How long are releases kept?": _kept(found.kept_from),
+    }
+    if found.intrusions:
+        answers["Who has seen the memory?"] = "\n".join(f"an intrusion was {told(each)}" for each in found.intrusions)
+    if "account" in setting.steps:
+        shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
+        answers["With what is the budget shared?"] = shared
+    kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
+    return Part(
+        f"What is published about {setting.people}",
+        plain_promise(setting.people, _span(setting), setting.epsilon / NANO),
+        [f"In the words of the field: {found.guarantee}"],
+        _budget(found),
+        [*answers.items()],
+        limits_of(setting),
+        f"Every window was added up from the stored charges of {found.next_step} steps: {kept}, and the fullest held "
+        f"{verified.worst / NANO:g}. Digest of settings and charges: {_digest(store, found)}.",
+        verified.problems,
+    )
+
+
+def _digest(store: Store, found: BudgetReport) -> str:
+    """A digest of all settings and charges, the same for the same ledger wherever it is kept."""
+    settings = [f"{epoch.first_step} {epoch.measured_from} {setting_text(epoch.setting)}" for epoch in found.epochs]
+    charges = [
+        f"{entry.step} {entry.kind} {entry.amount} {entry.lane}"
+        for entry in store.entries()
+        if entry.step < found.next_step
+    ]
+    return "sha256:" + hashlib.sha256("\n".join([*settings, *charges]).encode()).hexdigest()
+
+
+def _span(setting: StoreSetting) -> str:
+    steps = "single step" if setting.window == 1 else f"{setting.window} consecutive steps"
+    if "length" not in setting.steps:
+        return steps
+    length = setting.steps["length"]
+    return f"{in_words(setting.window * length)} ({steps} of {in_words(length)})"
+
+
+def _published(setting: StoreSetting) -> str:
+    every = f" of every {in_words(setting.steps['length'])}" if "length" in setting.steps else " of every step"
+    named = ", ".join(setting.bins[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
+    asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
+    return (
+        f"noisy {_statistic(setting).title}{every} in {len(setting.bins):,} bins ({named}), by the "
+        f"mechanism {setting.mechanism.get('name', 'of one’s own')}{asked}"
+    )
+
+
+def _events(setting: StoreSetting) -> str:
+    steps = setting.steps
+    if "start" not in steps:
+        return "from counts that came ready-made"
+    who = "each with the person it belongs to" if steps.get("users") else "each taken for a person of its own"
+    return f"from events since {steps['start']}, {who}, cut into steps by their own time in the zone {steps['zone']}"
+
+
+def _counted(setting: StoreSetting) -> str:
+    cap = f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
+    most = float(setting.sensitivity * _statistic(setting).unit)
+    return f"at most {most:g} in a step over all bins together{cap}"
+
+
+def _statistic(setting: StoreSetting) -> Statistic:
+    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
+
+
+def _readers(place: str | Path) -> str:
+    if is_address(place):
+        return "the store: whoever has rights on its schema in the database; releases: whoever they are delivered to"
+    mode = stat.S_IMODE(Path(place).stat().st_mode)
+    alone = "its owner alone" if not mode & 0o077 else "others as well as its owner: run chmod 600"
+    return f"the file of the store: {alone} (mode {mode:o}); releases: whoever they are delivered to"
+
+
+def _raw(setting: StoreSetting) -> str:
+    if "start" not in setting.steps:
+        return "nothing"
+    if is_pan_private(setting):
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
+    raw = "events of steps that are not published yet, in the store or its source, until they are"
+    if setting.cap is not None:
+        raw += f"; as keyed hashes, of whom something counted, for {setting.cap['block']} steps"
+    if _holds_sums(setting):
+        raw += "; sums of groups that are still open, until they close"
+    return raw
+
+
+def _holds_sums(setting: StoreSetting) -> bool:
+    try:
+        found = mechanism_class(str(setting.mechanism.get("name")))
+    except (KeyError, ValueError):
+        return True  # of one's own: in doubt yes
+    return found.holds_raw is not Mechanism.holds_raw or setting.queries is not None
+
+
+def _kept(first: int) -> str:
+    return f"those from step {first} on are kept; charges are kept for ever" if first else "all so far, and all charges"
+
+
+def _budget(found: BudgetReport) -> Budget | None:
+    setting = found.epochs[-1].setting
+    if not found.next_step:
+        return None
+    last = found.next_step - 1
+    ends = ("step 0", f"step {last}")
+    if "start" in setting.steps:
+        steps = setting.steps
+        timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
+        ends = (timeline.iso(0)[:16], timeline.iso(last)[:16])
+    held = found.in_windows().tolist()
+    what = f"Held by the window of {setting.window} steps that ends at each step"
+    return Budget(list(range(len(held))), held, setting.epsilon / NANO, ends, what)

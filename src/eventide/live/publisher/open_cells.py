@@ -1,0 +1,74 @@
+"""Where a feed's events go that may be held nowhere: the cells of a pan-private mechanism, and announced intrusions.
+
+Nothing of an open step is in the store. What is committed is the state between two steps: the ledger, the releases with
+the noisy answers behind them, and the budgets planned for open steps, which all follow from releases and the clock. So
+a store may be read as often as anybody likes: it is worth no more than the releases, and the decisions that are charged
+with them.
+Lines of the log are written after a commit and tell the step, what it was charged and whether it was measured.
+
+An intrusion is announced by a row of the store. The row is looked for before each event, and noted with the steps whose
+cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an intrusion was
+announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from eventide.live.stores.base import Store
+from eventide.mechanisms.pan_private import ANNOUNCED, PanPrivateMechanism
+
+
+class OpenCells:
+    """The open steps of a mechanism whose own step 0 is step `origin` of the store.
+
+    `step_at` gives the step of a moment.
+    """
+
+    def __init__(
+        self, mechanism: PanPrivateMechanism, store: Store, origin: int, next_step: int, step_at: Callable[[int], int]
+    ) -> None:
+        self._mechanism, self._store, self._origin = mechanism, store, origin
+        self._watches = mechanism.pan_private == ANNOUNCED and store.durable
+        self._last_open = next_step - 1
+        self._known = 0
+        if self._watches:
+            self._lose(next_step, step_at)
+
+    def look_around(self) -> None:
+        """Put fresh noise into all cells if somebody has announced an intrusion."""
+        if self._watches and (announced := self._store.last_intrusion()) > self._known:
+            self._mechanism.announce_intrusion()
+            self._note(announced, self._first_open, self._last_open)
+
+    def open_until(self, step: int) -> None:
+        """Open all steps up to one, of those that are measured."""
+        if step > self._last_open:
+            self.look_around()
+            self._last_open = step
+            if step >= self._origin:
+                self._mechanism.open_until(step - self._origin)
+
+    def add(self, step: int, bin: int) -> None:
+        """Count one event; steps that are not measured take none."""
+        if step >= self._origin:
+            self._mechanism.add(bin, step - self._origin)
+
+    @property
+    def _first_open(self) -> int:
+        return self._origin + self._mechanism.step
+
+    def _lose(self, next_step: int, step_at: Callable[[int], int]) -> None:
+        """Give up the steps of which somebody may have seen cells that are gone."""
+        intrusions = self._store.intrusions()
+        lost = max((each.last if each.noted else step_at(each.at) for each in intrusions), default=-1)
+        if lost >= max(next_step, self._origin):
+            self._mechanism.lose_until(lost + 1 - self._origin)
+        for each in intrusions:
+            if not each.noted:
+                self._note(each.number, next_step, max(lost, next_step - 1))
+        self._known = max((each.number for each in intrusions), default=0)
+
+    def _note(self, number: int, first: int, last: int) -> None:
+        self._store.note_intrusion(number, first, last)
+        self._known = number

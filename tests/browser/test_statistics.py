@@ -1,0 +1,41 @@
+"""Sums on the dashboard: what they are stands above the chart and at its axis, and small values are not rounded off."""
+
+from __future__ import annotations
+
+import pytest
+from running_service import configuration, event, running, stream
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def city(tmp_path):
+    settings = stream(tmp_path, statistic="sum:fare", between="fare=0,1,0.01", filter="none")
+    with running(configuration(tmp_path, [settings])) as up:
+        for minute in range(3):
+            up.post([event("north", minute=minute) | {"fare": 0.25}, event("south", "ben", minute) | {"fare": 0.12}])
+            up.pass_steps()
+        yield up
+
+
+@pytest.fixture
+def page(browser, city):
+    context = browser.new_context(viewport={"width": 1360, "height": 900})
+    opened, complaints = context.new_page(), []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(f"{city.address}/#token={city.tokens['read']}")
+    opened.locator("#status[data-state=live]").wait_for()
+    opened.locator("#chart .ytitle").wait_for()
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def test_sums_have_their_own_title_axis_and_digits(page, tmp_path):
+    assert page.locator("#series-title").inner_text() == "Released sums of fare"
+    assert page.locator("#chart .ytitle").text_content() == "sums of fare"
+    assert page.locator("#chosen .value").all_inner_texts() == ["0.25", "0.12"]
+    assert page.locator("#heat-high").inner_text() == "0.25 or more"
+    assert "sums of fare" in page.locator("#health").inner_text()
+    assert "cut to 0 to 1 and counted in units of 0.01" in page.locator("#guarantee").inner_text()
+    page.screenshot(path=tmp_path / "sums.png", full_page=True)

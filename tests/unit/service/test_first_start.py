@@ -1,0 +1,53 @@
+"""Steps that were over before a stream was first started are not measured: the clock says so, never their emptiness."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from running_service import stream, wait_until
+
+from eventide.events.clock import ManualClock
+from eventide.events.timeline import MILLISECOND
+from eventide.live.stores.open_store import open_store
+from eventide.releases.lines import read_line
+from eventide.service.live_stream import LiveStream
+
+SECOND = 1_000 * MILLISECOND
+
+
+def lived(settings, minutes):
+    """Start a stream so late, let every step pass that is over by then and one more, and stop it."""
+    clock = ManualClock()
+    clock.set(settings.counting()["timeline"].start + int(minutes * 60 * SECOND))
+    live = LiveStream(settings, clock, for_tests=True)
+    measured_from = live.measured_from
+    live.start()
+    clock.set(live.feed.timeline.end(measured_from) + 60 * SECOND)
+    wait_until(lambda: live.notices.last >= measured_from)
+    live.stop()
+    return measured_from
+
+
+#  0     1     2     3     4        a minute each; late by half of one
+#  |-----|-----|-----|-----|
+#                 ^ started here: step 1 is over, and events of step 2 may still come
+@pytest.mark.parametrize(
+    ("late", "minutes", "expected"), [(None, 3.25, 3), ("30s", 3.25, 2), (None, -7, 0), (None, 0, 0)]
+)
+def test_a_stream_measures_from_the_first_step_whose_events_can_still_come(tmp_path, late, minutes, expected):
+    settings = stream(tmp_path, late=late)
+    assert lived(settings, minutes) == expected
+    with closing(open_store(settings.store, read_only=True)) as store:
+        fresh = [read_line(release).fresh for _, release in store.releases()]
+        charged = {entry.step for entry in store.entries()}
+    assert fresh[: expected + 1] == [False] * expected + [True]
+    assert min(charged) == expected
+
+
+def test_a_stream_that_was_started_before_measures_what_it_missed(tmp_path):
+    settings = stream(tmp_path)
+    assert lived(settings, 0) == 0
+    assert lived(settings, 9) == 0
+    with closing(open_store(settings.store, read_only=True)) as store:
+        assert all(read_line(release).fresh for _, release in store.releases())
