@@ -31,6 +31,32 @@ def page(browser, city):
     assert complaints == []
 
 
+@pytest.fixture
+def several(tmp_path):
+    settings = {"statistic": ["people", "mean:fare"], "between": "fare=0,10,0.1", "filter": "none"}
+    with running(configuration(tmp_path, [stream(tmp_path, **settings)])) as up:
+        for minute in range(3):
+            up.post([event("north", name, minute) | {"fare": fare} for name, fare in (("anna", 2.5), ("ben", 5))])
+            up.pass_steps()
+        yield up
+
+
+def test_one_of_several_statistics_is_chosen(browser, several):
+    context = browser.new_context()
+    opened, complaints = context.new_page(), []
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.goto(f"{several.address}/#token={several.tokens['read']}")
+    opened.locator("#chart .ytitle").wait_for()
+    assert opened.locator("#series-title").inner_text() == "Released people"
+    assert opened.locator("#chosen .value").all_inner_texts()[0] == "2"
+    opened.locator("#statistic").select_option("mean:fare")
+    opened.locator("#chart .ytitle", has_text="mean:fare").wait_for()
+    assert opened.locator("#series-title").inner_text() == "Released mean:fare"
+    assert opened.locator("#chosen .value").all_inner_texts() == ["3.75", "–"]
+    context.close()
+    assert complaints == []
+
+
 def test_sums_have_their_own_title_axis_and_digits(page, tmp_path):
     assert page.locator("#series-title").inner_text() == "Released sums of fare"
     assert page.locator("#chart .ytitle").text_content() == "sums of fare"

@@ -2,8 +2,8 @@
 
 Each line of standard input begins a life: a folder, the point it dies at or "none", and a cap or "none". When the
 service listens, its process and address are printed, and "ended" when it has ended. It publishes without noise, on a
-clock that stands in a file, and without a cap also without users, so that an event counted twice shows. Not a test
-itself.
+clock that stands in a file, and without a cap also without users, so that an event counted twice shows. If there is an
+account in the folder, it draws from that, with users. Not a test itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ def live(folder, fault, cap):
     faults._point, _, count = fault.partition(":")
     faults._passings_left = int(count or 1)
     asked = {"queries": (Query(2, 1), Query(4, 4)), "queries_epsilon": Fraction(1, 2), "queries_of": "total"}
-    asked |= {"user": None} if cap == "none" else {"cap": cap, "window": 9}
-    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", **asked)])
+    account = folder / "people.account"
+    shared = {"accounts": {"city": account}, "populations": {}} if account.exists() else {}
+    asked |= {"cap": cap, "window": 9} if cap != "none" else {} if shared else {"user": None}
+    config = configuration(folder, [stream(folder, bins=tuple(map(str, range(7))), late="1h", **asked)], **shared)
     service = Service(config, FileClock(folder / "clock"), for_tests=True)
     serve(service, lambda address: print(os.getpid(), address, flush=True))
 

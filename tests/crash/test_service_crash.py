@@ -28,6 +28,8 @@ from running_service import PATIENCE, START, wait_until
 import eventide as ev
 from eventide.events.caps import parse_cap
 from eventide.events.timeline import Timeline
+from eventide.live.accounts.account import create_account, open_account
+from eventide.live.accounts.account_report import account_report
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 from eventide.releases.lines import read_line
@@ -247,3 +249,19 @@ def test_killed_at_random_moments_nothing_is_lost_or_counted_twice(cradle, tmp_p
         expected = run(service, soon)
         assert service.deaths >= min(kills, STEPS * BATCHES // 4)
     check(tmp_path, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["after-charge:2", "after-draw:2", "after-commit:2", "after-settle:2"])
+def test_killed_around_the_charge_of_an_account_every_step_is_out_once(cradle, tmp_path, fault):
+    create_account(tmp_path / "people.account", "city", 1, "4min")  # which meets five of its steps, a window
+    with lives(cradle, tmp_path, fault) as service:
+        run(service)
+        assert service.deaths == 1
+    with closing(open_store(tmp_path / "city.store", read_only=True)) as store:
+        assert [step for step, _ in store.releases()] == list(range(STEPS))
+        assert verify(store.entries(), store.epochs(), store.next_step()).holds
+    with open_account(tmp_path / "people.account", read_only=True) as account:
+        found = account_report(account)
+    assert (found.problems, found.worst) == ([], 10**9)
+    assert [tenure.charged_until for tenure in found.tenures] == [timeline().end(STEPS - 1)]

@@ -40,6 +40,7 @@ not json
     [
         ("events.csv", EVENTS, ["--levels", "levels.csv"]),
         ("events.jsonl", OBJECTS, []),
+        ("events.jsonl", OBJECTS, ["--mechanism", "rg", "--set", "span=2"]),
         ("events.csv", AGAIN, ["--cap", "1/5min"]),
         (
             "rides.csv",
@@ -62,12 +63,11 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))
-        assert not any(
-            word in done.stderr for word in (" WARN ", " INFO ", "log level", "log4j", "Stage")
-        )  # Spark keeps quiet
+        assert not any(word in done.stderr for word in (" WARN ", " INFO ", "log level", "log4j", "Stage"))
     assert (tmp_path / "one.db.jsonl").read_text() == (tmp_path / "spark.db.jsonl").read_text()
     assert documents[0]["operators_only"] == documents[1]["operators_only"]
     assert ('"total"' in (tmp_path / "spark.db.jsonl").read_text()) == ("--levels" in more)
+    assert ('"window_values"' in (tmp_path / "spark.db.jsonl").read_text()) == ("rg" in more)
 
 
 def test_rows_that_mostly_cannot_be_read_stop_the_first_run_and_leave_nothing_in_the_way(tmp_path):

@@ -45,6 +45,19 @@ def test_a_worker_is_killed(cluster, tmp_path):
     assert check(life, log, steps) == releases_of_one_machine(tmp_path, life)
 
 
+def test_a_worker_and_the_driver_are_killed_and_the_next_driver_has_one_worker_less(cluster, tmp_path):
+    life, log, steps = arriving(cluster.address, tmp_path)
+    driver = Driver(life, log, "after-commit:6")
+    wait_for(lambda: log.read_bytes().count(b'{"step"') > 1, "the release of some steps")
+    cluster.kill_worker("second")
+    try:
+        assert driver.end() == KILLED
+        assert Driver(life, log).end() == 0
+    finally:
+        cluster.start_workers("second")
+    assert check(life, log, steps) == releases_of_one_machine(tmp_path, life)
+
+
 def test_the_driver_is_killed_before_between_and_after_the_commits(cluster, tmp_path):
     life, log, steps = arriving(cluster.address, tmp_path, cap="3/7min")  # what people used goes on with every life
     points = {

@@ -15,6 +15,7 @@ from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventBatch
 from eventide.live.stream_spec import StreamSpec
+from eventide.mechanisms.several import Several
 
 
 class CountsEveryBin(EventFeed):
@@ -118,3 +119,46 @@ def test_values_of_events_that_are_known_are_hidden_as_the_guarantee_says():
     options = {"sensitivity": sums.sensitivity(2), "pairs": [pair], "runs": 20_000}
     verdict = audit_mechanism(ev.Uniform, 4.0, 2, 1, **options)
     assert 0.7 <= verdict.bound <= 1, str(verdict)
+
+
+def test_values_of_a_mean_are_hidden_with_twice_epsilon_and_the_attack_has_power():
+    """Of an event that is known the value is the least in one list and the greatest in the other."""
+    means = parse_statistic("mean:value", "value=3,4,1")
+    lists = [[Event(step + 0.5, "ann", 0, value) for step in range(2)] for value in (3, 4)]
+    pair = EventPair("other values", *lists, steps=2).counted(1, 1, bytes(16), statistic=means)
+    assert (pair.neighbour - pair.stream).tolist() == [[1, -1], [1, -1]]
+    options = {"sensitivity": means.sensitivity(1), "pairs": [pair], "runs": 20_000}
+    verdict = audit_mechanism(ev.Uniform, 0.5, 2, 2, **options)
+    assert 0.5 < verdict.bound <= 2 * 0.5, str(verdict)
+    assert verdict.proof.bound == pytest.approx(2 * 0.5)
+
+
+class SharesNothing(Several):
+    """Several statistics that each spend all of epsilon."""
+
+    def __init__(self, epsilon, *more, **options):
+        super().__init__(2 * epsilon, *more, **options)
+
+
+TOGETHER = {
+    "statistic": ["people", "sum:value"],
+    "between": "value=0,1,0.25",
+    "window": 2,
+    "bins": 1,
+    "parameters": {
+        "statistics": [
+            {"statistic": "people", "mechanism": "uniform"},
+            {"statistic": "sum:value", "between": "value=0,1,0.25", "mechanism": "uniform"},
+        ]
+    },
+}
+
+
+def test_several_at_once_pass_and_the_attack_has_power():
+    verdict = audit_events(Several, 1.0, **TOGETHER, runs=4_000)
+    assert 0.5 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
+def test_several_that_do_not_share_epsilon_are_found():
+    assert audit_events(SharesNothing, 1.0, **TOGETHER, runs=4_000, alpha=1e-6).broken

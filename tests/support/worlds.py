@@ -132,7 +132,7 @@ class Setup:
     cap: str | None = None  # of windows of 6 steps
     parameters: tuple = ()
     levels: bool = False
-    statistic: str = "events"
+    statistic: str | tuple = "events"
     account: bool = False
     between: str = ""
     spare: int = 0  # bins that may get names
@@ -147,7 +147,7 @@ class Setup:
             *(f"{name} {value}" for name, value in self.parameters),
             *(["queries"] if self.queries else []),
             *(["levels"] if self.levels else []),
-            *([self.statistic] if self.statistic != "events" else []),
+            *([str(self.statistic)] if self.statistic != "events" else []),
             *(["account"] if self.account else []),
             *([f"{self.spare} spare bins"] if self.spare else []),
         ]
@@ -157,7 +157,8 @@ class Setup:
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    most = parse_statistic(setup.statistic, setup.between).sensitivity(setup.most)
+    statistic = parse_statistic(setup.statistic, setup.between)
+    most = sum(part.sensitivity(setup.most) for part in getattr(statistic, "parts", [statistic]))
     told = {"window": WINDOW, "most": most, "unseen": unseen}
     if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
         told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}

@@ -186,8 +186,8 @@ def audit_events(
     *,
     max_per_step: int = 1,
     cap: Cap | None = None,
-    statistic: str = "events",
-    between: str = "",
+    statistic: str | Sequence[str] = "events",
+    between: str | Sequence[str] = "",
     feed: Callable[..., Feed] = EventFeed,
     secure: bool = False,
     parameters: dict[str, Any] | None = None,
@@ -209,7 +209,8 @@ def audit_events(
         How many events of a person may count in a block of steps, if that is bounded. The mechanism's
         `window_sensitivity` is what the cap is worth, unless `parameters` have another.
     statistic, between
-        What is published of the events, as a `StreamSpec` has it; their values are in the column `value`.
+        What is published of the events, as a `StreamSpec` has it; their values are in the column `value`. Several
+        statistics are attacked with a class that publishes them together.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options

@@ -46,11 +46,9 @@ class Transcript:
 
     @classmethod
     def of(cls, releases: Sequence[Release], extra: Array | None = None) -> Transcript:
-        """What the releases of runs side by side show, step by step."""
-        values, fresh, scale = (
-            np.stack([getattr(release, name) for release in releases], axis=1)
-            for name in ("values", "fresh_bins", "scale")
-        )
+        """What the releases of runs side by side show, step by step; of several statistics, all of them."""
+        seen = [_seen(release) for release in releases]
+        values, fresh, scale = (np.stack(each, axis=1) for each in zip(*seen, strict=True))
         return cls(values, fresh, scale, extra)
 
     def part(self, which: slice) -> Transcript:
@@ -67,6 +65,17 @@ class Transcript:
         if self.extra is not None:
             parts.append(self.extra)
         return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+def _seen(release: Release) -> tuple[Array, Array, Array]:
+    """The values, what was measured and the scales of a release, those of further statistics behind; no data is 0."""
+    others = (release.statistics or {}).values()
+    fresh = [np.broadcast_to(np.reshape(each.fresh, (-1, 1)), each.values.shape) for each in others]
+    return (
+        np.nan_to_num(np.concatenate([release.values, *(each.values for each in others)], axis=-1)),
+        np.concatenate([release.fresh_bins, *fresh], axis=-1),
+        np.concatenate([release.scale, *(each.scale for each in others)], axis=-1),
+    )
 
 
 class Subject(Protocol):

@@ -202,13 +202,11 @@ def _write(
 
 def _refuse_what_does_not_add_up(store: Store) -> None:
     """Refuse totals of bins in several of which one person may count as a different one."""
-    from eventide.events.statistics import parse_statistic
+    from eventide.events.statistics import statistic_of
 
     for epoch in store.epochs():
-        steps = epoch.setting.steps
-        statistic = parse_statistic(steps.get("statistic", "events"), steps.get("between", ""))
-        if not statistic.adds_up(steps.get("max_per_step", 1)):
+        statistic = statistic_of(epoch.setting.steps)
+        if not statistic.adds_up(epoch.setting.steps.get("max_per_step", 1)):
             raise InputError(
-                f"{statistic.name} in several bins do not add up, since one person may be in several; "
-                "publish what you want to know as bins of its own"
+                f"{statistic.name} in several bins do not add up; publish what you want to know as bins of its own"
             )

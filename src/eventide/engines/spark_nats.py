@@ -26,6 +26,7 @@ from eventide.live.sources.nats_streams import (
     Consumer,
     Look,
     Message,
+    MessagesLost,
     NatsConnection,
     check_place,
     look,
@@ -116,11 +117,18 @@ class SequenceReader:
 
     def read(self, partition: Any) -> Iterator[Any]:
         """The messages after one and up to another, as Arrow batches."""
-        after, last = partition.value
+        (after, last), most = partition.value, AT_A_TIME
         with closing(self._connected()) as connection:
             consumer = connection.wait(Consumer.behind(connection, after))
             while after < last:
-                messages = connection.wait(consumer.fetch(min(AT_A_TIME, last - after), FETCH_SECONDS))
+                try:
+                    messages = connection.wait(consumer.fetch(min(most, last - after), FETCH_SECONDS))
+                except MessagesLost:  # perhaps they were more than the server holds for a reader
+                    if most == 1:
+                        raise
+                    most = max(1, most // 4)
+                    consumer = connection.wait(Consumer.behind(connection, after))
+                    continue
                 yield self._batch([message for message in messages if message.sequence <= last])
                 after = messages[-1].sequence if messages else after
                 if connection.wait(consumer.is_exhausted()):  # the rest is of other subjects

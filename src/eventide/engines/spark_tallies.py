@@ -25,6 +25,7 @@ from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
+from eventide.events.several_statistics import SeveralStatistics
 from eventide.events.tally import Tally, UserTally
 from eventide.events.texts import buffers, texts
 from eventide.events.times import parse_times
@@ -64,6 +65,8 @@ class Counting:
     def __post_init__(self) -> None:
         if self.spec.spare_bins:
             raise InputError("Spark cannot have spare bins; publish without Spark, or leave spare_bins out")
+        if self.spec.cap and isinstance(self.spec.made_statistic(), SeveralStatistics):
+            raise InputError("Spark publishes one statistic under a cap, not several; leave the cap or Spark out")
 
     @property
     def wanted(self) -> list[str]:
@@ -141,13 +144,13 @@ def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
     """
     rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
     for step, of_step in itertools.groupby(rows, key=lambda row: row["step"]):
-        counts, left_out = np.zeros(len(counting.spec.bins), np.int64), 0
+        counts, left_out = counting.tally().counts(step), 0  # none
         for _, of_shard in itertools.groupby(of_step, key=lambda row: row["shard"]):
             tally = counting.tally()
             for row in of_shard:
                 tally.join(row["tally"])
             of_users = tally.counts(step)
-            counts += of_users
+            counts = counts + of_users
             left_out += tally.left_out(of_users)
         yield _counts(step, counts, left_out=left_out)
 

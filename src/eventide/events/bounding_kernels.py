@@ -44,10 +44,11 @@ def bounded_counts(users, bins, occurrences, key, step, rooms, size):  # type: i
 
 
 @kernel(nogil=True)
-def bounded_sums(users, bins, values, occurrences, key, step, rooms, ranked, size):  # type: ignore[no-untyped-def]
+def bounded_sums(users, bins, values, occurrences, places, key, step, rooms, ranked, size):  # type: ignore[no-untyped-def]
     """The sums of a step, of so many events of each user as `rooms` says; of those in a bin so many are ranked.
 
-    Rows are sorted by user, bin and value, and events of a user and bin are numbered in that order.
+    The value of a row is added at its place, and `size` is how many places there are. Rows are sorted by user, bin and
+    value (or what it follows from), and events of a user and bin are numbered in that order.
     """
     sums = np.zeros(size, np.int64)
     most = rooms.max() if len(rooms) else 0
@@ -63,7 +64,7 @@ def bounded_sums(users, bins, values, occurrences, key, step, rooms, ranked, siz
             end += 1
         if total <= room:
             for row in range(begin, end):
-                sums[bins[row]] += occurrences[row] * values[row]
+                sums[places[row]] += occurrences[row] * values[row]
         elif room > 0:
             first, own, numbers = np.empty(cells, np.int64), np.empty(cells, np.int32), np.zeros(cells, np.int64)
             cell = -1
@@ -80,7 +81,7 @@ def bounded_sums(users, bins, values, occurrences, key, step, rooms, ranked, siz
                 while left >= occurrences[row]:
                     left -= occurrences[row]
                     row += 1
-                sums[own[cell]] += values[row]
+                sums[places[row]] += values[row]
         begin = end
     return sums
 

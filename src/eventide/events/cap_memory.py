@@ -20,7 +20,7 @@ from eventide.events import bounding_kernels
 from eventide.events.caps import Cap
 from eventide.events.siphash_kernels import key_words
 
-_MARK = b"counted "  # what no tally begins with
+MARK = b"counted "  # what no tally begins with
 _STEP = struct.Struct("<q")
 _NOBODY = np.zeros(0, np.uint64), np.zeros(0, np.int64)
 
@@ -96,7 +96,7 @@ class CapMemory:
 
 def is_memory(data: bytes) -> bool:
     """Whether kept bytes are what a step used of a cap, and not the events of an open step."""
-    return data.startswith(_MARK)
+    return data.startswith(MARK)
 
 
 def rows_of_parts(users: Array, parts: int) -> list[Array]:
@@ -108,7 +108,7 @@ def rows_of_parts(users: Array, parts: int) -> list[Array]:
 
 def _packed(step: int, users: Array, counted: Ints) -> bytes:
     file = io.BytesIO()
-    file.write(_MARK + _STEP.pack(step))
+    file.write(MARK + _STEP.pack(step))
     for column in (users, counted):
         np.save(file, column, allow_pickle=False)
     return file.getvalue()
@@ -116,7 +116,7 @@ def _packed(step: int, users: Array, counted: Ints) -> bytes:
 
 def _unpacked(data: bytes) -> tuple[int, Array, Ints]:
     try:
-        file = io.BytesIO(data.removeprefix(_MARK))
+        file = io.BytesIO(data.removeprefix(MARK))
         (step,) = _STEP.unpack(file.read(_STEP.size))
         users, counted = (np.load(file, allow_pickle=False) for _ in range(2))
     except (ValueError, EOFError, OSError, struct.error):

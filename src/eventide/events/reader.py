@@ -23,6 +23,7 @@ from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, distinct_texts, named
 from eventide.events.time_formats import TimeFormat
 from eventide.events.times import ReadTimes, read_times
+from eventide.events.value_edges import ValueEdges
 from eventide.events.value_grid import ValueGrid
 from eventide.events.zones import Zone
 
@@ -47,7 +48,8 @@ class Columns(NamedTuple):
 class Events(NamedTuple):
     """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
 
-    `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid.
+    `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid,
+    with a column for each where it has several.
     """
 
     time: Ints
@@ -111,7 +113,7 @@ class EventReader:
     time_format
         How text and numbers tell a time, as `TimeFormat` takes it; None for ISO 8601 and numbers since 1970.
     grid
-        Which column holds values, and how they are read; None where there are none.
+        Which column holds values, and how they are read; several of them as a tuple, None where there are none.
     """
 
     def __init__(
@@ -122,7 +124,7 @@ class EventReader:
         other: str | None = None,
         zone: str | None = None,
         time_format: str | None = None,
-        grid: ValueGrid | None = None,
+        grid: ValueGrid | ValueEdges | tuple[ValueGrid | ValueEdges, ...] | None = None,
     ) -> None:
         self.bins = with_other(checked_names(bins, "the list of bins", "bin"), other)
         self.columns = columns or Columns()
@@ -150,8 +152,14 @@ class EventReader:
     @property
     def wanted(self) -> list[str]:
         """The names of the columns to read."""
-        values = () if self.grid is None else (self.grid.column,)
+        values = [each.column for each in self._grids]
         return list(dict.fromkeys(name for name in (*self.columns, *values) if name is not None))
+
+    @property
+    def _grids(self) -> tuple[ValueGrid | ValueEdges, ...]:
+        if isinstance(self.grid, ValueGrid | ValueEdges):
+            return (self.grid,)
+        return self.grid or ()
 
     def times(self, rows: Any) -> Ints:
         """The readable times of rows."""
@@ -177,7 +185,7 @@ class EventReader:
         checks = {UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0}
         value = None
         if self.grid is not None:
-            value, checks[UNREADABLE_VALUE] = self.grid.read(named(rows, self.grid.column))
+            value, checks[UNREADABLE_VALUE] = self._values(rows)
         good, refused = first_fault(checks)
         if unreadable:
             refused[UNREADABLE_ROW] = unreadable
@@ -186,6 +194,13 @@ class EventReader:
             value = None if value is None else value[good]
         arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
         return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value)
+
+    def _values(self, rows: Any) -> tuple[Ints, Bools]:
+        """The values of rows, and in which of these all of them can be read."""
+        values, readable = zip(*(each.read(named(rows, each.column)) for each in self._grids), strict=True)
+        if isinstance(self.grid, ValueGrid | ValueEdges):
+            return values[0], readable[0]
+        return np.stack(values, axis=1), np.logical_and.reduce(readable)
 
     def _times(self, rows: Any) -> ReadTimes:
         return read_times(named(rows, self.columns.time), self.zone, self._time_format)

@@ -1,50 +1,99 @@
-"""What is published of the events of a step: how many there are, of how many different people, or a sum of values.
+"""What is published of the events of a step: how many there are, of how many people, or what their values say.
 
-A statistic turns the events of one step into a whole number for each bin, and says how far one person can move all
-these numbers together: its sensitivity. Every noise scale follows from that, so a mechanism needs to know nothing else
-of it. Which of a person's events count depends on that person's events alone, and on no order in which they came.
+A statistic turns the events of one step into whole numbers that are not negative, one or several for each bin, and says
+how far one person can move all these numbers together: its sensitivity. Every noise scale follows from that, so a
+mechanism needs to know nothing else of it. Where a bin has several numbers, or they are not what people want to read,
+`tell` makes that of what was measured of them. Which of a person's events count depends on that person's events alone,
+and on no order in which they came.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from eventide.arrays import Array, Ints
+import numpy as np
+
+from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
+from eventide.events.cap_memory import CapMemory
 from eventide.events.caps import Cap
-from eventide.events.sum_tally import EventSums, UserSums
+from eventide.events.sum_tally import EventSums, Spread, UserSums
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.timeline import Timeline
+from eventide.events.value_edges import ValueEdges, parse_edges
 from eventide.events.value_grid import ValueGrid, parse_between
 
-NOT_YET = ("mean:", "quantiles:")
-SUM, SLOTS = "sum:", "people/"
+SUM, MEAN, QUANTILES, SLOTS = "sum:", "mean:", "quantiles:", "people/"
+NINE_IN_TEN = 2.303  # noise scales to either side hold so much of Laplace noise
+DEVIATIONS = 1.645  # deviations to either side of a normal mean hold the same
+
+Grid = ValueGrid | ValueEdges
+Written = str | Sequence[str]
+
+
+class Told(NamedTuple):
+    """What was measured of some numbers, or what it says: values, their noise scales, and intervals where known."""
+
+    values: Floats
+    scale: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+
+    def deviations(self) -> Floats:
+        """The standard deviation of each: from the interval that a filter gave, taken for normal, or of the noise."""
+        if self.low is None or self.high is None:
+            return np.asarray(np.sqrt(2) * self.scale)
+        return np.maximum(self.high - self.values, self.values - self.low) / DEVIATIONS
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """Nine cases in ten: the interval that a filter gave, or that of the noise; nothing is below 0."""
+        if self.low is not None and self.high is not None:
+            return np.maximum(self.low, 0), np.maximum(self.high, 0)
+        reach = NINE_IN_TEN * self.scale
+        return np.maximum(self.values - reach, 0), np.maximum(self.values + reach, 0)
 
 
 class Statistic(ABC):
-    """One number for each bin of a step; `name` is what people write, `title` what they read above its numbers.
+    """Numbers for each bin of a step; `name` is what people write, `title` what they read above its numbers.
 
     `needs_users`: events without users do not have it. `grid` says how its values are read, where it has some, and
     `unit` what 1 in its numbers is worth. `takes` are the settings that it can be published with, of those that not
-    every statistic can.
+    every statistic can. `columns` is how many numbers a bin has; `direct` says that these are what is published.
     """
 
     name: str
     title: str
     needs_users: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset()
-    grid: ValueGrid | None = None
+    grid: Grid | tuple[Grid, ...] | None = None
+    columns: int = 1
+    direct: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each of the numbers that are published of a bin is called."""
+        return (self.name,)
 
     @property
     def unit(self) -> Fraction:
         """What 1 in its numbers is worth."""
-        return Fraction(1) if self.grid is None else self.grid.unit
+        return self.grid.unit if isinstance(self.grid, ValueGrid) else Fraction(1)
 
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, Any]:
         """What a store must find unchanged."""
         return {"statistic": self.name} | ({} if self.grid is None else {"between": str(self.grid)})
+
+    def tell(self, found: Told) -> dict[str, Told]:
+        """What is published of a measurement of its numbers, `(..., bins, columns)`: by name, `(..., bins)`."""
+        unit = float(self.unit)
+        return {self.name: Told(*(None if each is None else each[..., 0] * unit for each in found))}  # type: ignore[arg-type]
+
+    def memory(self, cap: Cap, key: bytes) -> Any:
+        """What remembers how much of a cap people have used."""
+        return CapMemory(cap, key)
 
     @abstractmethod
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
@@ -85,7 +134,7 @@ class EventCount(Statistic):
     name, title = "events", "counts"
     takes = frozenset({"cap", "levels", "queries"})
 
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, Any]:
         """Nothing: it is what stores have always counted."""
         return {}
 
@@ -124,69 +173,137 @@ class PeopleCount(Statistic):
         return "the first bin of a step counts" if number == 1 else f"the first {number} bins of steps count"
 
 
-class ValueSum(Statistic):
-    """The sum of a column, whose values are cut to a range and rounded to a grid, in units of that grid.
+class OfValues(Statistic):
+    """A statistic of the values of a column: `spread` says what an event with a value adds to its bin's numbers."""
 
-    Private because: of a person's values at most `most` count in a step, over all bins, and each lies within `largest`
-    of 0; so a row that is added or removed moves all sums together by at most most x largest. Which events count does
-    not depend on their values, and those of a person and bin stand in the order of their values: with other values in
-    the same events no place in that order moves by more than the range is wide, so all sums together by at most
-    most x (highest - lowest). Under a cap less room leaves the first of the same events with the same values, so the
-    events that differ are those of counts, and each moves a sum by at most `largest`.
-    """
-
+    grid: Grid
     takes = frozenset({"cap"})
 
-    def __init__(self, grid: ValueGrid) -> None:
-        self.name, self.title, self.grid = f"{SUM}{grid.column}", f"sums of {grid.column}", grid
+    @abstractmethod
+    def spread(self, values: Ints) -> Spread:
+        """Pairs of columns and what events with these values add there; each pair for every event."""
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """With users a table of their values, without them sums."""
-        assert self.grid is not None
-        return UserSums(size, most, key, self.grid.largest) if users else EventSums(size)
+        if users:
+            return UserSums(size, most, key, self.grid.largest, self.columns, self.spread)
+        return EventSums(size, self.columns, self.spread)
+
+    def hidden(self, times: Fraction) -> str:
+        """How well values are hidden where it is known that events happened."""
+        again = "epsilon as well" if times == 1 else f"{float(times):.4g} times epsilon"
+        return f"which values somebody's events had, if it is known that they happened, is hidden with {again}"
+
+    def cut(self) -> str:
+        """What the values are cut to."""
+        grid = self.grid
+        counted = f" and counted in units of {float(grid.unit):g}" if isinstance(grid, ValueGrid) else ""
+        return f"whose values are cut to {float(grid.low):g} to {float(grid.high):g}{counted}"
+
+
+class ValueSum(OfValues):
+    """The sum of a column, whose values are cut to a range and rounded to a grid, in units of that grid.
+
+    Of a range that reaches below 0 the numbers of a bin are what values above 0 add up to, and what those below do
+    without their sign; what is published is their difference. So every mechanism and filter sees numbers as of counts.
+
+    Private because: of a person's values at most `most` count in a step, over all bins, and each adds at most `largest`
+    to one number of its bin; so a row that is added or removed moves all numbers together by at most most x largest.
+    Which events count does not depend on their values, and those of a person and bin stand in the order of their
+    values: with other values in the same events no place in that order moves by more than the range is wide, so all
+    numbers together by at most most x (highest - lowest). Under a cap less room leaves the first of the same events
+    with the same values, so the events that differ are those of counts, and each moves a number by at most `largest`.
+    """
+
+    grid: ValueGrid
+
+    def __init__(self, grid: ValueGrid) -> None:
+        self.name, self.title, self.grid = f"{SUM}{grid.column}", f"sums of {grid.column}", grid
+        self._signs = [sign for sign, there in ((1, grid.highest > 0), (-1, grid.lowest < 0)) if there]
+        self.columns, self.direct = len(self._signs), self._signs == [1]
+
+    def spread(self, values: Ints) -> Spread:
+        """The size of a value, to the number of its sign."""
+        below = (values < 0) if self.columns > 1 else np.zeros(len(values), np.bool_)
+        return [(below.astype(np.int64), np.abs(values))]
 
     def sensitivity(self, most: int) -> int:
         """In units of the grid."""
-        assert self.grid is not None
         return most * self.grid.largest
+
+    def tell(self, found: Told) -> dict[str, Told]:
+        """What is above 0 less what is below; errors of both add up as those of independent ones do."""
+        if self.direct:
+            return super().tell(found)
+        unit, signs = float(self.unit), np.array(self._signs)
+        values = (found.values * signs).sum(axis=-1)
+        scale = np.sqrt(np.square(found.scale).sum(axis=-1))
+        low, high = found.ends()
+        down = np.where(signs > 0, found.values - low, high - found.values)
+        up = np.where(signs > 0, high - found.values, found.values - low)
+        reach = [np.sqrt(np.square(np.maximum(each, 0)).sum(axis=-1)) for each in (down, up)]
+        return {self.name: Told(values * unit, scale * unit, (values - reach[0]) * unit, (values + reach[1]) * unit)}
 
     def assumptions(self, most: int) -> tuple[str, ...]:
         """What a unit is, and how well values are hidden where it is known that events happened."""
-        assert self.grid is not None
         grid = self.grid
-        times = Fraction(grid.highest - grid.lowest, grid.largest)
-        again = "epsilon as well" if times == 1 else f"{float(times):.4g} times epsilon"
-        return (
-            f"what is published are sums of {grid.column}, whose values are cut to {float(grid.low):g} to "
-            f"{float(grid.high):g} and counted in units of {float(grid.unit):g}; which values somebody's events had, "
-            f"if it is known that they happened, is hidden with {again}",
-        )
+        hidden = self.hidden(Fraction(grid.highest - grid.lowest, grid.largest))
+        return (f"what is published are sums of {grid.column}, {self.cut()}; {hidden}",)
 
 
 EVENTS = EventCount()
 STATISTICS: dict[str, Statistic] = {each.name: each for each in (EVENTS, PeopleCount())}
 
 
-def parse_statistic(text: str, between: str = "") -> Statistic:
-    """The statistic of this name; `between` is the range of its column, if it has one.
+def parse_statistic(
+    text: Written, between: Written = "", edges: Written = "", quantiles: Sequence[float] = ()
+) -> Statistic:
+    """The statistic of this name, or of these names; `between` and `edges` are of the columns it is about.
 
     >>> parse_statistic("people").sensitivity(2), parse_statistic("sum:fare", "fare=0,120,0.5").sensitivity(2)
     (2, 480)
     """
-    grid = parse_between(between) if between else None
-    column = text.partition(":")[2]
-    known = f"choose {', '.join(STATISTICS)}, {SLOTS}DURATION or {SUM}COLUMN"
-    if text.startswith(SLOTS):
-        return _people_of_slots(text)
-    if text.startswith(NOT_YET):
-        raise InputError(f"{text!r} cannot be published yet; {known}")
-    if text not in STATISTICS and not (text.startswith(SUM) and column):
-        raise InputError(f"{text!r} is no statistic; {known}")
-    if column and grid is None:
-        raise InputError(f"{text} needs the range of {column}; give it with `between`, such as {column}=0,100")
-    if grid is not None and grid.column != column:
-        raise InputError(f"`between` is about {grid.column}, and {text} is not; give the range of what is summed")
-    return STATISTICS[text] if grid is None else ValueSum(grid)
+    from eventide.events.several_statistics import SeveralStatistics
+
+    names = list(_each(text))
+    grids = [parse_between(each) for each in _each(between)]
+    cuts = [parse_edges(each) for each in _each(edges)]
+    if len(names) > 1 and any(name.startswith(SLOTS) for name in names):
+        raise InputError(
+            "people of slots are published by themselves, since slots are their steps; give them a store of their own, "
+            "and let both draw from one account"
+        )
+    if len(set(names)) < len(names):
+        raise InputError("a statistic is named twice; name each once")
+    _refuse_unused(names, grids, cuts, quantiles)
+    made = [_one(name, grids, cuts, quantiles) for name in names or [EVENTS.name]]
+    return made[0] if len(made) == 1 else SeveralStatistics(made)
+
+
+def statistic_of(described: Mapping[str, Any]) -> Statistic:
+    """The statistic that a store describes in what may never change of it."""
+    told = {name: described.get(name, "") for name in ("between", "edges")}
+    quantiles = "".join(_each(described.get("quantiles", "")))
+    parts = [float(each) for each in quantiles.split(",")] if quantiles else ()
+    return parse_statistic(described.get("statistic", EVENTS.name), **told, quantiles=parts)
+
+
+def _one(name: str, grids: list[ValueGrid], cuts: list[ValueEdges], quantiles: Sequence[float]) -> Statistic:
+    from eventide.events.means import ValueMean
+    from eventide.events.quantiles import ValueQuantiles
+
+    known = f"choose {', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
+    kind, _, column = name.partition(":")
+    if name.startswith(SLOTS):
+        return _people_of_slots(name)
+    if name in STATISTICS:
+        return STATISTICS[name]
+    if f"{kind}:" not in (SUM, MEAN, QUANTILES) or not column:
+        raise InputError(f"{name!r} is no statistic; {known}")
+    if f"{kind}:" == QUANTILES:
+        return ValueQuantiles(_of_column(name, column, cuts, "edges", f"{column}=0,5,10,20"), quantiles)
+    grid = _of_column(name, column, grids, "between", f"{column}=0,100")
+    return (ValueSum if f"{kind}:" == SUM else ValueMean)(grid)
 
 
 def _people_of_slots(text: str) -> Statistic:
@@ -200,3 +317,38 @@ def _people_of_slots(text: str) -> Statistic:
             "and mechanism with a StreamSpec"
         )
     return SlotPeople(slot, step)
+
+
+def _of_column(name: str, column: str, given: list[Any], setting: str, example: str) -> Any:
+    found = [each for each in given if each.column == column]
+    what = "range" if setting == "between" else "buckets"
+    if not found:
+        raise InputError(f"{name} needs the {what} of {column}; give it with `{setting}`, such as {example}")
+    if len(found) > 1:
+        raise InputError(f"`{setting}` names {column} twice; give each column once")
+    return found[0]
+
+
+def _refuse_unused(
+    names: list[str], grids: list[ValueGrid], cuts: list[ValueEdges], quantiles: Sequence[float]
+) -> None:
+    """Refuse a range or buckets that no statistic is about: surely something else was meant."""
+    asked = {
+        kind: {name.removeprefix(kind) for name in names if name.startswith(kind)} for kind in (SUM, MEAN, QUANTILES)
+    }
+    for each in grids:
+        if each.column not in asked[SUM] | asked[MEAN]:
+            raise InputError(
+                f"`between` is about {each.column}, and {', '.join(names) or EVENTS.name} is not; give the range of "
+                "what is summed"
+            )
+    for cut in cuts:
+        if cut.column not in asked[QUANTILES]:
+            raise InputError(f"`edges` are about {cut.column}, and no quantiles of it are asked for; leave them out")
+    if quantiles and not asked[QUANTILES]:
+        raise InputError("`quantiles` says which ones of a column; name the column as well, as quantiles:COLUMN")
+
+
+def _each(written: Written) -> Sequence[str]:
+    """What was written once or several times."""
+    return ([written] if written else []) if isinstance(written, str) else written

@@ -48,14 +48,14 @@ class ValueGrid(NamedTuple):
 
     def read(self, column: Any) -> tuple[Ints, Bools]:
         """The values of a column in units, and which of them can be read: finite numbers, one for each row."""
-        found = _numbers(column)
+        found = numbers(column)
         readable: Bools = np.isfinite(found)
         inside = np.clip(np.where(readable, found, 0.0), float(self.low), float(self.high))
         units = np.rint(inside * self.unit.denominator / self.unit.numerator)
         return np.clip(units, self.lowest, self.highest).astype(np.int64), readable
 
     def __str__(self) -> str:
-        return f"{self.column}={_written(self.low)},{_written(self.high)},{_written(self.unit)}"
+        return f"{self.column}={written(self.low)},{written(self.high)},{written(self.unit)}"
 
 
 def parse_between(text: str) -> ValueGrid:
@@ -75,8 +75,6 @@ def parse_between(text: str) -> ValueGrid:
         raise InputError(
             f"{text!r} is no range; write COLUMN=LOW,HIGH, such as fare=0,120, or with a unit, fare=0,120,0.5"
         )
-    if grid.low < 0:
-        raise InputError(f"{text}: values below 0 cannot be summed yet; begin the range at 0 or above")
     if max(grid.unit.numerator, grid.unit.denominator) > MOST_DIGITS:
         raise InputError(f"{text}: the unit has more than 15 digits; give a shorter one as a third number")
     if grid.largest > FINEST:
@@ -86,14 +84,14 @@ def parse_between(text: str) -> ValueGrid:
     return grid
 
 
-def _numbers(column: Any) -> Floats:
+def numbers(column: Any) -> Floats:
     """A column as floats; what is no number is not one here either. Each row is read by itself."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.Array) and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return np.asarray(pc.fill_null(pc.cast(column, pa.float64(), safe=False), math.nan))
-    written = texts(column)
-    return np.fromiter(map(_number, written.to_pylist()), np.float64, len(written))
+    found = texts(column)
+    return np.fromiter(map(_number, found.to_pylist()), np.float64, len(found))
 
 
 def _number(text: bytes) -> float:
@@ -103,7 +101,7 @@ def _number(text: bytes) -> float:
         return math.nan
 
 
-def _written(number: Fraction) -> str:
+def written(number: Fraction) -> str:
     """A number as a decimal where it is one."""
     short = f"{float(number):.15g}"
     return short if Fraction(short) == number else str(number)

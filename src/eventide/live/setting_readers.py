@@ -67,6 +67,30 @@ def text(value: Any) -> str:
     return value
 
 
+def text_or_texts(value: Any) -> str | tuple[str, ...]:
+    """Text, or several; one alone is the same as a list of it."""
+    if isinstance(value, list | tuple):
+        return text(value[0]) if len(value) == 1 else tuple(text(each) for each in value)
+    return text(value)
+
+
+def parts(value: Any) -> tuple[float, ...]:
+    """Parts of a whole, as text such as 0.25,0.5 or as numbers."""
+    try:
+        return tuple(float(each) for each in (value.split(",") if isinstance(value, str) else value))
+    except (TypeError, ValueError):
+        raise InputError(f"{value!r} are no parts of a whole; give numbers such as 0.25,0.5,0.75") from None
+
+
+def split(value: Any) -> dict[str, Fraction]:
+    """The part of each of several things, as text such as people=0.5,mean:fare=0.5 or by name."""
+    pairs = value.items() if isinstance(value, dict) else (each.rpartition("=")[::2] for each in str(value).split(","))
+    try:
+        return {name.strip(): Fraction(str(part).strip()) for name, part in pairs}
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"{value!r} gives no parts; write such as people=0.5,mean:fare=0.5") from None
+
+
 def place(value: Any) -> str | Path:
     """A path or an address."""
     return value if isinstance(value, Path) else text(value)

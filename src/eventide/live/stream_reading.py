@@ -18,6 +18,7 @@ from eventide.live.setting_readers import defaults_of, settings_of
 from eventide.mechanisms.registry import MECHANISMS, find_mechanism
 
 if TYPE_CHECKING:
+    from eventide.events.statistics import Statistic
     from eventide.windows.workload import Query
 
 OF_THE_STREAM = {
@@ -32,7 +33,7 @@ OF_THE_STREAM = {
     "seed",
 }
 REFERRED = re.compile(
-    "`(user|max_per_step|queries|cap|step|between)`"
+    "`(user|max_per_step|queries|cap|step|between|edges|quantiles)`"
 )  # settings that a sentence about another one names
 
 Found = TypeVar("Found")
@@ -211,10 +212,16 @@ class StreamReading:
     def _check_statistic(self) -> None:
         from eventide.events.statistics import EVENTS, parse_statistic
 
-        values, (name, between) = self.values, (self.values["statistic"], self.values["between"])
-        statistic = self._look("statistic", lambda: parse_statistic(name, between))
-        if statistic is None or statistic is EVENTS:
+        values = self.values
+        told = (values[name] for name in ("statistic", "between", "edges", "quantiles"))
+        statistic = self._look("statistic", lambda: parse_statistic(*told))
+        if statistic is None or not self._is_right("statistic", "between", "edges", "quantiles", "split"):
             return
+        self._check_split(statistic)
+        if statistic is EVENTS:
+            return
+        if values["spare_bins"] and not statistic.direct:
+            self._note("spare_bins", f"{statistic.name} cannot have bins that come and go; leave one of them out")
         if not values["step"] and self._is_right("step"):
             self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
         if statistic.needs_users and not values["user"]:
@@ -229,6 +236,21 @@ class StreamReading:
             and not statistic.adds_up(values["max_per_step"])
         ):
             self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
+
+    def _check_split(self, statistic: Statistic) -> None:
+        """Every statistic has a part, where any has; and each is measured by a mechanism that can be one of several."""
+        from eventide.events.several_statistics import SeveralStatistics
+
+        parts = statistic.parts if isinstance(statistic, SeveralStatistics) else ()
+        names = [part.name for part in parts]
+        if (split := self.values["split"]) and set(split) != set(names):
+            every = ", ".join(names) or "several statistics, which there are not"
+            self._note("split", f"it must give a part to each of {every}, and to nothing else")
+        name = self.values["mechanism"]
+        if not (statistic.direct or (name in MECHANISMS and find_mechanism(name).takes_levels)):
+            self._note(
+                "mechanism", f"{name} cannot measure {statistic.name}; choose tide, ba, uniform, sample or hybrid"
+            )
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

@@ -55,8 +55,11 @@ class EventOptions(TypedDict, total=False):
     user: str | None
     bin: str
     cap: str | None
-    statistic: str
-    between: str
+    statistic: str | Sequence[str]
+    between: str | Sequence[str]
+    edges: str | Sequence[str]
+    quantiles: str | Sequence[float]
+    split: str | Mapping[str, Any]
 
 
 class FeedOptions(EventOptions, total=False):
@@ -167,19 +170,42 @@ class StreamSpec:
         None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
-    statistic: str = setting(
+    statistic: str | tuple[str, ...] = setting(
         "events",
-        readers.text,
+        readers.text_or_texts,
         "What is published of events: events, people (different people: each once in a bin of a step), people/1d (the "
-        "same of a day, where steps are shorter), or sum:COLUMN.",
+        "same of a day, where steps are shorter), sum:COLUMN, mean:COLUMN or quantiles:COLUMN; may be repeated.",
         '"people"',
     )
-    between: str = setting(
+    between: str | tuple[str, ...] = setting(
         "",
-        readers.text,
-        "The range of the column that is summed, and perhaps the unit it is counted in; values outside are cut to it.",
+        readers.text_or_texts,
+        "The range of a column of sums or means, and perhaps the unit it is counted in; values outside are cut to it.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
+    )
+    edges: str | tuple[str, ...] = setting(
+        "",
+        readers.text_or_texts,
+        "The buckets of a column of quantiles: the numbers between which they lie.",
+        '"stay=0,5,10,20,60"',
+        "COLUMN=EDGE,EDGE,...",
+    )
+    quantiles: tuple[float, ...] = setting(
+        (),
+        readers.parts,
+        "Which quantiles of a column are published.",
+        '"0.25,0.5,0.75"',
+        "PART,PART,...",
+        left_out="0.5, the median",
+    )
+    split: dict[str, Any] = setting(
+        {},
+        readers.split,
+        "Of several statistics, which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        '"people=0.5,mean:fare=0.5"',
+        "STATISTIC=PART,...",
+        left_out="all the same",
     )
     max_per_step: int = setting(
         1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
@@ -279,7 +305,9 @@ class StreamSpec:
         from eventide.events.statistics import parse_statistic
 
         if options.get("step"):
-            of_one = parse_statistic(options.get("statistic", "events"), options.get("between", "")).sensitivity(1)
+            told: dict[str, Any] = {name: options.get(name, "") for name in ("between", "edges")}
+            told["quantiles"] = readers.parts(options.get("quantiles", ()))
+            of_one = parse_statistic(options.get("statistic", "events"), **told).sensitivity(1)
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
         else:
             most = {"sensitivity": mechanism.sensitivity}
@@ -349,7 +377,7 @@ class StreamSpec:
         """What is published of the events."""
         from eventide.events.statistics import parse_statistic
 
-        return parse_statistic(self.statistic, self.between).for_bins(len(self.bins))
+        return parse_statistic(self.statistic, self.between, self.edges, self.quantiles).for_bins(len(self.bins))
 
     def cap_in_steps(self) -> Cap | None:
         """The cap with its block as a number of steps, if there is one."""
@@ -428,7 +456,24 @@ class StreamSpec:
         }
         if self.levels is not None:
             own["levels"] = self.levels
-        return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
+        if (statistic := self.made_statistic()).direct:
+            return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
+        return self._several(statistic, own)
+
+    def _several(self, statistic: Statistic, own: dict[str, Any]) -> Mechanism:
+        """The mechanism of several statistics, or of one whose numbers are not what is published."""
+        from eventide.events.several_statistics import SeveralStatistics
+        from eventide.mechanisms.several import Several
+
+        measured = self._seasons() | self.parameters
+        noise = {name: measured.pop(name) for name in ("noise",) if name in measured}
+        seasons = measured.get("seasons")
+        measured |= {} if seasons is None else {"seasons": list(seasons)}
+        how = {"mechanism": self.mechanism, "parameters": {n: v for n, v in measured.items() if v is not None}}
+        parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
+        weights = {name: {"part": str(part)} for name, part in self.split.items()}
+        statistics = [part.described() | {"statistic": part.name} | weights.get(part.name, {}) | how for part in parts]
+        return Several(**own, statistics=statistics, most=self.max_per_step, **noise)
 
     def _seasons(self) -> dict[str, Any]:
         """The periods for a mechanism that takes some; one that takes none is refused those that somebody chose."""

@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypedDict, final
+from typing import Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
@@ -49,6 +49,16 @@ _DOOR = (
     "end_step",
     "_report",
 )  # how true counts become a release: never replaced
+
+
+class Parts(Protocol):
+    """Several mechanisms that release a step together, as one."""
+
+    def noise_range(self) -> tuple[float, float]:
+        """The smallest and the largest noise scale that a look of any can have."""
+
+    def release(self, step: SealedStep) -> Release:
+        """Let all answer, and end the step for them."""
 
 
 class CommonParameters(TypedDict, total=False):
@@ -129,10 +139,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         self.source = source(noise, seed)
         self.window_sensitivity = checked_cap(self, window_sensitivity)
         self.ledger = self._new_ledger()
-        self.meter = Meter(self.ledger, self.source, self.size, self.sensitivity)
+        self.meter = Meter(self.ledger, self.source, self.numbers, self.sensitivity)
         self.level_split = level_split
         self.levels = checked_levels(self, levels)
-        self._parts = None if self.levels is None else LevelParts(self, self.levels)
+        self._parts = self._made_parts()
         if self._parts is not None:  # which answer for it
             self.noise_range = self._parts.noise_range  # type: ignore[method-assign]
             return
@@ -154,6 +164,20 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         if self.window_sensitivity is not None:
             return CappedLedger(epsilon, self.window, self.sensitivity, self.window_sensitivity, self.replicas)
         return WindowLedger(epsilon, self.window, self.replicas, self.size if self.accounts_per_bin else 1)
+
+    def _made_parts(self) -> Parts | None:
+        """The mechanisms that answer for it, if there are any."""
+        return None if self.levels is None else LevelParts(self, self.levels)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a step has: one for each bin."""
+        return self.size
+
+    @property
+    def statistics_told(self) -> tuple[str, ...]:
+        """The names of what is computed from its numbers and released, where these are not released themselves."""
+        return ()
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""
@@ -205,9 +229,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         shared = array.ndim == 1
         if not (shared or (array.ndim == 2 and len(array) == self.replicas and self.replicas > 1)):
             raise InputError("counts of one step have one axis, the bins (or two, replicas and bins)")
-        if array.shape[-1] != self.size:
-            raise InputError(f"{array.shape[-1]} counts were given for {self.size} bins; give one for each, 0 included")
-        return array.reshape(-1, self.size)
+        if array.shape[-1] != self.numbers:
+            bins = f"{self.size} bins" if self.numbers == self.size else f"the {self.numbers} numbers of a step"
+            raise InputError(f"{array.shape[-1]} counts were given for {bins}; give one for each, 0 included")
+        return array.reshape(-1, self.numbers)
 
     def in_order(self, counts: Any, *, one_step: bool = False) -> Any:
         """Counts with the bins in this mechanism's order: by their names where they have any, else as they are."""

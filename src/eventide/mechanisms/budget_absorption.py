@@ -79,11 +79,14 @@ class BudgetAbsorption(DissimilarityMechanism):
         self._silent_until = np.where(accounts, silent_until, self._silent_until)
 
     def look_behind(self, planned: Ints) -> int:
-        """All units left behind the last look, of those taken and of those planned."""
-        silent_until = int(self._silent_until.item())
-        for place in np.flatnonzero(planned):
-            silent_until = self.step + int(place) + int(self._units_of(planned[place])) - 1
-        return min(max(self.step + len(planned) - silent_until, 0), self.window) * int(self._unit)
+        """All units left since the last look; none while an open step may look.
+
+        Such a step might leave a unit, too, but if every step got that one, none would ever absorb another.
+        """
+        if planned.any():
+            return 0
+        waited = self.step + len(planned) - int(self._silent_until.item())
+        return min(max(waited, 0), self.window) * int(self._unit)
 
     def _units_of(self, planned: Ints) -> Ints:
         """How many units a look takes; one that gets less than its last unit takes all of that."""

@@ -133,7 +133,7 @@ class LevelParts(Stateful):
     def _part(self, share: int, names: Sequence[str], labels: Ints) -> Mechanism:
         """The mechanism of one level, whose meter charges the ledger of the whole as well."""
         whole = self._whole
-        own: dict[str, Any] = {"levels": None, "level_split": None, "filter": _without_truncation(whole.filter)}
+        own: dict[str, Any] = {"levels": None, "level_split": None, "filter": without_truncation(whole.filter)}
         own |= {"epsilon": Fraction(share, NANO), "bins": names, "noise": whole.source}
         part = type(whole)(**whole.parameters() | own)
         part.meter = LevelMeter(whole.meter, part.ledger, Partition(labels, len(names)))
@@ -222,7 +222,7 @@ def _summed(measured: Measured, runs: Runs, shape: tuple[int, int]) -> Measured:
     )
 
 
-def _without_truncation(chosen: Filter | None) -> Filter | None:
+def without_truncation(chosen: Filter | None) -> Filter | None:
     """What each level filters with; whole numbers from 0 up are made at the end, of all levels together."""
     return chosen.inner if isinstance(chosen, Truncate) else chosen
 

@@ -31,6 +31,7 @@ MECHANISMS = {
     "rg-baseline": ("eventide.mechanisms.window_baselines", "TimeUnitBaseline"),
     "rg-window-baseline": ("eventide.mechanisms.window_baselines", "WindowBaseline"),
 }
+COMPOSED = {"several": ("eventide.mechanisms.several", "Several")}  # made of others, for what a stream publishes
 
 
 def mechanism_names() -> list[str]:
@@ -40,9 +41,9 @@ def mechanism_names() -> list[str]:
 
 def mechanism_class(name: str) -> type[Mechanism]:
     """The class registered under `name`."""
-    if name not in MECHANISMS:
+    if name not in MECHANISMS | COMPOSED:
         raise InputError(unknown("mechanism", name, MECHANISMS))
-    module, cls = MECHANISMS[name]
+    module, cls = (MECHANISMS | COMPOSED)[name]
     found: type[Mechanism] = getattr(importlib.import_module(module), cls)
     return found
 
@@ -98,4 +99,6 @@ def mechanism(name: str, **parameters: Unpack[EveryParameter]) -> Mechanism:
 
 def name_of(cls: type[Mechanism]) -> str | None:
     """The registry name of a class, if it is registered."""
-    return next((name for name, home in MECHANISMS.items() if home == (cls.__module__, cls.__name__)), None)
+    return next(
+        (name for name, home in (MECHANISMS | COMPOSED).items() if home == (cls.__module__, cls.__name__)), None
+    )

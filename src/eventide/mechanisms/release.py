@@ -11,6 +11,7 @@ import numpy as np
 from eventide.arrays import Array, Floats
 from eventide.releases.level_values import LevelValues
 
+_WHOLE = ("step", "levels", "statistic", "statistics")  # fields without an axis for replicas
 _WORTH = ("values", "scale", "low", "high", "window_values", "window_scale")
 
 
@@ -44,6 +45,9 @@ class Release:
     levels
         Where the mechanism has levels: what is released of each, by its name, the total included. The values of a group
         are the sums of those of its bins, exactly.
+    statistic, statistics
+        Where several statistics are released: the name of the one that the values are of, and what is released of each
+        other one, by its name. A value that is NaN says that there are no data: nothing that has a mean or a median.
     """
 
     step: int
@@ -57,6 +61,8 @@ class Release:
     window_values: Floats | None = None
     window_scale: Floats | None = None
     levels: dict[str, LevelValues] | None = None
+    statistic: str | None = None
+    statistics: dict[str, LevelValues] | None = None
 
     def counted_in(self, unit: Fraction) -> Release:
         """The same where 1 in the counts is worth so much."""
@@ -74,11 +80,14 @@ class Release:
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""
-        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("step", "levels")}
+        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _WHOLE}
         plain = {name: value[0] for name, value in inner.items() if value is not None}
         plain |= {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])}
-        levels = None if self.levels is None else {name: each.first() for name, each in self.levels.items()}
-        return Release(self.step, **plain, levels=levels)
+        levels, statistics = (
+            None if told is None else {name: each.first() for name, each in told.items()}
+            for told in (self.levels, self.statistics)
+        )
+        return Release(self.step, **plain, levels=levels, statistic=self.statistic, statistics=statistics)
 
     def __repr__(self) -> str:
         shown = {name: _brief(getattr(self, name)) for name in ("fresh", "spent", "values")}

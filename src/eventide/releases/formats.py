@@ -2,9 +2,10 @@
 
 JSON lines hold one object a step, as `write_line` gives it. Tables are wide (step, then one column a bin) or long
 (step, bin, value, low, high, scale, fresh); where steps have times, a column start follows step. Releases with levels
-have long tables, with a column level before bin and rows for the groups behind those of the bins. Releases with the
-histogram of a sliding window have long tables unless asked otherwise, with a column statistic behind bin and the
-histogram's rows behind those of the step; a wide table has the counts of single steps alone. A wide table with
+have long tables, with a column level before bin and rows for the groups behind those of the bins. Those of several
+statistics have long tables, with a column statistic behind bin. So have releases with the histogram of a sliding
+window, unless asked otherwise, with its rows behind those of the step; a wide table has the counts of single steps
+alone. A wide table with
 intervals has them behind each bin: north, north_low, north_high. A long one without them, as earlier versions wrote it,
 has step, bin, value, scale. In text, whole numbers are written as such, without ".0"; what is not known (a scale before
 the first look, an interval that the mechanism does not give) is null.
@@ -26,7 +27,7 @@ import pyarrow.parquet as pa_parquet
 
 from eventide.arrays import Floats
 from eventide.errors import InputError
-from eventide.releases.level_values import EVENTS, Groups, Rows, flat
+from eventide.releases.level_values import EVENTS, Groups, Rows, flat, is_window
 from eventide.releases.lines import ReleaseLine, write_line
 
 LAYOUTS = ("wide", "long")
@@ -110,6 +111,8 @@ class Tabular(Format):
             raise InputError(f"there is no layout {self.layout!r}; choose one of {', '.join(LAYOUTS)}")
         if self.layout == "wide" and groups:
             raise InputError("releases with levels have a row for each bin and each group; leave --layout wide out")
+        if self.layout == "wide" and len(statistics) > 1 and not is_window(statistics[-1]):
+            raise InputError("several statistics have a row for each bin and statistic; leave --layout wide out")
         self.rows = Rows.of(bins, groups, statistics[:1] if self.layout == "wide" else statistics)
         self.intervals = self.layout == "long" if intervals is None else intervals
         self.bins = pa.array(self.rows.names, pa.string())

@@ -1,8 +1,8 @@
-"""What a release says of one level: a number for each of its groups, in their order. Nothing here is raw.
+"""What a release says of one level, or of one statistic besides the first: a number for each group or bin, in order.
 
-A long table has a row for each bin and then for each group, from the smallest level to the total, and behind these one
-for each bin of the sliding window's histogram, which is a statistic of its own: `Rows` are their names, and `flat` puts
-a release in their order.
+Nothing here is raw. A long table has a row for each bin and then for each group, from the smallest level to the total,
+and behind these one for each bin of every further statistic, of which the sliding window's histogram may be one: `Rows`
+are their names, and `flat` puts a release in their order.
 """
 
 from __future__ import annotations
@@ -31,23 +31,30 @@ def statistics_of(name: str = EVENTS, *, windows: bool) -> tuple[str, ...]:
     return (name, f"window:{name}") if windows else (name,)
 
 
+def is_window(statistic: str) -> bool:
+    """Whether a statistic is that of a sliding window."""
+    return statistic.startswith("window:")
+
+
 def either_way(statistics: Sequence[str]) -> list[tuple[str, ...]]:
     """These, and the same with or without sliding windows: what a file that was begun may have."""
+    if not is_window(statistics[-1]) and len(statistics) > 1:
+        return [tuple(statistics)]
     return [tuple(statistics), statistics_of(statistics[0], windows=len(statistics) == 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class LevelValues:
-    """The values of a level; each is the sum of the values of the group's bins, exactly.
+    """The values of a level, each the sum of the values of the group's bins, exactly; or those of a statistic.
 
     Parameters
     ----------
     values
-        The estimates of the groups' counts.
+        The estimates of the groups' counts, or of what the statistic is of each bin.
     scale
-        Noise scale of the level's own measurement behind each value; infinite before the first.
+        Noise scale of its own measurement behind each value; infinite before the first.
     fresh
-        Whether this level was measured at this step.
+        Whether this level or statistic was measured at this step.
     low, high
         The ends of an interval around the values, where it is known.
     """
@@ -154,6 +161,8 @@ def flat(release: Line, rows: Rows) -> Line:
     every = [release, *(release.levels or {}).values()] if rows.levels else [release]
     if rows.statistics is not None and release.window_values is not None:
         every.append(_Window(release.window_values, release.window_scale))
+    if rows.statistics is not None:
+        every += (getattr(release, "statistics", None) or {}).values()
 
     def joined(name: str) -> Floats:
         known = [(each.values.shape[-1], getattr(each, name)) for each in every]
@@ -165,18 +174,28 @@ def flat(release: Line, rows: Rows) -> Line:
         ]
         return np.concatenate(filled, axis=-1)
 
-    ends = {} if release.low is None else {"low": joined("low"), "high": joined("high")}
-    none = {"window_values": None, "window_scale": None}
+    known = any(each.low is not None for each in every)
+    ends = {"low": joined("low"), "high": joined("high")} if known else {}
+    none = dict.fromkeys(("window_values", "window_scale"))
+    none |= dict.fromkeys(("statistic", "statistics")) if hasattr(release, "statistics") else {}
     return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
 
 
 def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows) -> Line:
-    """A release of rows as one of bins, levels and a sliding window: what `flat` was given."""
-    sizes = [len(bins), *map(len, (groups or {}).values())]
-    ends = np.cumsum(sizes if rows.statistics else sizes[:-1])
+    """A release of rows as one of bins, levels, further statistics and a sliding window: what `flat` was given."""
+    named, *further = dict.fromkeys(rows.statistics or ("",))
+    sizes = [len(bins), *map(len, (groups or {}).values()), *[len(bins)] * len(further)]
+    ends = np.cumsum(sizes[:-1])
     parts = {name: np.split(getattr(release, name), ends) for name in ("values", "scale", "low", "high")}
     first, *rest = ({name: cells[place] for name, cells in parts.items()} for place in range(len(ends) + 1))
-    if rows.statistics and not np.isnan((window := rest.pop())["values"]).all():
-        first |= {"window_values": window["values"], "window_scale": window["scale"]}
+    of_statistics = dict(zip(further, rest[len(groups or ()) :], strict=True))
+    rest = rest[: len(groups or ())]
+    own: dict[str, Any] = dict(first)
+    for name, told in of_statistics.items():
+        if not is_window(name):
+            own.setdefault("statistics", {})[name] = LevelValues(fresh=release.fresh, **told)
+            own["statistic"] = named
+        elif not np.isnan(told["values"]).all():
+            own |= {"window_values": told["values"], "window_scale": told["scale"]}
     levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
-    return replace(release, levels=levels or None, **first)
+    return replace(release, levels=levels or None, **own)

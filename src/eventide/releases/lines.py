@@ -3,8 +3,10 @@
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
 where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale), the values
 of each level of groups where there are any, in the order of the groups, and the answers to window queries that were due
-when the step ended. Where spare bins have got names, it holds those, as `bins`. Whole numbers are written without ".0";
-a scale that is not known (no look yet) is null. The same release gives the same bytes.
+when the step ended. Of several statistics, `statistic` names the first, whose numbers these are, and `statistics` has
+the same of each other one. Where spare bins have got names, `bins` has these. Whole numbers are written without ".0"; a
+value where there are no data and a scale that is not known (no look yet) are null. The same release gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class ReleaseLine:
     named: Mapping[str, str] = field(default_factory=dict)  # spare bins, by the names that the list of bins has
     window_values: Floats | None = None
     window_scale: Floats | None = None
+    statistic: str | None = None
+    statistics: dict[str, LevelValues] | None = None
 
 
 def write_line(
@@ -60,11 +64,13 @@ def write_line(
         said["start"] = json.dumps(start)
     if named:
         said["bins"] = json.dumps(dict(named))
+    if release.statistic is not None:
+        said["statistic"] = json.dumps(release.statistic)
     said |= _numbers_of(release) | _lists(release, _OF_WINDOW)
-    if release.levels:
-        said["levels"] = _object(
-            {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in release.levels.items()}
-        )
+    for kind in ("levels", "statistics"):
+        if told := getattr(release, kind):
+            parts = {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in told.items()}
+            said[kind] = _object(parts)
     if answers:
         said["answers"] = json.dumps(list(answers), allow_nan=False)
     return _object(said).encode()
@@ -77,15 +83,26 @@ def read_line(line: bytes) -> ReleaseLine:
     array([inf,  2.])
     """
     said = json.loads(line)
-    arrays = {name: _numbers(said[name]) for name in _ARRAYS + _OF_WINDOW if name in said}
-    answers = tuple(said.get("answers", ()))
-    levels = {name: _level(each) for name, each in said["levels"].items()} if "levels" in said else None
-    more: dict[str, Any] = {"start": said.get("start"), "answers": answers, "levels": levels, **arrays}
-    return ReleaseLine(said["step"], said["fresh"], named=said.get("bins", {}), **more)
+    told: dict[str, Any] = {
+        kind: {name: _level(each) for name, each in said[kind].items()}
+        for kind in ("levels", "statistics")
+        if kind in said
+    }
+    told |= {name: said[name] for name in ("start", "statistic") if name in said}
+    told |= {"named": said.get("bins", {}), **_arrays(said, _ARRAYS + _OF_WINDOW)}
+    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told)
 
 
 def _level(said: dict[str, Any]) -> LevelValues:
-    return LevelValues(fresh=said["fresh"], **{name: _numbers(said[name]) for name in _ARRAYS if name in said})
+    return LevelValues(fresh=said["fresh"], **_arrays(said, _ARRAYS))
+
+
+def _arrays(said: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Its numbers; what is null is infinite of a scale, and else NaN."""
+    found = {name: np.array(said[name], dtype=np.float64) for name in names if name in said}
+    for name in found.keys() & {"scale", "window_scale"}:
+        found[name][np.isnan(found[name])] = np.inf
+    return found
 
 
 def _object(said: dict[str, str]) -> str:
@@ -135,9 +152,3 @@ def plain(numbers: Array) -> list[float | int | None]:
     listed[whole] = numbers[whole].astype(np.int64)
     listed[~finite] = None
     return listed.tolist()  # type: ignore[no-any-return]
-
-
-def _numbers(written: list[float | None]) -> Floats:
-    numbers = np.array(written, dtype=np.float64)
-    numbers[np.isnan(numbers)] = np.inf
-    return numbers

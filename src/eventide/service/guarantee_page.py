@@ -78,10 +78,12 @@ def _of_stream(config: Config, stream: StreamConfig, stored: Part | None, told: 
             f"with other streams about them: this one has epsilon {float(stream.epsilon):g} of {float(total):g}"
         )
     span = f"{in_words(stream.window * length)} ({stream.window} consecutive steps of {in_words(length)})"
-    title, promise = f"The stream {stream.name}", plain_promise(stream.population, span, float(total), released)
+    title = f"The stream {stream.name}"
+    promise = plain_promise(stream.population, span, float(total), released, events=not stream.user)
     if stored is None:
         return Part(title, promise, [], None, [*told.items()], ALWAYS, "Nothing was published yet.")
-    return stored._replace(title=title, promise=promise, answers=[*(dict(stored.answers) | told).items()])
+    answers = [*(dict(stored.answers) | told).items()]
+    return stored._replace(title=title, promise=stored.instead or promise, answers=answers)
 
 
 def _events(stream: StreamConfig) -> str:
@@ -93,6 +95,8 @@ def _events(stream: StreamConfig) -> str:
 
 
 def _raw(stream: StreamConfig) -> str:
+    if stream.one_by_one:
+        return "nothing: each event goes into noisy cells as it comes, and nowhere else"
     late = f" and {stream.late} more, for events that come late" if stream.late else ""
     cap = "; as keyed hashes, of whom something counted, until the block of the cap is over" if stream.cap else ""
     return f"events of a step, in the store, until the step is over{late}{cap}"

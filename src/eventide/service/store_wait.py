@@ -38,6 +38,11 @@ class StoreWait(Patience):
             raise fault
         self._pause = min(2 * self._pause, LONGEST_PAUSE)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the stream is to stop."""
+        return self._stopping.is_set()
+
     def healed(self) -> None:
         """Take batches again."""
         if self.waiting:

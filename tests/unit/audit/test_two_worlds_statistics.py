@@ -41,6 +41,11 @@ def test_sums_of_a_service_look_the_same_in_both_worlds(person, life):
     assert verdict.seen["GET /v1/streams/city/releases"] > 1
 
 
+def test_several_statistics_of_a_service_look_the_same_in_both_worlds():
+    several = {"statistic": ("people", "mean:fare"), "person": "pays another fare"}
+    assert check(Setup(**SERVED | several)).changed
+
+
 def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):
     def tally(self, size, most, key, *, users):
         return UserTally(size, size, key, once=True)
@@ -50,7 +55,7 @@ def test_a_person_who_counts_in_every_bin_is_found(monkeypatch):
         check(LIVED[0])
 
 
-# Sums: the person's events, or only their values, differ.
+# Sums, means, quantiles and several at once: the person's events, or only their values, differ.
 
 FARES = {
     "is there": [OnlyA((3, "anna", "north", 9)), OnlyA((4, "anna", "south", 2))],
@@ -63,23 +68,48 @@ OTHERS = [
 ]
 
 
-def summed(world):
-    rows = [f"2026-01-01T00:{step:02},{user},{place},{fare}" for step, user, place, fare in world.events]
-    (world.folder / "rides.csv").write_text("\n".join(["timestamp,user,bin,fare", *rows, ""]))
-    (world.folder / "bins.txt").write_text("north\nsouth\n")
-    words = ["publish", world.folder / "rides.csv", "--epsilon", 1, "--window", 3, "--step", "1min", "--user", "user"]
-    words += ["--start", "2026-01-01T00:00", "--until", "2026-01-01T00:08", "--bins", world.folder / "bins.txt"]
-    words += ["--statistic", "sum:fare", "--between", "fare=0,10,1", "--max-per-step", 2, "--mechanism", "uniform"]
-    command(world, [*words, "--store", world.folder / "store.db", "--out", world.seen / "out.jsonl", "--json"])
-    world.show_store(world.folder / "store.db")
+FARE = ["--statistic", "mean:fare", "--between", "fare=0,10,1"]
+STAYS = ["--statistic", "quantiles:fare", "--edges", "fare=0,2,5,10"]
+ASKED = {  # words, and how far one event moves everything that is measured
+    "sum": (["--statistic", "sum:fare", "--between", "fare=0,10,1"], 10),
+    "several": (["--statistic", "people", *FARE, *STAYS, "--split", "people=2,mean:fare=1,quantiles:fare=1"], 12),
+    "mean": (FARE, 10),
+    "sum below 0": (["--statistic", "sum:fare", "--between", "fare=-4,10,1"], 10),
+    "several with a cap": (["--statistic", "people", *FARE, "--window", 6, "--cap", "2/6min"], 11),
+}
+
+
+def told_of(words):
+    """What publishes these statistics, dies once and goes on."""
+
+    def published(world):
+        rows = [f"2026-01-01T00:{step:02},{user},{place},{fare}" for step, user, place, fare in world.events]
+        (world.folder / "rides.csv").write_text("\n".join(["timestamp,user,bin,fare", *rows, ""]))
+        (world.folder / "bins.txt").write_text("north\nsouth\n")
+        told = ["publish", world.folder / "rides.csv", "--epsilon", 1, "--window", 3, "--step", "1min"]
+        told += ["--user", "user", "--start", "2026-01-01T00:00", "--until", "2026-01-01T00:08"]
+        told += ["--bins", world.folder / "bins.txt", "--max-per-step", 2, "--mechanism", "uniform"]
+        told += ["--store", world.folder / "store.db", "--out", world.seen / "out.csv", "--json", *words]
+        world.live(lambda: command(world, told), "after-draw:5")
+        world.live(lambda: command(world, told))
+        world.show_store(world.folder / "store.db")
+
+    return published
+
+
+def asked(name):
+    return name if name in ("sum", "several") else pytest.param(name, marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("person", FARES)
-def test_sums_look_the_same_in_both_worlds(person):
-    most = 10 if person == "pays another fare" else 20
-    verdict = check_two_worlds(summed, [*OTHERS, *FARES[person]], window=range(3, 6), most=most)
+@pytest.mark.parametrize("statistics", [asked(name) for name in ASKED])
+def test_statistics_of_values_look_the_same_in_both_worlds(statistics, person):
+    words, of_one = ASKED[statistics]
+    window = range(3, 8) if "--cap" in words else range(3, 6)
+    most = 10 if (statistics, person) == ("sum", "pays another fare") else 2 * of_one
+    verdict = check_two_worlds(told_of(words), [*OTHERS, *FARES[person]], window=window, most=most)
     assert verdict.changed
-    assert verdict.seen["file out.jsonl"] >= 8
+    assert verdict.seen["file out.csv"] >= 8
 
 
 # People of slots of two minutes: rows of the steps 3 to 5 differ, which meet the slots 1 and 2.
@@ -125,4 +155,6 @@ def test_values_that_are_not_cut_are_found(monkeypatch):
 
     monkeypatch.setattr("eventide.events.value_grid.ValueGrid.read", read)
     with pytest.raises(WorldsDiffer, match="sealed counts are 5000 apart, where one person adds 20 at the most"):
-        check_two_worlds(summed, [*OTHERS, OnlyA((3, "anna", "north", 5000))], window=range(3, 6), most=20)
+        check_two_worlds(
+            told_of(ASKED["sum"][0]), [*OTHERS, OnlyA((3, "anna", "north", 5000))], window=range(3, 6), most=20
+        )

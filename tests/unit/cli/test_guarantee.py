@@ -11,6 +11,7 @@ import eventide as ev
 from eventide.cli import main
 from eventide.live.accounts.account import create_account, open_account
 from eventide.live.accounts.windows import Terms
+from eventide.live.stores.open_store import open_store
 
 
 def written(place: Path, out: Path) -> tuple[int, str]:
@@ -29,9 +30,9 @@ def test_a_store_is_described_and_its_promise_is_the_stored_one(tmp_path: Path) 
     assert code == 0
     assert sentence in page
     assert "in 2 bins (&lt;north&gt;, south), by the mechanism uniform" in page
-    assert (
-        "any 3 consecutive steps makes each possible outcome of everything that is published at most 2.72 times" in page
-    )
+    promise = "what one of &lt;visitors&gt; did inside any 3 consecutive steps was counted changes the chance"
+    assert promise in page
+    assert "everything that is published by a factor of at most 2.72 (epsilon 1)" in page
     assert "the fullest held 1. Digest of settings and charges: sha256:" in page
     assert "its owner alone (mode 600)" in page
     assert "taken on trust" in page
@@ -46,7 +47,7 @@ def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) ->
         seat = account.join("hourly", Terms(5 * 10**8, window=25, length=hour), 0)
         account.charge(seat, 0, hour)
     code, page = written(path, tmp_path / "page.html")
-    assert (code, "did or did not do inside any 1 day makes" in page, "hourly holds 0.5" in page) == (0, True, True)
+    assert (code, "did inside any 1 day was counted changes" in page, "hourly holds 0.5" in page) == (0, True, True)
     forge_weight(path, 2 * 10**9)
     code, page = written(path, tmp_path / "page.html")
     assert (code, "NOT KEPT" in page) == (4, True)
@@ -100,7 +101,7 @@ def test_a_configuration_is_described_with_who_may_read_what(tmp_path: Path) -> 
     code, page = written(tmp_path / "eventide.toml", tmp_path / "page.html")
     assert code == 0, page
     for sentence in (
-        "did or did not do inside any 1 day makes each possible outcome of everything that all these publications",
+        "did inside any 1 day was counted changes the chance of each possible outcome of everything that all these",
         "inside any 25 hours (25 consecutive steps of 1 hour)",
         "read releases: office, ward-desk; see raw figures: ward-desk",
         "send events: nobody",
@@ -112,3 +113,20 @@ def test_a_configuration_is_described_with_who_may_read_what(tmp_path: Path) -> 
         assert sentence in page
     (tmp_path / "eventide.toml").write_text(CONFIG.replace("epsilon = 0.5", "epsilom = 0.5"))
     assert written(tmp_path / "eventide.toml", tmp_path / "other.html")[0] == 2
+
+
+def test_nothing_is_promised_where_nothing_holds_and_less_where_events_are_people(tmp_path: Path) -> None:
+    open_store(tmp_path / "tests.db", for_tests=True).close()
+    mechanism = ev.Uniform(epsilon=1, window=3, bins=2, noise=ev.noise.Zero())
+    with ev.Publisher(ev.MemoryFeed([[3, 5]] * 4), mechanism, tmp_path / "tests.db") as publisher:
+        publisher.run()
+    page = written(tmp_path / "tests.db", tmp_path / "page.html")[1]
+    assert ("Nothing is promised: NOT PRIVATE" in page, "changes the chance" in page) == (True, False)
+    (tmp_path / "events.csv").write_text("timestamp,bin\n2024-03-01T00:10,north\n")
+    mechanism = ev.Uniform(epsilon=1, window=3, bins=["north"])
+    cut = {"step": "1h", "start": "2024-03-01", "until": "2024-03-02"}
+    with ev.Publisher(tmp_path / "events.csv", mechanism, tmp_path / "events.db", **cut) as publisher:
+        publisher.run()
+    page = written(tmp_path / "events.db", tmp_path / "page.html")[1]
+    assert "Whether or not one event about everybody was counted" in page
+    assert "loses several times epsilon" in page

@@ -37,6 +37,7 @@ ELSEWHERE = {
     "docs/how-to/caps.md": "test_docs_slow.py",
     "docs/how-to/choose.md": "test_docs_slow.py",
     "docs/how-to/studies.md": "test_docs_slow.py",
+    "docs/tutorial/fares.md": "test_docs_slow.py",
     "docs/how-to/window-histograms.md": "test_docs_slow.py",
     "docs/tutorial/flights.md": "test_docs_slow.py",
 }

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
         "how-to/studies.md",
         "how-to/window-histograms.md",
         "reference/file-formats.md",
+        "tutorial/fares.md",
     ],
 )
 def test_page(name, tmp_path, capsys):

@@ -107,8 +107,8 @@ def test_people_of_bins_add_up_only_where_a_person_is_in_one():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("mean:fare", "'mean:fare' cannot be published yet; choose events, people, people/DURATION or sum:COLUMN"),
-        ("persons", "'persons' is no statistic; choose events, people, people/DURATION or sum:COLUMN"),
+        ("mean:fare", "mean:fare needs the range of fare"),
+        ("persons", "'persons' is no statistic; choose events, people, people/DURATION, sum:COLUMN, mean:COLUMN or"),
     ],
 )
 def test_what_is_not_there_is_refused(text, says):

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from nats_server import PATIENCE, NatsServer
 
 import eventide as ev
@@ -295,8 +295,8 @@ def kafka():
     del cluster
 
 
-def produce(brokers, topic, messages):
-    producer = Producer({"bootstrap.servers": brokers})
+def produce(brokers, topic, messages, **settings):
+    producer = Producer({"bootstrap.servers": brokers, **settings})
     for message in messages:
         producer.produce(topic, message if isinstance(message, bytes) else json.dumps(message).encode())
     assert producer.flush(PATIENCE) == 0
@@ -349,6 +349,43 @@ def test_kafka_does_not_see_the_present_while_a_partition_that_was_added_is_not_
     assert source.poll(0.01).seen_until < 0
     monkeypatch.setattr(Kafka, "_all_partitions", lambda source: [])  # brokers that have just started
     assert source.poll(0.01).seen_until < 0
+
+
+class BehindMarks:
+    """A consumer of a topic in which each partition ends with the mark of a transaction, which is no message."""
+
+    def __init__(self, consumer):
+        self._consumer = consumer
+
+    def __getattr__(self, name):
+        return getattr(self._consumer, name)
+
+    def get_watermark_offsets(self, *given):
+        first, end = self._consumer.get_watermark_offsets(*given)
+        return first, end + 1
+
+    def consume(self, *given):
+        return [_one_later(message) if message.error() else message for message in self._consumer.consume(*given)]
+
+
+def _one_later(ended):
+    assert ended.error().code() == KafkaError._PARTITION_EOF
+    return SimpleNamespace(error=ended.error, partition=ended.partition, offset=lambda: ended.offset() + 1)
+
+
+def test_time_passes_in_an_idle_topic_that_ends_with_marks_of_transactions(kafka, opened):
+    """The mock writes no such marks: what a client tells of them is put between it and us."""
+    produce(kafka, "marked", [event(1)])
+    source = Kafka(f"kafka://{kafka}/marked?arrival=read&group=marked", patience=PATIENCE)
+    source._consumer = BehindMarks(source._consumer)
+    polled(opened(source), 1, time.time() * 1e6)
+
+
+def test_kafka_messages_of_megabytes_are_read(kafka, opened):
+    large = json.dumps({**event(2), "more": "x" * 2_000_000}).encode()
+    produce(kafka, "large", [event(1), large, event(3)], **{"message.max.bytes": 4_000_000})
+    batches = polled(opened(Kafka(f"kafka://{kafka}/large?arrival=read&group=large", patience=PATIENCE)), 3)
+    assert sum(len(batch.events.time) for batch in batches) == 3
 
 
 @pytest.mark.slow

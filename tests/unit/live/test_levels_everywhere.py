@@ -95,7 +95,9 @@ def test_sums_are_exact_everywhere(tmp_path, seed):
     assert_adds_up(long_rows(csv.DictReader((tmp_path / "out.csv").read_text().splitlines())), levels)
     assert_adds_up(long_rows(pq.read_table(tmp_path / "out.parquet").to_pylist()), levels)
     with closing(sqlite3.connect(tmp_path / "out.sqlite")) as reader:
-        bins_and_groups = "SELECT step, 'bin', bin, value FROM releases UNION SELECT step, level, bin, value FROM levels"
+        bins_and_groups = (
+            "SELECT step, 'bin', bin, value FROM releases UNION SELECT step, level, bin, value FROM levels"
+        )
         found = reader.execute(bins_and_groups).fetchall()
         order = {name: place for names in (bins, part.names.names) for place, name in enumerate(names)}
         assert_adds_up(sorted(found, key=lambda row: (row[0], order.get(row[2], -1))), levels)

@@ -394,6 +394,25 @@ def test_analysts_see_sums_in_the_unit_of_their_values(address, server):
         assert connection.execute(query).fetchall() == [("north", 12.5), ("south", 120)]
 
 
+def test_analysts_see_several_statistics(address, server):
+    rides = {"timestamp": ["2026-01-01T00:10Z"] * 2, "user": ["anna", "ben"], "bin": ["north", "north"]}
+    several = {
+        "statistic": ["people", "mean:fare"],
+        "between": "fare=0,100,1",
+        "user": "user",
+        "bins": ["north", "south"],
+    }
+    steps = {"step": "1h", "start": "2026-01-01T00:00Z", "until": "2026-01-01T01:00Z", "window": 2, "epsilon": 10**6}
+    ev.publish(rides | {"fare": ["20", "40"]}, store=address, mechanism="uniform", **several, **steps)
+    with psycopg.connect(server.address, autocommit=True) as connection:
+        found = connection.execute(f"SELECT * FROM {address.partition('#')[2]}.statistics ORDER BY statistic DESC, bin")
+        columns = [column.name for column in found.description]
+        rows = [(row[columns.index("statistic")], row[2], row[4]) for row in found.fetchall()]
+    assert columns == ["step", "start", "bin", "statistic", "value", "low", "high", "scale", "fresh"]
+    assert rows[:2] == [("people", "north", 2), ("people", "south", 0)]
+    assert rows[2:] == [("mean:fare", "north", 30), ("mean:fare", "south", None)]
+
+
 def test_analysts_see_releases_that_are_stored_as_differences(opened, address, server):
     counts = np.random.default_rng(4).poisson(50, (6, 30))
     mechanism = ev.Sample(epsilon=1, window=3, bins=30, noise=ev.noise.Zero())
@@ -451,6 +470,24 @@ def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened,
             (schema,),
         )
         assert granted.fetchone() == (1,)
+
+
+def test_queries_can_rely_on_the_columns_of_the_views(opened, address, server):
+    """Names, order and types, as the how-to promises them; those of SQLite are pinned in test_tables."""
+    opened().close()
+    number, text, long = "double precision", "text", "bigint"
+    numbers = [("value", number), ("low", number), ("high", number), ("scale", number), ("fresh", "boolean")]
+    answer = [("value", number), ("variance", number)]
+    views = {
+        "releases": [("step", long), ("start", text), ("bin", text), *numbers],
+        "levels": [("step", long), ("start", text), ("level", text), ("bin", text), *numbers],
+        "answers": [("step", long), ("query", text), ("begin_step", long), ("end_step", long), ("bin", text), *answer],
+    }
+    question = "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = %s AND \
+        table_name = %s ORDER BY ordinal_position"
+    with psycopg.connect(server.address) as connection:
+        for view, columns in views.items():
+            assert connection.execute(question, (address.partition("#")[2], view)).fetchall() == columns
 
 
 def test_answers_go_on_over_restarts_and_analysts_see_them(opened, address, server, monkeypatch):
@@ -687,6 +724,32 @@ def test_a_server_that_is_down_at_the_start_is_waited_for(caplog):
     starting.join()
     server.kill()
     assert [record.message for record in caplog.records] == ["127.0.0.1#awaited does not answer; waiting for it"]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_waited_for"),
+    [
+        ("FATAL:  the database system is starting up", True),
+        ("FATAL:  the database system is not yet accepting connections", True),  # after a kill -9
+        ("could not receive data from server: Connection reset by peer", True),
+        ("No route to host", True),
+        ("FATAL:  sorry, too many clients already", True),
+        ('FATAL:  password authentication failed for user "eventide"', False),
+        ('FATAL:  database "nowhere" does not exist', False),
+    ],
+)
+def test_what_passes_at_the_start_is_waited_for_and_what_does_not_is_said(monkeypatch, said, is_waited_for):
+    class Reached(Exception):
+        pass
+
+    answers = iter([psycopg.OperationalError(f"connection failed: {said}"), Reached()])
+
+    def connected(self):
+        raise next(answers)
+
+    monkeypatch.setattr(PostgresDatabase, "_connected", connected)
+    with pytest.raises(Reached if is_waited_for else StoreError):
+        PostgresDatabase("postgresql://127.0.0.1/city")
 
 
 def test_who_only_looks_is_told_at_once_that_a_server_is_down(caplog):

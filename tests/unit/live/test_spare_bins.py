@@ -303,3 +303,14 @@ def test_a_store_without_spare_bins_is_as_it_was(tmp_path):
         name_bin(store, "harbour")
     told = CliRunner().invoke(main, ["bins", str(tmp_path / "s.db")])
     assert told.stdout == "north\nsouth\n0 spare bins left; the next step is 3\n"
+
+
+def test_statistics_that_are_computed_have_no_spare_bins(tmp_path):
+    more = {"user": "who", "statistic": "mean:fare", "between": "fare=0,100,1", "mechanism": "uniform"}
+    with pytest.raises(InputError, match="cannot have bins that come and go"):
+        ev.StreamSpec(epsilon=1, window=2, step="1h", bins=["a"], spare_bins=2, **more)
+    events = {"timestamp": ["2026-01-01T00:10"], "who": [1], "bin": ["a"], "fare": [3]}
+    bounds = {"start": "2026-01-01", "until": "2026-01-01T01:00", "store": tmp_path / "s.db"}
+    ev.publish(events, epsilon=1, window=2, step="1h", bins=["a"], **bounds, **more)
+    with closing(open_store(tmp_path / "s.db")) as store, pytest.raises(InputError, match="bins that come and go"):
+        close_bin(store, "a")

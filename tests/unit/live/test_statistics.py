@@ -143,8 +143,9 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
             {"queries": [ev.Query(2, 1)], "queries_epsilon": 0.5},
             "people cannot be published with it; leave one of them out",
         ),
-        ({"statistic": "mean:fare"}, "cannot be published yet"),
-        ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION or sum:COLUMN"),
+        ({"statistic": "mean:fare"}, "mean:fare needs the range of fare"),
+        ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION, sum:COLUMN"),
+        ({"statistic": ["events", "people/1d"]}, "people of slots are published by themselves"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):

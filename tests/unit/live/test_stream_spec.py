@@ -38,6 +38,9 @@ def test_an_example_is_right_and_stands_in_what_init_writes(name):
     setting = settings_of(StreamConfig)[name]
     of_people = {"user": "who"}
     needed = {"cap": of_people, "statistic": of_people, "between": {"statistic": "sum:fare"}}
+    stays = {"statistic": "quantiles:stay", "edges": "stay=0,5,10"}
+    needed |= {"edges": stays, "quantiles": stays}
+    needed["split"] = of_people | {"statistic": ["people", "mean:fare"], "between": "fare=0,120"}
     beside = {"step": "1h"} | needed.get(name, {"queries": [ev.Query(2, 1)]})
     assert StreamConfig.examine(beside | {name: value_of(setting.example)})[1] == []
     assert bool(re.search(rf"^(# )?{name} = ", template("2026-01-01"), re.MULTILINE)) == setting.served

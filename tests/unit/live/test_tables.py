@@ -246,3 +246,13 @@ def test_a_sqlite_file_of_something_else_is_refused_and_views_beside_the_tables_
         sink.send(0, line(0))
         assert reader.execute("SELECT * FROM totals").fetchall() == [(0, release(0).values.sum())]
     opened(path).close()
+
+
+def test_queries_can_rely_on_the_columns_of_sqlite(tmp_path):
+    """Names, order and types, as the how-to promises them; those of PostgreSQL's views are pinned in test_postgres."""
+    opened(tmp_path / "releases.sqlite").close()
+    numbers = [("value", "REAL"), ("low", "REAL"), ("high", "REAL"), ("scale", "REAL"), ("fresh", "BOOLEAN")]
+    with closing(sqlite3.connect(tmp_path / "releases.sqlite")) as connection:
+        for table, more in (("releases", []), ("levels", [("level", "TEXT")])):
+            found = connection.execute("SELECT name, type FROM pragma_table_info(?)", (table,)).fetchall()
+            assert found == [("step", "INTEGER"), ("start", "TEXT"), *more, ("bin", "TEXT"), *numbers]

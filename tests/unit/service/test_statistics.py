@@ -77,7 +77,7 @@ def test_releases_are_in_the_unit_of_the_values(city):
     table = pa.ipc.open_stream(reader.get("/v1/streams/city/releases?last=0&format=arrow").content).read_all()
     assert table["harbour"].to_pylist() == [3.5]
     with reader.stream("GET", "/v1/streams/city/stream") as sent:
-        (data,) = (line for _, line in zip(range(9), sent.iter_lines(), strict=False) if line.startswith("data:"))
+        data = next(line for line in sent.iter_lines() if line.startswith("data:"))
     assert json.loads(data.removeprefix("data:"))["values"] == [132.5, 7, 3.5]
 
 
@@ -192,6 +192,51 @@ def test_people_of_slots_are_released_slot_by_slot(tmp_path):
         assert told["title"] == "numbers of different people of 2 minutes"
 
 
+SEVERAL = {
+    "statistic": ["people", "mean:fare", "quantiles:stay"],
+    "between": "fare=0,120,0.5",
+    "edges": "stay=0,10,20,40",
+    "max_per_step": 2,
+    "filter": "none",
+}
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three")
+    with running(configuration(folder, [stream(folder, **SEVERAL)])) as up:
+        up.post([ride(20) | {"stay": 5}, ride(40, user="ben") | {"stay": 15}, ride(9) | {"stay": "long"}])
+        up.pass_steps()
+        yield up
+
+
+def test_several_statistics_are_released_together(three):
+    reader = three.client("read")
+    told = reader.get("/v1/streams/city").json()
+    names = ["people", "mean:fare", "quantiles:stay"]
+    assert (told["statistics"][:2], told["unit"], len(told["statistics"])) == (names[:2], None, 3)
+    (release,) = reader.get("/v1/streams/city/releases").json()["releases"]
+    assert (release["statistic"], release["values"]) == ("people", [2, 0, 0])
+    assert release["statistics"]["mean:fare"]["values"] == [30, None, None]  # of nobody there is no mean
+    (row,) = [row for row in table(three, "csv") if (row["bin"], row["statistic"]) == ("north", "mean:fare")]
+    assert float(row["value"]) == 30
+    (row,) = [row for row in table(three, "arrow", "&bin=north") if row["statistic"] == "mean:fare"]
+    assert (row["bin"], row["value"]) == ("north", 30)
+    (chosen,) = reader.get("/v1/streams/city/releases?bin=south&bin=north").json()["releases"]
+    assert (chosen["values"], chosen["statistics"]["mean:fare"]["values"]) == ([0, 2], [None, 30])
+    refused = three.client("operate").get("/v1/streams/city/operations").json()["refused"]
+    assert refused == {UNREADABLE: 1}
+    promised = reader.get("/v1/streams/city/guarantee").json()["sentence"]
+    assert f"that covers the releases of {', '.join(names)} together" in promised
+
+
+def table(up, form, more=""):
+    found = up.client("read").get(f"/v1/streams/city/releases?format={form}{more}")
+    if form == "csv":
+        return list(csv.DictReader(io.StringIO(found.text)))
+    return pa.ipc.open_stream(found.content).read_all().to_pylist()
+
+
 def test_the_page_to_be_signed_names_the_statistic(tmp_path):
     with running(configuration(tmp_path, [stream(tmp_path, **SUMS)])) as up:
         up.pass_steps()
@@ -225,6 +270,11 @@ def read(folder, more):
 def test_a_configuration_says_it(tmp_path):
     (city,) = read(tmp_path, 'statistic = "sum:fare"\nbetween = "fare=0,120"').streams
     assert city.build_mechanism().sensitivity == 1000
+    several = (
+        'statistic = ["people", "mean:fare"]\nbetween = "fare=0,120"\nsplit = { people = 0.25, "mean:fare" = 0.75 }'
+    )
+    (city,) = read(tmp_path, several).streams
+    assert city.build_mechanism().besides == {"mean:fare": ("north", "south")}
     (city,) = read(tmp_path, 'statistic = "people"\ncap = "2/24h"').streams
     assert city.build_mechanism().window_sensitivity == 8
 

@@ -264,6 +264,23 @@ def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path):
         server.kill()
 
 
+@pytest.mark.database
+def test_a_stream_ends_though_its_server_is_away(tmp_path):
+    """It says so, and waits neither for the step in hand nor for what its sinks lack."""
+    server = PostgresServer().start()
+    try:
+        away = stream(tmp_path, "away", store=f"{server.address}#away", out=(str(tmp_path / "out.jsonl"),))
+        with running(configuration(tmp_path, [away])) as up:
+            up.pass_steps(2, "away")
+            up.service.streams["away"].publisher.store._database._patience = 10 * PATIENCE  # too long for any test
+            server.kill()
+            up.clock.set(up.service.streams["away"].feed.timeline.end(5))
+            wait_until(lambda: health(up, "away") == "waiting")
+        assert not up.service.streams["away"].failed
+    finally:
+        server.kill()
+
+
 def test_the_pause_grows(monkeypatch, caplog):
     monkeypatch.setattr(store_wait, "LONGEST_PAUSE", 0.04)
 

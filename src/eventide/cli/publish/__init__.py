@@ -78,6 +78,9 @@ class Options:
         return self.sources[0] if len(self.sources) == 1 else self.sources
 
 
+SEVERAL_TIMES = ("parameters", "statistic", "between", "edges")
+
+
 def option_of(name: str) -> str:
     """The option for a setting of a stream."""
     return "--" + (settings_of(StreamSpec)[name].option or name).replace("_", "-")
@@ -93,7 +96,7 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
             name,
             metavar=each.metavar,
             required=name == "epsilon",
-            multiple=name == "parameters",
+            multiple=name in SEVERAL_TIMES,
             help=f"{each.help}  [default: {left_out}]" if left_out else each.help,
         )(command)
     return command
@@ -208,4 +211,4 @@ def _options(given: dict[str, Any]) -> Options:
     older = given.pop("people")
     settings["population"] = settings["population"] or older
     settings["parameters"] = parse_settings(settings["parameters"]) or None
-    return Options(stream={name: value for name, value in settings.items() if value is not None}, **given)
+    return Options(stream={name: value for name, value in settings.items() if value not in (None, ())}, **given)

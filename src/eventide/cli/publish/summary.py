@@ -12,6 +12,7 @@ from eventide.cli.publish import Options
 from eventide.live.addresses import without_secrets
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.setup import guarantee_of
+from eventide.mechanisms.several import Several
 from eventide.windows.answering.answers import Answers
 
 
@@ -43,6 +44,7 @@ def predicted(publisher: Publisher) -> dict[str, Any]:
         "smallest_error_of_a_look": smallest,
         "largest_error_of_a_look": largest if math.isfinite(largest) else None,
         "worst_window_spent_at_most": publisher.epsilon,
+        **({"errors_are_in": "events"} if isinstance(publisher.mechanism, Several) else {}),
     } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
 
 
@@ -65,7 +67,8 @@ def summary(report: dict[str, Any]) -> str:
         return (
             f"Checked {checked}; nothing was published or charged. A look would be off by "
             f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
-            f"on average, and {f'one person would lose in {steps}' if capped else f'{steps} would spend'} at most "
+            f"{'events ' if 'errors_are_in' in report else ''}on average, and "
+            f"{f'one person would lose in {steps}' if capped else f'{steps} would spend'} at most "
             f"{report['epsilon']:g} of epsilon."
         )
     spent = f"one person lost in {steps} at most" if capped else f"the fullest {report['window']} steps spent"

@@ -238,21 +238,15 @@ class Account:
 
     def end(self, publication: str) -> Tenure:
         """End a publication: its part is free again as soon as no window meets what it was charged."""
-        with self.database.transaction():
-            return self._note(self._holder(publication), "end", why="operator")
+        return self._done(lambda: self._note(self._holder(publication), "end", why="operator"))
 
     def pause(self, publication: str) -> Tenure:
         """Let nobody charge for a publication until it is resumed; it keeps its part."""
-        with self.database.transaction():
-            return self._note(self._holder(publication), "pause")
+        return self._done(lambda: self._note(self._holder(publication), "pause"))
 
     def resume(self, publication: str) -> Tenure:
         """Let a publication that was paused join again."""
-        with self.database.transaction():
-            holder = self._holder(publication)
-            if not holder.paused:
-                raise InputError(f"the publication {publication!r} is not paused")
-            return self._note(holder, "resume")
+        return self._done(lambda: self._resume(publication))
 
     def restored(self, until: int) -> None:
         """Take the last window before a moment as fully spent, since entries were lost; all tenures end.
@@ -260,14 +254,7 @@ class Account:
         What was charged there is not known, only that it was within epsilon. So nothing is added to what windows held,
         and no tenure that begins now meets one of them.
         """
-        with self.database.transaction():
-            for tenure in self._tenures("ended = 0"):
-                self._note(tenure, "end", why="account restored")
-            known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
-            last = max([until, *(moment for moment in known if moment is not None)])
-            begun = self._new("", None, 0, last - self.window)
-            charged = self._note(begun, "charge", since=last - self.window, until=last)
-            self._note(self._note(charged, "settle", until=last), "end")
+        self._done(lambda: self._restored(until))
 
     def tenures(self) -> list[Tenure]:
         """All tenures, in the order in which they began."""
@@ -316,6 +303,21 @@ class Account:
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
         return Seat(publication, last.number, token, last.since)
+
+    def _resume(self, publication: str) -> Tenure:
+        holder = self._holder(publication)
+        if not holder.paused:
+            raise InputError(f"the publication {publication!r} is not paused")
+        return self._note(holder, "resume")
+
+    def _restored(self, until: int) -> None:
+        for tenure in self._tenures("ended = 0"):
+            self._note(tenure, "end", why="account restored")
+        known = [tenure.charged_until for tenure in self._tenures("charged_until IS NOT NULL")]
+        last = max([until, *(moment for moment in known if moment is not None)])
+        begun = self._new("", None, 0, last - self.window)
+        charged = self._note(begun, "charge", since=last - self.window, until=last)
+        self._note(self._note(charged, "settle", until=last), "end")
 
     def _charge(self, seat: Seat, since: int, until: int) -> None:
         tenure = self._seated(seat)

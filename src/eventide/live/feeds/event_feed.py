@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any, TypedDict
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
 from eventide.events.bin_names import BinNames
-from eventide.events.cap_memory import CapMemory, is_memory
+from eventide.events.cap_memory import is_memory
 from eventide.events.caps import Cap
 from eventide.events.clock import JUMP, Clock, SystemClock
 from eventide.events.durations import in_words, milliseconds
@@ -156,7 +157,8 @@ class EventFeed:
             )
         most = self.statistic.sensitivity(self.max_per_step)
         of_one = self.statistic.sensitivity(1)
-        return Promise(unit, most, tuple(assumptions), self.cap, self.statistic.unit, of_one)
+        counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
+        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one)
 
     @property
     def reads_again(self) -> bool:
@@ -210,7 +212,7 @@ class EventFeed:
         self._seen_until = EARLIEST
         self._open: dict[int, Tally] = {}
         self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
-        self._memory = None if self.cap is None else CapMemory(self.cap, resume.key)
+        self._memory = None if self.cap is None else self.statistic.memory(self.cap, resume.key)
         for step, data in resume.kept:
             if self._memory is not None and is_memory(data):
                 self._memory.take_again(data)

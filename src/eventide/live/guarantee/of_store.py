@@ -7,12 +7,12 @@ import stat
 from pathlib import Path
 
 from eventide.events.durations import in_words
-from eventide.events.statistics import Statistic, parse_statistic
+from eventide.events.statistics import Statistic, statistic_of
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
 from eventide.live.guarantee.limits import is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
-from eventide.live.guarantee.promise import plain_promise
+from eventide.live.guarantee.promise import no_promise, plain_promise
 from eventide.live.stores.base import Store, StoreSetting
 from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
@@ -20,7 +20,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class
 from eventide.privacy.amounts import NANO
 
-MOST_BINS = 40  # named on the page
+MOST_BINS = 24  # named on the page
 
 
 def store_part(store: Store, place: str | Path, until: int | None = None) -> Part:
@@ -42,10 +42,14 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
     if "account" in setting.steps:
         shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
+    instead = no_promise(found.guarantee)
     kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
     return Part(
         f"What is published about {setting.people}",
-        plain_promise(setting.people, _span(setting), setting.epsilon / NANO),
+        instead
+        or plain_promise(
+            setting.people, _span(setting), setting.epsilon / NANO, events=not setting.steps.get("users", True)
+        ),
         [f"In the words of the field: {found.guarantee}"],
         _budget(found),
         [*answers.items()],
@@ -53,6 +57,7 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
         f"Every window was added up from the stored charges of {found.next_step} steps: {kept}, and the fullest held "
         f"{verified.worst / NANO:g}. Digest of settings and charges: {_digest(store, found)}.",
         verified.problems,
+        instead,
     )
 
 
@@ -100,7 +105,7 @@ def _counted(setting: StoreSetting) -> str:
 
 
 def _statistic(setting: StoreSetting) -> Statistic:
-    return parse_statistic(setting.steps.get("statistic", "events"), setting.steps.get("between", ""))
+    return statistic_of(setting.steps)
 
 
 def _readers(place: str | Path) -> str:

@@ -34,6 +34,7 @@ class Part(NamedTuple):
     limits: Sequence[str]
     proof: str
     problems: Sequence[str] = ()
+    instead: str | None = None  # of a promise, where none holds
 
 
 def guarantee_page(title: str, parts: Sequence[Part], answers: Sequence[tuple[str, str]] = ()) -> str:

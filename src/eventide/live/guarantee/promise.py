@@ -5,17 +5,43 @@ from __future__ import annotations
 import math
 
 
-def plain_promise(people: str, span: str, epsilon: float, released: str = "everything that is published") -> str:
-    """One sentence: whoever sees all releases learns hardly more about anybody, and how much that is.
+def plain_promise(
+    people: str, span: str, epsilon: float, released: str = "everything that is published", *, events: bool = False
+) -> str:
+    """One sentence: how much more likely anything published becomes by somebody's being counted.
 
-    >>> plain_promise("patients", "7 days", 1)[:75]
-    'Whatever one of patients did or did not do inside any 7 days makes each pos'
+    Parameters
+    ----------
+    people, span
+        Who is protected, and inside how long.
+    epsilon
+        The budget of that span.
+    released
+        What is meant by everything.
+    events
+        Each event is taken for a person of its own, so nothing more is promised than about one of them.
+
+    >>> print(plain_promise("patients", "7 days", 1))
+    Whether or not what one of patients did inside any 7 days was counted changes the chance of each possible outcome of
+    everything that is published by a factor of at most 2.72 (epsilon 1).
     """
+    what = f"one event about {people}" if events else f"what one of {people} did inside any {span}"
     return (
-        f"Whatever one of {people} did or did not do inside any {span} makes each possible outcome of {released} at "
-        f"most {_factor(epsilon)} times as likely as it would have been otherwise (epsilon {epsilon:g})."
+        f"Whether or not {what} was counted changes the chance of each possible outcome of {released} by a factor of "
+        f"at most {_factor(epsilon)} (epsilon {epsilon:g})."
     )
 
 
+def no_promise(sentence: str) -> str | None:
+    """What is said instead where a guarantee says that it is none; None where it is one.
+
+    >>> no_promise("NOT PRIVATE (this store was made for tests): ...")
+    'Nothing is promised: NOT PRIVATE (this store was made for tests).'
+    """
+    if not sentence.startswith(("NOT PRIVATE", "NOT PROVEN")):
+        return None
+    return f"Nothing is promised: {sentence.partition('):')[0]})."
+
+
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 300 else "any number of"
+    return f"{math.exp(epsilon):.3g}" if epsilon < 300 else "any number"

@@ -111,7 +111,7 @@ def publish(
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
         levels=placed.levels,
-        statistic=statistics(mechanism, feed)[0],
+        statistics=statistics(mechanism, feed),
     )
 
 

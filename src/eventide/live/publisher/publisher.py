@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self, TypedDict, Unpack
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.errors import StateError
+from eventide.errors import InputError, StateError
 from eventide.events.bin_names import BinNames
 from eventide.events.files.members import Paths
 from eventide.live import faults
@@ -401,6 +401,8 @@ class Publisher:
         self.names = self.store.rename(given) if new else self.store.bin_names()
         self._looked_at = time.monotonic()
         if self.names is not None:
+            if self.mechanism.statistics_told:
+                raise InputError("several statistics cannot have bins that come and go; leave one of them out")
             self.feed.know(self.names)
 
     def _look_for_names(self) -> None:
@@ -455,7 +457,7 @@ class Publisher:
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
         bins = self.mechanism.bins if self.names is None else self.names.names
-        release = repeated(self._last, self._last_bins, bins, self.mechanism.levels, step)
+        release = repeated(self._last, self._last_bins, bins, self.mechanism, step)
         self._last = write_line(release, self.feed.start_of(step), named=self._named_at(step))
         self._last_bins = bins
         commit = Commit(step, [], self._last, b"", None, position, fresh=False)

@@ -30,7 +30,7 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     """`mechanism` itself at its beginning, or one like it that stands where the store does."""
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
-    nothing = np.zeros(mechanism.size, dtype=np.int64)
+    nothing = np.zeros(mechanism.numbers, dtype=np.int64)
     for answers in state.recorded:
         with replay(mechanism.meter, answers):
             mechanism.release(nothing)
@@ -41,17 +41,25 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
 
 
 def repeated(
-    last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], levels: Levels | None, step: int
+    last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], mechanism: Mechanism, step: int
 ) -> ReleaseLine:
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
-    release = ReleaseLine(step, False, np.zeros(len(bins)), np.full(len(bins), np.inf))
+    first, *others = mechanism.statistics_told or (None,)
+    absent = np.nan if first is not None else 0.0  # of what is computed there are no data
+    release = ReleaseLine(step, False, np.full(len(bins), absent), np.full(len(bins), np.inf))
+    if others:
+        nothing = LevelValues(release.values, release.scale)
+        release = dataclasses.replace(release, statistic=first, statistics=dict.fromkeys(others, nothing))
     if last is not None:
         own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
         then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
-        release = over_bins(then, bins_then, bins, absent=0.0)
-    if levels is None:
+        told = then.statistics and {
+            name: dataclasses.replace(each, fresh=False) for name, each in then.statistics.items()
+        }
+        release = over_bins(dataclasses.replace(then, statistics=told), bins_then, bins, absent=absent)
+    if mechanism.levels is None:
         return release
-    return dataclasses.replace(release, levels=sums_of_bins(release.values, levels))
+    return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

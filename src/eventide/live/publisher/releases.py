@@ -66,8 +66,8 @@ class Releases(LongFrames):
         Raw numbers: never publish them. None where counts were given.
     levels
         The groups that are published besides, and add up; None where there are none.
-    statistic
-        What is published of the events.
+    statistics
+        What is published of every bin.
     """
 
     def __init__(
@@ -80,11 +80,12 @@ class Releases(LongFrames):
         end: str | None = None,
         operators_only: OperatorsOnly | None = None,
         levels: Levels | None = None,
-        statistic: str = EVENTS,
+        statistics: Sequence[str] = (EVENTS,),
     ) -> None:
         groups = None if levels is None else levels.groups
-        windows = any(line.window_values is not None for line in lines)
-        self._rows = Rows.of(bins, groups, statistics_of(statistic, windows=windows))
+        if not any(line.statistics for line in lines):
+            statistics = statistics_of(statistics[0], windows=any(line.window_values is not None for line in lines))
+        self._rows = Rows.of(bins, groups, statistics)
         self._of_steps = Rows.of(bins, groups).names  # the rows that are no histograms of sliding windows
         lines = [flat(line, self._rows) for line in lines]
         self.levels = levels

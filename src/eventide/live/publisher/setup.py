@@ -113,6 +113,8 @@ def sinks_of(
 
 def statistics(mechanism: Mechanism, feed: Feed) -> tuple[str, ...]:
     """The names of what is published of every bin."""
+    if len(mechanism.statistics_told) > 1:
+        return mechanism.statistics_told
     return statistics_of(feed.describe().get("statistic", EVENTS), windows=mechanism.gives_windows)
 
 

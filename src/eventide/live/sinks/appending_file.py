@@ -239,6 +239,8 @@ class AppendingTable(AppendingFile):
         """The rows of a release."""
         said = json.loads(release)
         parts = [said, *(said.get("levels", {}).values() if self.groups else ())]
+        if self._rows.statistics:
+            parts += said.get("statistics", {}).values()
         if self._rows.statistics and "window_values" in said:
             of_window = {"values": said["window_values"], "scale": said.get("window_scale")}
             parts.append({kind: cells for kind, cells in of_window.items() if cells is not None})

@@ -62,6 +62,8 @@ class JetStreamSink(Sink):
                 self._unconfirmed = True
                 self._connection.wait(self._published(step, release))
             self._unconfirmed = False
+        except nats.errors.MaxPayloadError:
+            raise OSError("the release is longer than max_payload of the NATS server; raise that") from None
         except (nats.errors.Error, TimeoutError) as problem:
             raise OSError(f"NATS did not confirm it ({type(problem).__name__})") from None
 

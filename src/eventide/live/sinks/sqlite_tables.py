@@ -21,7 +21,7 @@ from eventide.events.levels import BIN
 from eventide.live import faults
 from eventide.live.sinks.base import name_of_file, refuse_unwritable
 from eventide.live.sinks.table import TableSink
-from eventide.releases.level_values import statistics_of
+from eventide.releases.level_values import either_way, statistics_of
 
 PATIENCE = 5.0  # seconds for somebody who is reading
 _NUMBERS = "value REAL, low REAL, high REAL, scale REAL, fresh BOOLEAN NOT NULL"
@@ -138,10 +138,11 @@ class SqliteTables(TableSink):
         for table, columns in _COLUMNS.items():
             found = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
             names = tuple(name for (name,) in found)
-            if table == "statistics" and (not names or self.look() >= 0):  # it goes on as it was begun
+            of_windows = table == "statistics" and len(either_way(self.statistics)) > 1
+            if of_windows and (not names or self.look() >= 0):  # it goes on as it was begun
                 begun = names and self._connection.execute("SELECT 1 FROM statistics LIMIT 1").fetchone()
                 self.has(statistics_of(self.statistics[0], windows=bool(begun)))
-            if names not in (columns, () if table == "statistics" else columns):
+            if names not in (columns, () if of_windows else columns):
                 raise InputError(f"{self.path} is a SQLite file of something else; choose another name")
 
     @contextmanager

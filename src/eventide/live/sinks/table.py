@@ -54,6 +54,7 @@ class TableSink(Sink):
 
     bins: tuple[str, ...]
     _last = -1
+    _compared: tuple[int, Any] = -1, None  # the last step when it was opened, and its rows
 
     def __init__(
         self,
@@ -93,7 +94,8 @@ class TableSink(Sink):
         self._last = self.look()
         if self._last >= 0:
             rows = self._rows.rows
-            found = [self.rows_of(self._last)[name].to_pylist() for name in rows.columns]
+            self._compared = self._last, self.rows_of(self._last)
+            found = [self._compared[1][name].to_pylist() for name in rows.columns]
             if not rows.are(zip(*found, strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
 
@@ -113,7 +115,9 @@ class TableSink(Sink):
     def holds(self, release: bytes) -> bool:
         """Compare the rows of the last step, in whatever order the table has them."""
         order = [(name, "ascending") for name in self._rows.rows.columns]
-        found, ours = (rows.sort_by(order) for rows in (self.rows_of(self._last), self._rows.of([release])))
+        step, rows = self._compared  # which may have been closed again since
+        there = rows if step == self._last else self.rows_of(self._last)
+        found, ours = (rows.sort_by(order) for rows in (there, self._rows.of([release])))
         return bool(found.equals(ours))
 
     def send(self, step: int, release: bytes) -> None:

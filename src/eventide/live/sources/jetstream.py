@@ -25,6 +25,7 @@ from eventide.live.sources.nats_streams import (
     Consumer,
     Look,
     Message,
+    MessagesLost,
     NatsConnection,
     check_place,
     look,
@@ -40,7 +41,8 @@ class JetStream:
     """The messages of a stream, all of them or those of one subject.
 
     clients: a file of client settings. patience: seconds for each answer. one_by_one: ask for one message at a time,
-    and begin with a moment rather than a position.
+    and begin with a moment rather than a position. A server cuts off a reader for whom it holds too much
+    (`max_pending`), so where messages are lost on their way fewer are asked for at a time.
     """
 
     complete, replays, records_arrival = False, True, True
@@ -49,6 +51,7 @@ class JetStream:
         self, url: str, *, clients: str | Path | None = None, patience: float = PATIENCE, one_by_one: bool = False
     ) -> None:
         self._at_a_time, self._since = 1 if one_by_one else AT_A_TIME, EARLIEST
+        self._most = self._at_a_time
         if one_by_one:
             self.in_order = True
         self._address = parse_address(url)
@@ -75,9 +78,13 @@ class JetStream:
         try:
             if messages := self._connection.wait(self._fetched(timeout)):
                 events = self._events(messages)
-            if len(messages) < self._at_a_time:
+            if len(messages) < self._most:
                 self._connection.wait(self._catch_up())
+            else:
+                self._most = min(self._at_a_time, self._most + self._most // 8 + 1)
         except (nats.errors.Error, OSError, TimeoutError) as problem:
+            if isinstance(problem, MessagesLost):  # perhaps they were more than the server holds for a reader
+                self._most = max(1, self._most // 4)
             log.warning("source failed", extra={"fields": {"source": "nats", "problem": type(problem).__name__}})
             self._consumer = None
             self._connection.wait(asyncio.sleep(timeout))
@@ -92,7 +99,7 @@ class JetStream:
         if self._consumer is None:
             self._check(await look(self._connection))
             self._consumer = await self._begun()
-        messages = await self._consumer.fetch(self._at_a_time, timeout)
+        messages = await self._consumer.fetch(self._most, timeout)
         if messages and messages[-1].sequence != self._sequence + len(messages):  # of other subjects, or dropped
             self._check(await look(self._connection))
         return messages

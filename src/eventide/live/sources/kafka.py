@@ -122,6 +122,7 @@ class Kafka:
             "topic.metadata.refresh.interval.ms": SHARED_OUT_AFTER,
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
+            "enable.partition.eof": True,
             "error_cb": _noted,
             **({"queued.min.messages": 1, "queued.max.messages.kbytes": 1} if one_by_one else {}),
         }
@@ -219,7 +220,13 @@ class Kafka:
         return arrival
 
     def _look_at(self, message: Any) -> None:
-        """What the client has to say: that messages are gone is the end, anything else passes."""
+        """What the client has to say: that messages are gone is the end, anything else passes.
+
+        At the end of a partition it says where that is: behind our last message may be marks of transactions.
+        """
+        if message.error().code() == self._kafka.KafkaError._PARTITION_EOF:
+            self._offsets[message.partition()] = max(self._offsets[message.partition()], message.offset())
+            return
         if message.error().code() == self._kafka.KafkaError._AUTO_OFFSET_RESET:
             raise InputError(
                 f"the topic {self._address.topic} no longer holds the messages to go on with; let it keep them for "

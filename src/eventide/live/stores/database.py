@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import errno
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -89,6 +89,7 @@ class Database(abc.ABC):
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
+        self.gives_up: Callable[[], bool] = lambda: False  # whether a server that went away is waited for no longer
 
     @abc.abstractmethod
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -47,6 +47,7 @@ class DatabaseStore(Store):
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
         self._latest: tuple[int, bytes] | None = None  # the release that this writer committed last
+        database.gives_up = lambda: self.patience.is_over
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:

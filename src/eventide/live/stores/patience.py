@@ -22,5 +22,10 @@ class Patience:
         """Return when it is time to ask again, or raise the fault."""
         raise fault
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody waits any longer, not even for a server that may be back in a moment."""
+        return False
+
     def healed(self) -> None:
         """Called whenever the store did what it was asked."""

@@ -25,7 +25,10 @@ log = logging.getLogger("eventide.live")
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
-_AWAY = ("refused", "No such file", "timeout expired", "unexpectedly", "starting up", "shutting down", "recovery mode")
+_AWAY = (  # what a client or server says of a fault that passes
+    *("refused", "No such file", "timeout expired", "unexpectedly", "reset by peer", "No route", "unreachable"),
+    *("starting up", "shutting down", "recovery mode", "accepting connections", "too many clients", "connection slots"),
+)
 _WAY_BACK = "nothing is published any more: restore a backup and go on with --after-restore"
 
 
@@ -137,7 +140,7 @@ class PostgresDatabase(Database):
                 if self._writes:
                     self._locked()  # where the old session still seems to live, the fence has the last word
                 return
-            if time.monotonic() > until:
+            if time.monotonic() > until or self.gives_up():
                 raise Unavailable(
                     f"{self.place} went away and did not come back", "nothing is lost: start again when it answers"
                 )

@@ -1,8 +1,9 @@
 """The tables of a store in PostgreSQL, in a schema of their own, made whole or not at all; and what analysts may see.
 
-The view `releases` shows one row for each step and bin, `levels` one for each group, `statistics` one for each bin of
-the histogram of a sliding window, `answers` one for each answer to a window query and bin; all are private: grant
-them, and nothing else, to whoever reads. Needs the extra `postgres`.
+The view `releases` shows one row for each step and bin, `levels` one for each group, `statistics` one for each step,
+bin and statistic where there are several, and one for each bin of the histogram of a sliding window, `answers` one for
+each answer to a window query and bin; all are private: grant them, and nothing else, to whoever reads. Needs the extra
+`postgres`.
 """
 
 from __future__ import annotations
@@ -83,15 +84,23 @@ CREATE OR REPLACE VIEW levels AS
         ) AS told
     WHERE body -> 'levels' IS NOT NULL
 """
+_OF_STATISTIC = "(told.said -> '{}' ->> (bin.place - 1)::integer)::double precision"
 _STATISTICS = f"""
 CREATE OR REPLACE VIEW statistics AS
-    SELECT step.step, body ->> 'start' AS start, bin.name AS bin,
-        'window:' || coalesce(epoch.setting::jsonb -> 'steps' ->> 'statistic', '{EVENTS}') AS statistic,
-        {_OF_BIN.format("window_values")} AS value, NULL::double precision AS low, NULL::double precision AS high,
-        {_OF_BIN.format("window_scale")} AS scale, (body ->> 'fresh')::boolean AS fresh
+    SELECT step.step, body ->> 'start' AS start, bin.name AS bin, told.statistic,
+        {_OF_STATISTIC.format("values")} AS value, {_OF_STATISTIC.format("low")} AS low,
+        {_OF_STATISTIC.format("high")} AS high, {_OF_STATISTIC.format("scale")} AS scale,
+        (told.said ->> 'fresh')::boolean AS fresh
     FROM {_RELEASED},
+        LATERAL (
+            SELECT body ->> 'statistic' AS statistic, body AS said WHERE body -> 'statistics' IS NOT NULL
+            UNION ALL SELECT other.key, other.value FROM jsonb_each(body -> 'statistics') AS other
+            UNION ALL SELECT 'window:' || coalesce(epoch.setting::jsonb -> 'steps' ->> 'statistic', '{EVENTS}'),
+                jsonb_build_object(
+                    'values', body -> 'window_values', 'scale', body -> 'window_scale', 'fresh', body -> 'fresh'
+                ) WHERE body -> 'window_values' IS NOT NULL
+        ) AS told,
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
-    WHERE body -> 'window_values' IS NOT NULL
 """
 _LATER_VIEWS = {"levels": _LEVELS, "statistics": _STATISTICS}  # which older stores have not
 

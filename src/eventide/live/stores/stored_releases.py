@@ -15,6 +15,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
+from eventide.events.statistics import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.releases.level_values import EVENTS, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
@@ -51,6 +52,9 @@ def all_statistics(store: Store) -> tuple[str, ...]:
     """
     named, windows = EVENTS, False
     for epoch, end in _epochs(store):
+        told = statistic_of(epoch.setting.steps).names
+        if len(told) > 1:  # which are the same in all epochs
+            return told
         named = epoch.setting.steps.get("statistic", EVENTS)
         windows |= any(
             b'"window_values": ' in line for _, line in store.releases(max(epoch.first_step, end - 1), end - 1)
@@ -103,6 +107,8 @@ def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, 
     known: dict[str, Any] = {name: array for name in unknown if (array := getattr(release, name)) is not None}
     values, scale = moved(release.values, absent), moved(release.scale, np.inf)
     further: dict[str, Any] = {name: moved(array, unknown[name]) for name, array in known.items()}
+    if release.statistics is not None:
+        further["statistics"] = {name: _moved(each, source) for name, each in release.statistics.items()}
     return replace(release, values=values, scale=scale, **further)
 
 

@@ -38,7 +38,8 @@ class StreamAnswer(BaseModel):
     """A stream: its public settings and how far it is; `lag_seconds` is how long it is behind, in whole steps.
 
     `statistic` is what is published of the events, `title` its numbers in words; `unit` is the step in which values are
-    counted, 1 where events or people are.
+    counted, 1 where events or people are, and none of what is computed, such as a mean. `statistics` are the names of
+    what a release holds: where there are several, the first one's numbers are those of the release itself.
     `span` is of how many last steps releases have the histogram, where they have one.
     """
 
@@ -52,7 +53,8 @@ class StreamAnswer(BaseModel):
     cap: str | None
     statistic: str
     title: str
-    unit: float
+    unit: float | None
+    statistics: list[str]
     bins: int
     next_step: int
     next_start: str | None
@@ -102,33 +104,36 @@ class DueAnswer(BaseModel):
 
 
 class LevelRelease(BaseModel):
-    """What a release says of a level: sums of its bins, in the order of its groups."""
+    """What a release says of a level: sums of its bins, in the order of its groups; or of one statistic of several."""
 
     fresh: bool
-    values: list[float]
+    values: list[float | None]
     scale: list[float | None]
-    low: list[float] | None = None
-    high: list[float] | None = None
+    low: list[float | None] | None = None
+    high: list[float | None] | None = None
 
 
 class ReleaseAnswer(BaseModel):
     """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
 
+    A value is null where there are no data. Where there are several statistics, `statistic` is the name of the first.
     Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
     `bins` has the names that spare bins had got by then.
     """
 
     step: int
     start: str | None = None
+    statistic: str | None = None
     fresh: bool
-    values: list[float]
+    values: list[float | None]
     scale: list[float | None]
-    low: list[float] | None = None
-    high: list[float] | None = None
+    low: list[float | None] | None = None
+    high: list[float | None] | None = None
     window_values: list[float] | None = None
     window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     bins: dict[str, str] | None = None
+    statistics: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -18,7 +18,7 @@ from eventide.arrays import Array
 from eventide.live.stores.stored_releases import Answer, answers_in
 from eventide.releases.answer_formats import OWN_COLUMNS, AnswerCsv, AnswerTable, rows_of
 from eventide.releases.formats import Csv, Tabular
-from eventide.releases.level_values import EVENTS, Groups
+from eventide.releases.level_values import EVENTS, Groups, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line, write_line
 from eventide.service.http.problems import Problem
 from eventide.service.live_stream import LiveStream
@@ -28,6 +28,8 @@ STEPS_AT_ONCE = 1_000  # that are looked up one by one
 
 Lines = Sequence[tuple[int, bytes]]
 """Steps with their releases as they are stored."""
+
+Numbers = TypeVar("Numbers", ReleaseLine, LevelValues)
 
 DueAnswers = list[tuple[int, Answer]]
 """Answers with the steps at whose ends they were due."""
@@ -94,10 +96,20 @@ def release_page(
 
 
 def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
-    named = ("values", "scale", "low", "high", "window_values", "window_scale")
-    arrays: dict[str, Any] = {name: getattr(release, name) for name in named}
-    part = {name: array[chosen] for name, array in arrays.items() if array is not None}
-    return replace(release, levels=None, named={}, **part)
+    told = release.statistics
+    return replace(
+        _of_bins(release, chosen),
+        levels=None,
+        named={},
+        statistics=None if told is None else {name: _of_bins(each, chosen) for name, each in told.items()},
+    )
+
+
+def _of_bins(told: Numbers, chosen: Array) -> Numbers:
+    arrays = {
+        name: getattr(told, name, None) for name in ("values", "scale", "low", "high", "window_values", "window_scale")
+    }
+    return replace(told, **{name: array[chosen] for name, array in arrays.items() if array is not None})
 
 
 def _part_of_line(line: bytes, chosen: Array) -> bytes:

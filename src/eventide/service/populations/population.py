@@ -22,6 +22,7 @@ from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
 from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
+from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import nano
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
@@ -180,9 +181,11 @@ def outlook(config: Config) -> list[str]:
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
+            publishing = [(stream, stream.build_mechanism()) for stream in population.in_turn()]
             with _account_to_look_at(name, config) as account:
-                for stream in population.in_turn():
-                    said += _prospects(stream, population.first_steps[stream.name], config.server.clients, account)
+                for stream, mechanism in publishing:
+                    first = population.first_steps[stream.name]
+                    said += _prospects(stream, mechanism, first, config.server.clients, account)
         except EventideError as problem:
             said.append(str(problem))
     return said
@@ -207,9 +210,10 @@ def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
         yield account
 
 
-def _prospects(stream: StreamConfig, not_before: int, clients: str | None, account: Account | None) -> list[str]:
+def _prospects(
+    stream: StreamConfig, mechanism: Mechanism, not_before: int, clients: str | None, account: Account | None
+) -> list[str]:
     feed = (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
-    mechanism = stream.build_mechanism()
     found = Publisher.check(
         feed,
         mechanism,

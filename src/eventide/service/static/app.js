@@ -78,7 +78,10 @@ async function open(name) {
   following = new AbortController();
   const { signal } = following;
   const [info, rows, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
-  const begun = new History(info, new Levels(rows.bins, rows.levels, rows.spare));
+  const statistic = info.statistics.includes(find("statistic").value) ? find("statistic").value : info.statistics[0];
+  find("statistic").replaceChildren(...info.statistics.map((each) => new Option(each, each, false, each === statistic)));
+  find("statistic-choice").hidden = info.statistics.length < 2;
+  const begun = new History(info, new Levels(rows.bins, rows.levels, rows.spare), statistic);
   const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
   if (signal.aborted) return; // another stream was chosen meanwhile
   releases.forEach((release) => begun.add(release));
@@ -90,7 +93,7 @@ async function open(name) {
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
-  find("series-title").textContent = "Released " + info.title;
+  find("series-title").textContent = "Released " + begun.title;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -195,7 +198,7 @@ async function refresh() {
     ["behind by", duration(info.lag_seconds)],
     ["releases", number(info.next_step)],
     ["mechanism", info.mechanism],
-    ["published are", info.title],
+    ["published are", info.statistics.length > 1 ? info.statistics.join(", ") : info.title],
     ["step", info.step],
     ["window", number(info.window) + " steps"],
     ...(info.cap ? [["of one person count", info.cap]] : []),
@@ -234,6 +237,7 @@ function showTheme() {
 
 find("theme").addEventListener("click", changeTheme);
 find("stream").addEventListener("change", () => { history = null; open(find("stream").value).catch(failed); });
+find("statistic").addEventListener("change", () => { history = null; open(find("stream").value).catch(failed); });
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });

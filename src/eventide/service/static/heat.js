@@ -92,7 +92,7 @@ export class Heat {
   limit(cells) {
     const every = Math.max(1, Math.floor(cells.length / 5000));
     const sample = cells.filter((_, index) => index % every === 0).sort();
-    return Math.max(this.history.info.unit, sample[Math.floor(0.99 * (sample.length - 1))]);
+    return Math.max(this.history.info.unit ?? 0.01, sample[Math.floor(0.99 * (sample.length - 1))]);
   }
 
   paint(cells, columns, rows, limit) {

@@ -5,15 +5,17 @@ const CELLS = 1_500_000;
 const hasInterval = (release) => Boolean(release.low && release.high); // of 90 %, which is what filters give by default
 
 export class History {
-  constructor(info, levels) {
+  constructor(info, levels, statistic) {
     this.info = info;
+    this.statistic = statistic; // the one of several that is shown
+    this.title = info.statistics.length > 1 ? statistic : info.title;
     this.levels = levels;
     this.bins = levels.names; // and groups, where there are levels
     this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / this.bins.length)));
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
     this.named = "{}"; // the names that spare bins have got, as the last release tells them
-    this.digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(info.unit) - 1e-9))); // behind the point
+    this.digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(info.unit ?? 0.01) - 1e-9))); // behind the point
     this.answered = false; // whether a release brought answers to window queries that are not shown yet
   }
 
@@ -23,7 +25,7 @@ export class History {
 
   add(release) {
     if (this.latest && release.step <= this.latest.step) return false;
-    this.releases.push(this.levels.flat(release));
+    this.releases.push(this.levels.flat({ ...release, ...release.statistics?.[this.statistic] }));
     if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
     return true;
   }
@@ -32,7 +34,7 @@ export class History {
   interval(release, bin) {
     if (hasInterval(release) && release.low[bin] !== null) return [release.low[bin], release.high[bin]];
     const scale = release.scale[bin];
-    if (scale === null) return [null, null];
+    if (scale === null || release.values[bin] === null) return [null, null];
     const [value, reach] = [release.values[bin], scale * NOISE_INSIDE];
     return [this.info.filter === "truncate" ? Math.max(0, value - reach) : value - reach, value + reach];
   }

@@ -44,7 +44,7 @@ export class Series {
     const traces = this.chosen.flatMap((bin, place) => this.traces(history, bin, colour(COLOURS[place]), x));
     const all = x.length > 1 ? { range: [x[0], x[x.length - 1]] } : {};
     find("series-note").textContent = "Band: " + history.band() + ". Dots: steps at which something was measured.";
-    draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: { title: { text: escaped(history.info.title) }, ...(this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" }) } });
+    draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: { title: { text: escaped(history.title) }, ...(this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" }) } });
     if (!this.watching) {
       this.watching = true;
       find("chart").on("plotly_relayout", (change) => this.zoomed(change));

@@ -1,0 +1,172 @@
+"""Several statistics of the same events at once: the numbers of one behind those of another.
+
+Each has its own tally, and under a cap its own memory of what people have used, so each is bounded as if it were alone.
+What a step is charged for them adds up (`eventide.privacy.part_meter`).
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import struct
+from collections.abc import Sequence
+
+import numpy as np
+
+from eventide.arrays import Array, Ints
+from eventide.events.cap_memory import MARK, CapMemory
+from eventide.events.caps import Cap
+from eventide.events.statistics import Grid, Statistic, Told
+from eventide.events.tally import EventTally, Tally, UserTally, foreign
+from eventide.events.value_edges import ValueEdges
+from eventide.events.value_grid import ValueGrid
+
+_LENGTH = struct.Struct("<q")
+
+
+class SeveralStatistics(Statistic):
+    """Statistics that are published together. Sensitivities differ, so its own is in events that count.
+
+    Private because: each is moved by one person by at most its own sensitivity, alone or under a cap, and the charges
+    of all of them, each in parts of its own noise, are added.
+    """
+
+    direct = False
+    takes = frozenset({"cap"})
+
+    def __init__(self, parts: Sequence[Statistic]) -> None:
+        self.parts = tuple(parts)
+        self.name, self.title = ", ".join(part.name for part in parts), ", ".join(part.title for part in parts)
+        self.columns = sum(part.columns for part in parts)
+        self.needs_users = any(part.needs_users for part in parts)  # type: ignore[misc]
+        grids: dict[Grid, None] = dict.fromkeys(
+            part.grid for part in parts if isinstance(part.grid, ValueGrid | ValueEdges)
+        )
+        self._grids = list(grids)
+        self.grid = None if not grids else tuple(grids)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of all parts."""
+        return tuple(name for part in self.parts for name in part.names)
+
+    def described(self) -> dict[str, list[str]]:
+        """What each part describes, by its kind."""
+        told: dict[str, list[str]] = {}
+        for part in self.parts:
+            for kind, text in ({"statistic": part.name} | part.described()).items():
+                if text not in (known := told.setdefault(kind, [])):
+                    known.append(text)
+        return told
+
+    def adds_up(self, most: int) -> bool:
+        """Only where all do."""
+        return all(part.adds_up(most) for part in self.parts)
+
+    def assumptions(self, most: int) -> tuple[str, ...]:
+        """What the guarantee has to say of each."""
+        return tuple(sentence for part in self.parts for sentence in part.assumptions(most))
+
+    def tell(self, found: Told) -> dict[str, Told]:
+        """Nothing: its parts are told one by one."""
+        raise NotImplementedError
+
+    def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
+        """One for each part."""
+        parts = [part.tally(size, most, key, users=users) for part in self.parts]
+        places = [None if part.grid is None else self._grids.index(part.grid) for part in self.parts]  # type: ignore[arg-type]
+        return SeveralTallies(parts, places)
+
+    def memory(self, cap: Cap, key: bytes) -> SeveralMemories:
+        """One for each part."""
+        return SeveralMemories([part.memory(cap, key) for part in self.parts])
+
+    def slices(self, size: int) -> list[slice]:
+        """Where the numbers of each part stand among those of so many bins."""
+        ends = np.cumsum([0, *(part.columns * size for part in self.parts)]).tolist()
+        return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+
+
+class SeveralMemories:
+    """What people have used of a cap, of each statistic for itself."""
+
+    def __init__(self, parts: Sequence[CapMemory]) -> None:
+        self.parts = parts
+
+    def take_again(self, data: bytes) -> None:
+        """Use the room that a step before this life used."""
+        for part, own in zip(self.parts, _unpacked(data.removeprefix(MARK), len(self.parts)), strict=True):
+            part.take_again(own)
+
+    def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
+        """As one memory does."""
+        return self.parts[0].to_keep(step, used)
+
+
+class SeveralTallies(UserTally):
+    """A tally for each statistic; `places` says which of the columns of values is whose."""
+
+    def __init__(self, parts: Sequence[Tally], places: Sequence[int | None]) -> None:
+        self._tallies, self._places = parts, places
+
+    def add(self, users: Array | None, bins: Array, values: Array | None = None) -> None:
+        """Count events."""
+        for tally, place in zip(self._tallies, self._places, strict=True):
+            if place is None:
+                tally.add(users, bins)
+            else:
+                assert values is not None
+                tally.add(users, bins, values[:, place])  # type: ignore[call-arg]
+
+    def join(self, data: bytes) -> None:
+        """Count what other tallies have counted, as their bytes."""
+        for tally, own in zip(self._tallies, _unpacked(data, len(self._tallies)), strict=True):
+            tally.join(own)
+
+    def counts(self, step: int) -> Ints:
+        """The numbers of all, one statistic behind another."""
+        return np.concatenate([tally.counts(step) for tally in self._tallies])
+
+    def capped_counts(self, step: int, memory: SeveralMemories) -> tuple[Ints, bytes]:  # type: ignore[override]
+        """The same under a cap, and what the step used of it."""
+        found = []
+        for tally, own in zip(self._tallies, memory.parts, strict=True):
+            assert isinstance(tally, UserTally)
+            found.append(tally.capped_counts(step, own))
+        counts, used = zip(*found, strict=True)
+        return np.concatenate(counts), MARK + _packed(used)
+
+    def countable(self) -> int:
+        """Of the first statistic. Raw: for operators only."""
+        first = self._tallies[0]
+        return 0 if isinstance(first, EventTally) else first.countable()
+
+    def counted(self, counts: Ints) -> int:
+        """Of the first statistic. Raw: for operators only."""
+        first = self._tallies[0]
+        return 0 if isinstance(first, EventTally) else first.counted(self._of_first(counts))
+
+    def left_out(self, counts: Ints) -> int:
+        """Of the first statistic. Raw: for operators only."""
+        return self._tallies[0].left_out(self._of_first(counts))
+
+    def to_bytes(self) -> bytes:
+        """All tallies as bytes."""
+        return _packed([tally.to_bytes() for tally in self._tallies])
+
+    def _of_first(self, counts: Ints) -> Ints:
+        return counts[: len(self._tallies[0].counts(0))]
+
+
+def _packed(parts: Sequence[bytes]) -> bytes:
+    return b"".join([_LENGTH.pack(len(part)) + part for part in parts])
+
+
+def _unpacked(data: bytes, number: int) -> list[bytes]:
+    file, parts = io.BytesIO(data), []
+    for _ in range(number):
+        head = file.read(_LENGTH.size)
+        parts.append(file.read(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else b"")
+    if file.read(1) or not all(parts):
+        raise foreign()
+    return parts

@@ -1,0 +1,116 @@
+"""Several statistics: what somebody can lose by all of them, over everything that somebody can do in small cases."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import eventide as ev
+from eventide.errors import InputError, StateError
+from eventide.events.caps import Cap
+from eventide.events.statistics import parse_statistic
+from eventide.mechanisms.several import Several
+
+KEY, ANNA = bytes(16), np.uint64(7)
+NAMES, BETWEEN, EDGES = ["people", "mean:fare", "sum:fare", "quantiles:fare"], "fare=-1,2,1", "fare=-1,0,1,2"
+STATISTIC = parse_statistic(NAMES, BETWEEN, EDGES)
+TOLD = [part.described() | {"statistic": part.name, "mechanism": "uniform"} for part in STATISTIC.parts]
+ROWS = [(), ((0, 2),), ((1, -1),), ((0, 2), (0, -1), (1, 2))]  # events of a step: bin and value
+
+
+def made(epsilon=1, window=2, most=1, cap=None, told=TOLD, **more):
+    bound = None if cap is None else STATISTIC.window_sensitivity(cap, window, most)
+    return Several(epsilon, window, 2, statistics=told, most=most, window_sensitivity=bound, **more)
+
+
+def numbers_of(stream, most, cap):
+    """What a feed counts of one person's rows, step after step."""
+    memory, found = None if cap is None else STATISTIC.memory(cap, KEY), []
+    for step, row in enumerate(stream):
+        tally = STATISTIC.tally(2, most, KEY, users=True)
+        bins, fares = (np.array([event[at] for event in row], kind) for at, kind in ((0, np.int32), (1, np.int64)))
+        tally.add(np.full(len(row), ANNA), bins, np.stack([fares, fares + 1], axis=1))  # buckets begin at -1
+        found.append(tally.counts(step) if memory is None else tally.capped_counts(step, memory)[0])
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("most", "window", "rows", "cap"), [(1, 2, 4, None), (2, 2, 4, None), (1, 5, 2, Cap(1, 5))])
+def test_nobody_loses_more_than_epsilon_by_all_of_them_together(most, window, rows, cap):
+    """Noise of scale b hides a change of x with x / b: added up over all numbers of all steps."""
+    mechanism, steps = made(window=window, most=most, cap=cap), window + 1
+    parts = mechanism._parts._parts
+    assert list(parts) == NAMES
+    shares = [part.ledger.nano_epsilon // part.ledger.window / 10**9 for part in parts.values()]
+    scales = zip(parts.values(), shares, strict=True)
+    scale = np.concatenate([np.full(part.size, part.sensitivity / share) for part, share in scales])
+    counted = {stream: numbers_of(stream, most, cap) for stream in itertools.product(ROWS[-rows:], repeat=steps)}
+    counted |= {stream: numbers_of(stream, most, cap) for stream in itertools.product(((), ROWS[-1]), repeat=steps)}
+    largest = 0.0
+    for stream, begin, sides in itertools.product(list(counted), range(2), itertools.product("=+-", repeat=window)):
+        here, there = list(stream), list(stream)
+        for step, side in enumerate(sides, begin):
+            if side != "=":
+                (here if side == "-" else there)[step] = ()
+        if {tuple(here), tuple(there)} <= counted.keys():
+            apart = np.abs(counted[tuple(here)] - counted[tuple(there)])
+            largest = max(largest, float((apart / scale).sum()))
+    assert 0.5 < largest <= 1 + 1e-9  # the cases are hard ones
+
+
+def test_what_is_not_there_is_refused():
+    with pytest.raises(InputError, match="there is no statistic to publish"):
+        made(told=[])
+    with pytest.raises(InputError, match="pegasus cannot publish people"):
+        made(told=[{"statistic": "people", "mechanism": "pegasus"}])
+    with pytest.raises(InputError, match="have no levels"):
+        made(levels={"all": ["a", "a"]})
+    with pytest.raises(InputError, match="a statistic would get less than"):
+        made(epsilon=0.000002, told=[*TOLD[:2], TOLD[3]])
+    with pytest.raises(StateError, match="a mechanism of its own"):
+        made().budget_allocation()
+    with pytest.raises(InputError, match="3 counts were given for the 16 numbers of a step"):
+        made().release([1, 2, 3])
+
+
+def test_replicas_are_as_runs_alone():
+    numbers = np.arange(16)
+    several = made(replicas=3, noise=ev.noise.Zero()).release(numbers)
+    alone = made(noise=ev.noise.Zero()).release(numbers)
+    assert several.values.tolist() == [alone.values.tolist()] * 3
+    for name, told in several.statistics.items():
+        assert np.array_equal(told.values, np.stack([alone.statistics[name].values] * 3), equal_nan=True)
+
+
+@pytest.mark.slow
+def test_tide_follows_means_medians_and_sums_below_0_in_large_units():
+    """Sums of some thousand units, with a rhythm: errors far below those of equal looks, and intervals that hold."""
+    chance, steps = np.random.default_rng(4), 168 * 4
+    hour = np.arange(steps)
+    events = chance.poisson(300 * (1 + 0.5 * np.sin(2 * np.pi * hour / 24)))
+    told = [
+        {"statistic": "mean:fare", "between": "fare=0,100,0.1", "parameters": {"seasons": [24]}},
+        {"statistic": "sum:fare", "between": "fare=-100,100,0.1", "parameters": {"seasons": [24]}},
+    ]
+    fares = [chance.normal(20, 15, number).clip(-100, 100) for number in events]
+    spread = [parse_statistic(each["statistic"], each["between"]).grid for each in told]
+    means, sums = np.array([each.clip(0).mean() for each in fares]), np.array([each.sum() for each in fares])
+    mechanism = Several(1, 168, 1, statistics=told, seed=3, filter="truncate")
+    released = []
+    for each in fares:
+        above = np.rint(each.clip(0) / float(spread[0].unit)).astype(int)
+        signed = np.rint(each / float(spread[1].unit)).astype(int)
+        released.append(
+            mechanism.release([above.sum(), (1000 - above).sum(), signed.clip(0).sum(), (-signed).clip(0).sum()])
+        )
+    later = slice(168, None)
+    mean = np.array([each.values[0] for each in released])
+    total = np.array([each.statistics["sum:fare"].values[0] for each in released])
+    assert np.abs(mean - means)[later].mean() < 0.5 * 100  # a look of its own: 168 x 2 x 100 / 300
+    assert np.abs(total - sums)[later].mean() < 0.2 * 2 * 168 * 100
+    low, high = (np.array([getattr(each, end)[0] for each in released]) for end in ("low", "high"))
+    assert ((low <= means) & (means <= high))[later].mean() > 0.75
+    ends = [np.array([getattr(each.statistics["sum:fare"], end)[0] for each in released]) for end in ("low", "high")]
+    assert ((ends[0] <= sums) & (sums <= ends[1]))[later].mean() > 0.75
+    assert mechanism.ledger.worst_window() <= 1
