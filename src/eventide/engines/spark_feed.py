@@ -26,6 +26,7 @@ from eventide.engines.spark_session import cores_of, settings_set
 from eventide.engines.spark_tallies import Counting
 from eventide.engines.spark_work_folder import OpenSteps, WorkFolder
 from eventide.errors import InputError, StateError
+from eventide.events.bin_names import BinNames
 from eventide.events.cap_memory import is_memory
 from eventide.events.clock import SystemClock
 from eventide.events.reader import Counters, Events
@@ -66,6 +67,10 @@ class SparkFeed(EventFeed):
         self._trigger, self._skew = trigger, skew
         self._latest = EARLIEST
         self._at_once = max(1, min(STEPS_AT_ONCE, CELLS_AT_ONCE // len(counting.spec.bins)))
+
+    def know(self, names: BinNames) -> None:
+        """Refuse: what counts on other machines does not hear of names."""
+        raise InputError("the bins of this store come and go, which Spark does not follow; publish without Spark")
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Run the query until it ends or the last step is closed."""
