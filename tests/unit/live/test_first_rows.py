@@ -109,6 +109,28 @@ def test_the_reason_the_column_the_row_and_the_nearest_bin_are_named(publish, na
     assert not {"Serch", "30/03", "anna"} & set(err.replace("'", " ").split())  # no cell is shown
 
 
+FARES = ("--statistic", "mean:fare", "--between", "fare=0,9")
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (FARES, "value cannot be read (column 'fare', first at row 1)."),
+        ((*FARES, "--statistic", "sum:tip", "--between", "tip=0,9"), "value cannot be read (first at row 1)."),
+    ],
+    ids=["one", "several"],
+)
+def test_values_that_cannot_be_read_stop_the_first_run_too(publish, asked, says):
+    write("events.csv", rows(fare=lambda number: "twelve", tip=lambda number: 1))
+    code, out, err = publish("events.csv", *STORED, *asked)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "twelve" not in err
+    with closing(open_store("store.db", read_only=True)) as store:
+        assert (store.next_step(), list(store.entries())) == (0, [])
+    assert publish("events.csv", *STORED, *asked, "--allow-refused")[0] == 0
+
+
 @pytest.mark.parametrize("out", ["private.jsonl", "private.csv", "private.parquet"])
 def test_a_corrected_second_try_begins_as_if_it_were_the_first(publish, tmp_path, out):
     write("events.csv", rows())

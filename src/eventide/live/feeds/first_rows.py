@@ -16,7 +16,14 @@ from collections import Counter
 from itertools import islice
 
 from eventide.errors import InputError
-from eventide.events.reader import UNKNOWN_BIN, UNREADABLE_ROW, UNREADABLE_TIME, WITHOUT_USER, EventReader
+from eventide.events.reader import (
+    UNKNOWN_BIN,
+    UNREADABLE_ROW,
+    UNREADABLE_TIME,
+    UNREADABLE_VALUE,
+    WITHOUT_USER,
+    EventReader,
+)
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import named, texts
 
@@ -29,6 +36,7 @@ ADVICE = {
     "--time-format, or name another column",
     WITHOUT_USER: "Name the column that says whose event it is",
     UNKNOWN_BIN: "Correct the list of bins, name another column, or count unknown bins under one name with --other",
+    UNREADABLE_VALUE: "Name a column of numbers in --statistic",
 }
 
 
@@ -96,7 +104,12 @@ class FirstRows:
     def _details(self, reason: str) -> list[str]:
         """The column, the first row that was refused for this reason, and what would be near."""
         columns = self._reader.columns
-        column = {UNREADABLE_TIME: columns.time, WITHOUT_USER: columns.user, UNKNOWN_BIN: columns.bin}.get(reason)
+        column = {
+            UNREADABLE_TIME: columns.time,
+            WITHOUT_USER: columns.user,
+            UNKNOWN_BIN: columns.bin,
+            UNREADABLE_VALUE: getattr(self._reader.grid, "column", None),  # of several, any may be meant
+        }.get(reason)
         said = [] if column is None else [f"column {column!r}"]
         passed, raw = self._samples.get(reason, (0, None))
         number = 0 if raw is None else self._first_faulty(reason, raw)
