@@ -30,7 +30,10 @@ def command(store: str) -> None:
         epochs = found.epochs()
     mode = epochs[-1].setting.mechanism["parameters"].get("pan_private") if epochs else None
     if mode == "single":
-        raise InputError("this stream stands one intrusion that nobody announces; there is nothing to do")
+        raise InputError(
+            "this stream stands one intrusion, and that one is now used up; to stand another, go on with --set "
+            "pan_private=announced and --new-epoch"
+        )
     if mode is None:
         raise InputError("this stream is not pan-private: whoever saw its memory or its store saw the open step")
     with closing(open_store(store)) as opened:
