@@ -6,6 +6,7 @@ import pytest
 from live_stores import SETTING, a_commit, filled
 
 from eventide.errors import InputError, StateError, StoreError
+from eventide.live.stores.epochs import refuse_other_steps
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 from eventide.privacy.amounts import NANO
@@ -20,6 +21,7 @@ from eventide.privacy.amounts import NANO
         ({"epsilon": NANO // 2}, ["epsilon (1.0 before, 0.5 now)"]),
         ({"window": 5, "sensitivity": 2}, ["window (3 before, 5 now)", "sensitivity (1 before, 2 now)"]),
         ({"bins": ("south", "north")}, ["bins (the same 2 in another order)"]),
+        ({"bins": ("north", "west")}, ["bins (north, south before, north, west now)"]),
         ({"bins": tuple(map(str, range(88_762)))}, ["bins (2 before, 88,762 now: 88,762 new and 2 gone)"]),
         (
             {"mechanism": {"name": "ba", "parameters": {"shift_budget": True}}},
@@ -40,6 +42,20 @@ def test_another_setting_is_refused_and_every_difference_named(tmp_path, change,
     assert len(str(refusal.value)) < 600
     assert store.begin(SETTING).next_step == 5  # nothing happened, and the place is free
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "says"),
+    [
+        ({"account": "a1"}, {}, "draws from one account for ever; give the address of that one, as --account"),
+        ({"account": "a1"}, {"account": "a2"}, "draws from one account for ever"),
+        ({}, {"account": "a1"}, "was used without an account.*publish to another store, or leave --account out"),
+    ],
+)
+def test_another_account_is_refused_by_its_name(before, now, says):
+    stored, wanted = (SETTING._replace(steps=SETTING.steps | each) for each in (before, now))
+    with pytest.raises(InputError, match=says):
+        refuse_other_steps(stored, wanted)
 
 
 @pytest.mark.parametrize("new_epoch", [True, False])

@@ -107,6 +107,13 @@ def last_touched(entries: Iterable[Entry], end: int) -> int:
 
 def refuse_other_steps(stored: StoreSetting, wanted: StoreSetting) -> None:
     """Refuse steps that are cut or bounded in another way: they would not be the same steps any more."""
+    if (account := stored.steps.get("account")) != wanted.steps.get("account"):
+        raise InputError(
+            "this store draws from one account for ever; give the address of that one, as --account"
+            if account
+            else "this store was used without an account, so none knows what it charged; publish to another store, or "
+            "leave --account out"
+        )
     if different := differences(stored, wanted, ["steps"]):
         raise InputError(
             f"this store counts steps in another way: {'; '.join(different)}. That can never change in a store; "
@@ -156,6 +163,8 @@ def _different_lists(before: list[Any], now: list[Any]) -> str:
     old, new = set(map(str, before)), set(map(str, now))
     if old == new:
         return f"the same {len(before):,} in another order"
+    if all(isinstance(each, str) for each in (*before, *now)) and sum(map(len, (*before, *now))) <= LONGEST_SHOWN:
+        return f"{', '.join(before)} before, {', '.join(now)} now"
     return f"{len(before):,} before, {len(now):,} now: {len(new - old):,} new and {len(old - new):,} gone"
 
 
