@@ -278,6 +278,8 @@ def parse_statistic(
         )
     if len(set(names)) < len(names):
         raise InputError("a statistic is named twice; name each once")
+    for name in names:
+        _refuse_unknown(name)
     _refuse_unused(names, grids, cuts, quantiles)
     made = [_one(name, grids, cuts, quantiles) for name in names or [EVENTS.name]]
     return made[0] if len(made) == 1 else SeveralStatistics(made)
@@ -295,18 +297,22 @@ def _one(name: str, grids: list[ValueGrid], cuts: list[ValueEdges], quantiles: S
     from eventide.events.means import ValueMean
     from eventide.events.quantiles import ValueQuantiles
 
-    known = f"choose {', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
     kind, _, column = name.partition(":")
     if name.startswith(SLOTS):
         return _people_of_slots(name)
     if name in STATISTICS:
         return STATISTICS[name]
-    if f"{kind}:" not in (SUM, MEAN, QUANTILES) or not column:
-        raise InputError(f"{name!r} is no statistic; {known}")
     if f"{kind}:" == QUANTILES:
         return ValueQuantiles(_of_column(name, column, cuts, "edges", f"{column}=0,5,10,20"), quantiles)
     grid = _of_column(name, column, grids, "between", f"{column}=0,100")
     return (ValueSum if f"{kind}:" == SUM else ValueMean)(grid)
+
+
+def _refuse_unknown(name: str) -> None:
+    kind, _, column = name.partition(":")
+    if not (name in STATISTICS or name.startswith(SLOTS) or (f"{kind}:" in (SUM, MEAN, QUANTILES) and column)):
+        known = f"{', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
+        raise InputError(f"{name!r} is no statistic; choose {known}")
 
 
 def _people_of_slots(text: str) -> Statistic:

@@ -114,3 +114,9 @@ def test_people_of_bins_add_up_only_where_a_person_is_in_one():
 def test_what_is_not_there_is_refused(text, says):
     with pytest.raises(InputError, match=says):
         parse_statistic(text)
+
+
+@pytest.mark.parametrize("text", ["median:fare", "mean:"])
+def test_an_unknown_name_is_named_before_its_range(text):
+    with pytest.raises(InputError, match=f"'{text}' is no statistic"):
+        parse_statistic(text, "fare=0,9")
