@@ -63,8 +63,8 @@ class StreamReading:
         self._read_together()
         self._check_times()
         self._check_mechanism()
-        self._check_bounds()
         self._check_statistic()
+        self._check_bounds()
         self._check_share()
 
     def _read_together(self) -> None:
@@ -178,7 +178,7 @@ class StreamReading:
             self._note("window_sensitivity", "it is for ready-made counts; of events `cap` says how many count")
         if values["cap"] and not values["user"]:
             self._note("cap", "it bounds the events of a person; name what holds the person, as `user`")
-        elif values["cap"] and self._is_right("step"):
+        elif values["cap"] and self._is_right("step", "cap"):
             self._look("cap", self._check_cap)
 
     def _check_cells(self) -> None:
@@ -221,7 +221,7 @@ class StreamReading:
         if statistic is EVENTS:
             return
         if values["spare_bins"] and not statistic.direct:
-            self._note("spare_bins", f"{statistic.name} cannot have bins that come and go; leave one of them out")
+            self._note("spare_bins", f"{statistic.name} cannot have bins that come and go; leave it out")
         if not values["step"] and self._is_right("step"):
             self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
         if statistic.needs_users and not values["user"]:
