@@ -185,7 +185,10 @@ def outlook(config: Config) -> list[str]:
             with _account_to_look_at(name, config) as account:
                 for stream, mechanism in publishing:
                     first = population.first_steps[stream.name]
-                    said += _prospects(stream, mechanism, first, config.server.clients, account)
+                    try:
+                        said += _prospects(stream, mechanism, first, config.server.clients, account)
+                    except EventideError as problem:
+                        said.append(f"stream {stream.name} would be refused: {problem}")
         except EventideError as problem:
             said.append(str(problem))
     return said
