@@ -102,7 +102,7 @@ def _print_epochs(found: BudgetReport) -> None:
         people = f"{len(setting.bins):,} bins, people {setting.people!r}"
         waited = f", measured from {epoch.measured_from}" if epoch.measured_from > epoch.first_step else ""
         click.echo(
-            f"  from step {epoch.first_step}: {setting.mechanism.get('name', 'a mechanism')}, epsilon "
+            f"  from step {epoch.first_step}: {setting.measured_by or 'a mechanism'}, epsilon "
             f"{_epsilon(setting.epsilon):g}, window {setting.window}{_bound(setting)}, {people}"
             f"{_asked(setting)}{waited}{', after a restored backup' if epoch.restored else ''}"
         )

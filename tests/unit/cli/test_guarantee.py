@@ -40,6 +40,44 @@ def test_a_store_is_described_and_its_promise_is_the_stored_one(tmp_path: Path) 
     assert "<visitors>" not in page
 
 
+RIDES = "timestamp,user,bin,fare\n2026-01-01T08:10,anna,north,12\n2026-01-01T09:10,ben,south,7\n"
+HOURS = (
+    "--step",
+    "1h",
+    "--start",
+    "2026-01-01T08:00",
+    "--until",
+    "2026-01-01T10:00",
+    "--epsilon",
+    "1",
+    "--window",
+    "4",
+)
+
+
+def published(folder: Path, *told: str) -> Path:
+    (folder / "rides.csv").write_text(RIDES)
+    (folder / "bins.txt").write_text("north\nsouth\n")
+    files = (str(folder / "rides.csv"), "--bins", str(folder / "bins.txt"), "--out", str(folder / "out.jsonl"))
+    whole = ("--mechanism", "uniform", "--user", "user", "--store", str(folder / "rides.db"))
+    done = CliRunner().invoke(main, ["publish", *files, *HOURS, *whole, *told])
+    assert done.exit_code == 0, done.output
+    return folder / "rides.db"
+
+
+def test_spare_bins_are_listed_by_the_names_that_they_got(tmp_path: Path) -> None:
+    store = published(tmp_path, "--spare-bins", "1")
+    assert CliRunner().invoke(main, ["bins", str(store), "--name", "harbour"]).exit_code == 0
+    assert "in 3 bins (north, south, harbour), by the mechanism uniform" in written(store, tmp_path / "page.html")[1]
+
+
+def test_of_several_statistics_the_mechanism_that_measures_them_is_named(tmp_path: Path) -> None:
+    told = ("--statistic", "people", "--statistic", "mean:fare", "--between", "fare=0,120")
+    store = published(tmp_path, *told)
+    assert "by the mechanism uniform" in written(store, tmp_path / "page.html")[1]
+    assert "from step 0: uniform, epsilon 1" in CliRunner().invoke(main, ["ledger", str(store)]).stdout
+
+
 def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) -> None:
     path, hour = tmp_path / "people.account", 3_600_000_000
     create_account(path, "patients", 1, "1d")

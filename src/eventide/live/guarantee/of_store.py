@@ -82,11 +82,11 @@ def _span(setting: StoreSetting) -> str:
 
 def _published(setting: StoreSetting) -> str:
     every = f" of every {in_words(setting.steps['length'])}" if "length" in setting.steps else " of every step"
-    named = ", ".join(setting.bins[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
+    named = ", ".join(setting.names[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
         f"noisy {_statistic(setting).title}{every} in {len(setting.bins):,} bins ({named}), by the "
-        f"mechanism {setting.mechanism.get('name', 'of one’s own')}{asked}"
+        f"mechanism {setting.measured_by or 'of one’s own'}{asked}"
     )
 
 

@@ -53,6 +53,14 @@ class StoreSetting(NamedTuple):
         return self.bins if self.bin_names is None else self.bin_names.names
 
     @property
+    def measured_by(self) -> str:
+        """The name of the mechanism, or of those that measure several statistics; empty where it has none."""
+        name = self.mechanism.get("name", "")
+        if name != "several":
+            return str(name)
+        return ", ".join(dict.fromkeys(each["mechanism"] for each in self.mechanism["parameters"]["statistics"]))
+
+    @property
     def block(self) -> int:
         """For how many steps it is remembered what counted of a person: 1 where nothing is.
 
