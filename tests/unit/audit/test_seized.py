@@ -42,6 +42,7 @@ class FilePart:
     """Events reach a file that is followed."""
 
     turns = 99  # it says by itself when it has nothing to do
+    counted_after = 0  # its turns depend on whether there is a line
 
     def __init__(self, folder):
         self.source = None
@@ -57,6 +58,7 @@ class PipePart:
     """Events reach a pipe."""
 
     turns = 8  # more than an event and a step take
+    counted_after = 2  # turns: one for the clock, one for the line
 
     def __init__(self, folder):
         self._read, self._write = os.pipe()
@@ -79,8 +81,10 @@ def run(world, part, looks, **options):
         if coming and arrival(coming[0]) < slot * SLOT:
             part.send(life, *coming.pop(0))
         life.clock.set(moment(slot * SLOT) - 3_000_000)
-        for _ in range(part.turns):
+        for turn in range(1, part.turns + 1):
             life.turn()
+            if turn == part.counted_after:
+                world.show(f"slot {slot}, at once", "\n".join(seized(life.publisher, life.turns)))
             if life.clock.now() > moment(slot * SLOT) - 2_500_000:  # it has waited twice
                 break
         world.show(f"slot {slot}", "\n".join(seized(life.publisher, life.turns)))
