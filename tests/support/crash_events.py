@@ -11,7 +11,7 @@ from eventide.live.faults import POINTS
 
 STEPS = 60
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
-ELSEWHERE = ("keep", "migrati", "spark", "charge", "settle", "forgetting")  # other feeds and stores, accounts, --keep
+ELSEWHERE = ("keep", "migrati", "spark", "charge", "settle", "forgetting", "naming")  # other feeds, stores and verbs
 OF_A_FILE = [point for point in POINTS if not any(word in point for word in ELSEWHERE)]
 
 

@@ -25,6 +25,7 @@ import eventide as ev
 from eventide.audit.two_worlds import Crash, OnlyA, OnlyB, Unseen
 from eventide.cli import main
 from eventide.errors import StoreError
+from eventide.events.bins import with_spares
 from eventide.events.caps import parse_cap
 from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
@@ -33,8 +34,11 @@ from eventide.events.timeline import Timeline
 from eventide.live.accounts.account import create_account
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher.naming import name_bin
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
+from eventide.live.stores.open_store import open_store
+from eventide.live.stores.stored_releases import levels_of
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS, WINDOW = 8, range(3, 6)
@@ -131,6 +135,11 @@ class Setup:
     statistic: str | tuple = "events"
     account: bool = False
     between: str = ""
+    spare: int = 0  # bins that may get names
+
+    @property
+    def bins(self):
+        return with_spares(BINS, self.spare)
 
     def __str__(self):
         more = [
@@ -140,6 +149,7 @@ class Setup:
             *(["levels"] if self.levels else []),
             *([str(self.statistic)] if self.statistic != "events" else []),
             *(["account"] if self.account else []),
+            *([f"{self.spare} spare bins"] if self.spare else []),
         ]
         return ", ".join([self.source, str(self.store), self.mechanism, self.person, self.life, *more])
 
@@ -198,7 +208,14 @@ def restore(store):
     shutil.copy(store.with_name("backup.db"), store)
 
 
+def name_nowhere(store):
+    """Give the bin in which nobody was known to be a name, from a step on at which somebody is there."""
+    with contextlib.closing(open_store(store)) as opened:
+        name_bin(opened, "nowhere", "4", like="harbour" if levels_of(opened.epochs()[-1].setting) else None)
+
+
 LIVES = {
+    "names a bin": [{"until": 2}, {"before": name_nowhere, "dies_at": "before-commit:2"}, {}],
     "to its end": [{}],
     "dies once": [{"dies_at": "before-commit:5"}, {}],
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
@@ -240,7 +257,7 @@ def bound(setup):
 
 
 def mechanism(setup, epsilon):
-    made = {"epsilon": epsilon, "window": 3, "bins": BINS, "sensitivity": setup.most} | dict(setup.parameters)
+    made = {"epsilon": epsilon, "window": 3, "bins": setup.bins, "sensitivity": setup.most} | dict(setup.parameters)
     made |= {"window": 6, "window_sensitivity": bound(setup)} if setup.cap else {}
     made |= {"levels": LEVELS} if setup.levels else {}
     return ev.mechanism(setup.mechanism, **made)
@@ -268,7 +285,7 @@ def written(world, name, lines):
 
 def feed_of_file(world, path, setup):
     bounds = {"max_per_step": setup.most, "cap": setup.cap, "statistic": setup.statistic}
-    return open_feed(path, BINS, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", **bounds)
+    return open_feed(path, setup.bins, step="1min", start=iso(0), until=iso(60 * STEPS), user="user", **bounds)
 
 
 def csv_feed(world, setup, ended):
@@ -325,7 +342,7 @@ def minutes(world, hand_over):
 
 
 def timed(source, setup):
-    reader = EventReader(BINS, Columns(user="user"))
+    reader = EventReader(setup.bins, Columns(user="user"))
     bounds = {"max_per_step": setup.most, "cap": parse_cap(setup.cap, "1min") if setup.cap else None}
     bounds |= {"statistic": parse_statistic(setup.statistic)}
     return EventFeed(source, Timeline(iso(0), "1min"), reader, late="1min", until=iso(60 * STEPS), **bounds)
@@ -407,8 +424,10 @@ def by_command(world, setup, store, *, epsilon=1, until=None, **told):
     words += ["--statistic", setup.statistic] if setup.statistic != "events" else []
     words += ["--log", "json", "--json", "--population", "walkers"]
     words += ["--store", store] if store is not None else []
+    words += ["--spare-bins", setup.spare] if setup.spare else []
     if setup.levels:
         rows = [f"{name},{shore}" for name, shore in zip(BINS, LEVELS["shore"], strict=True)]
+        rows += ["(spare 1),sea"] if setup.spare else []
         words += ["--levels", written(world, "levels.csv", ["bin,shore", *rows])]
     words += ["--account", told.pop("account")] if "account" in told else []
     words += [f"--{name.replace('_', '-')}" for name in told]
@@ -437,6 +456,7 @@ def by_frame(world, setup, store, *, epsilon=1, until=None, **told):
             store=store,
             population="walkers",
             **({"levels": LEVELS} if setup.levels else {}),
+            spare_bins=setup.spare,
             **told,
         )
     world.show("frame", str(releases.to_arrow().to_pylist()))

@@ -34,6 +34,7 @@ VERBS = {
     "serve": Verb("Run the service and its dashboard.", "eventide serve eventide.toml"),
     "init": Verb("Write a configuration to start from.", "eventide init"),
     "config": Verb("Check a configuration, make tokens.", "eventide config check eventide.toml"),
+    "bins": Verb("List the bins of a store, name or close one.", "eventide bins city.db --name harbour"),
     "ledger": Verb("Show and verify what a store has spent.", "eventide ledger city.db"),
     "account": Verb(
         "Make or show a budget that publications share.",

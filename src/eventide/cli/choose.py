@@ -41,6 +41,7 @@ REPEATED = 5  # times the repetitions, in the command that says it more exactly
     help="Try this cap, such as 2/7d; may be repeated.  [default: 1 to 12 events in a window]",
 )
 @click.option("--bins", metavar="FILE_OR_N", help="All bins of a long file; or how many the described stream has.")
+@click.option("--levels", metavar="FILE", help="Publish groups of bins as well: a CSV of bins and the groups of each.")
 @click.option("--level", type=float, help="Describe a stream: the count of a bin at its lowest.")
 @click.option(
     "--amplitude", type=float, help="Describe a stream: how far a count rises above the level and falls back."

@@ -34,6 +34,7 @@ class Asked:
     events_per_week: float | None
     caps: tuple[str, ...]
     bins: str | None
+    levels: str | None
     level: float | None
     amplitude: float | None
     season: int | None
@@ -121,6 +122,7 @@ class Asked:
 
         for name in ("level", "amplitude"):
             self._refuse(name, "describes counts, and caps are for people; leave it out")
+        self._refuse("levels", "is for choosing a mechanism; leave it out, or --user and --people")
         if self.step is None:
             raise InputError(f"choosing a cap needs --step, {NEEDS}")
         described = self._described("people", "events_per_week", "season", "steps")

@@ -49,6 +49,7 @@ class MechanismAnswer(NamedTuple):
             choose(
                 asked.counts(),
                 hide=asked.hidden,
+                levels=asked.levels,
                 sensitivity=asked.sensitivity,
                 tell=tell,
                 processes=cores,
@@ -138,6 +139,7 @@ def publishing(choice: Choice) -> str:
     best = choice.recommended
     words = ["eventide", "publish", "COUNTS", "--epsilon", f"{choice.epsilon:g}", "--window", str(choice.window)]
     words += ["--mechanism", best.mechanism, *written_settings(best.parameters)]
+    words += ["--levels", "LEVELS"] if best.levels else []
     if choice.sensitivity != 1:
         words += ["--sensitivity", str(choice.sensitivity)]
     return shlex.join([*words, "--out", "private.csv"])

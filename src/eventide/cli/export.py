@@ -43,6 +43,11 @@ ERROR_NOTE = (
     help="Write totals of groups of bins instead: a TOML file of lines name = [bins], a CSV of group,bin, or a file of "
     "levels.",
 )
+@click.option(
+    "--levels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write bins and the groups of this file of levels, as sums of what was released of their bins.",
+)
 @click.option("--intervals", is_flag=True, help="Add low and high to a wide table: the columns BIN_low and BIN_high.")
 @click.option("--answers", is_flag=True, help="Write the answers to window queries instead.")
 def command(
@@ -51,6 +56,7 @@ def command(
     check: Path | None,
     layout: str | None,
     totals: Path | None,
+    levels: Path | None,
     intervals: bool,
     answers: bool,
 ) -> None:
@@ -60,6 +66,7 @@ def command(
     Example: eventide export city.db --out releases.parquet
              eventide export city.db --out releases.sqlite
              eventide export city.db --out districts.csv --totals districts.toml
+             eventide export city.db --out levels.csv --levels districts.csv
              eventide export city.db --out answers.csv --answers
              eventide export city.db --check private.jsonl
     """
@@ -73,8 +80,10 @@ def command(
         _check(store, check)
         return
     assert out is not None
-    if answers and totals is not None:
-        raise InputError("--answers and --totals write different things; choose one of them")
+    if answers + (totals is not None) + (levels is not None) > 1:
+        raise InputError("--answers, --totals and --levels write different things; choose one of them")
+    if levels is not None and is_table(out):
+        raise InputError(f"--out {out} has the levels that were published; choose a .csv, .jsonl or .parquet file")
     if intervals and (answers or totals is not None or not out.lower().endswith((".csv", ".parquet"))):
         raise InputError(
             "--intervals is for releases as .csv or .parquet; JSON lines have low and high where they are known"
@@ -85,7 +94,7 @@ def command(
         elif totals is None and is_table(out):
             written = f"{_fill(opened, out, layout, store)} steps"
         else:
-            written = f"{_write(opened, out, layout, totals, intervals, Path(store))} steps"
+            written = f"{_write(opened, out, layout, totals, levels, intervals, Path(store))} steps"
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{written} written{'' if out == '-' else f' to {out}'}", err=True)
@@ -146,15 +155,27 @@ def _fill(store: Store, out: str, layout: str | None, source: str) -> int:
         return delivery.last - before
 
 
-def _write(store: Store, out: str, layout: str | None, groups_file: Path | None, intervals: bool, source: Path) -> int:
+def _write(
+    store: Store,
+    out: str,
+    layout: str | None,
+    groups_file: Path | None,
+    levels_file: Path | None,
+    intervals: bool,
+    source: Path,
+) -> int:
+    from eventide.events.levels import Levels
     from eventide.live.stores.stored_releases import all_bins, all_groups, all_statistics, stored_releases
     from eventide.releases.files import open_releases
     from eventide.releases.formats import formats
-    from eventide.releases.totals import places_of, read_groups, total_formats, totals
+    from eventide.releases.totals import places_of, read_groups, total_formats, totals, with_sums
 
     bins, levels = all_bins(store), all_groups(store)
-    if groups_file is not None:
+    if groups_file is not None or levels_file is not None:
         _refuse_what_does_not_add_up(store)
+    given = None if levels_file is None else Levels.of(levels_file, bins)
+    if given is not None:
+        levels = given.groups
     first = next(stored_releases(store, bins), None)
     starts = first is not None and first.start is not None
     told: dict[str, Any] = {
@@ -169,8 +190,11 @@ def _write(store: Store, out: str, layout: str | None, groups_file: Path | None,
     steps = 0
     with open_releases(out, names, layout, source, kinds) as file:
         with counting("exporting", store.next_step(), quiet=out == "-") as tell:
-            for steps, release in enumerate(stored_releases(store, bins, levels), start=1):
-                file.write(release if groups_file is None else totals(release, places))
+            for steps, release in enumerate(stored_releases(store, bins, None if given else levels), start=1):
+                if given is not None:
+                    file.write(with_sums(release, given))
+                else:
+                    file.write(release if groups_file is None else totals(release, places))
                 tell(steps)
         file.commit()
     return steps
@@ -184,6 +208,5 @@ def _refuse_what_does_not_add_up(store: Store) -> None:
         statistic = statistic_of(epoch.setting.steps)
         if not statistic.adds_up(epoch.setting.steps.get("max_per_step", 1)):
             raise InputError(
-                f"--totals: {statistic.name} in several bins do not add up; "
-                "publish what you want to know as bins of its own"
+                f"{statistic.name} in several bins do not add up; publish what you want to know as bins of its own"
             )

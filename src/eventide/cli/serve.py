@@ -34,7 +34,8 @@ def command(
     """Serve the streams of CONFIG: events in, releases and a dashboard out.
 
     `eventide init` writes a configuration to start from. It listens on this machine only and answers nobody without a
-    token, unless the configuration says otherwise. SIGTERM finishes the step in hand and ends with exit code 0.
+    token, unless the configuration says otherwise. SIGTERM finishes the step in hand and ends with exit code 0. At
+    SIGHUP the configuration is read again, and bins that are new there take spare ones while everything goes on.
 
     \b
     Example: eventide serve eventide.toml
@@ -53,7 +54,7 @@ def command(
     circumstances = Circumstances(new_epoch, take_over, after_restore, longest_window)
     with logging_to_stderr(log):
         service = Service(read_config(config), circumstances=circumstances)
-        serve(service, lambda address: click.echo(f"Listening on {address}", err=True))
+        serve(service, lambda address: click.echo(f"Listening on {address}", err=True), lambda: read_config(config))
 
 
 def require_service() -> None:

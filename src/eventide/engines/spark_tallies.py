@@ -63,6 +63,8 @@ class Counting:
     lines: CsvLineReader | JsonLineReader | None = None
 
     def __post_init__(self) -> None:
+        if self.spec.spare_bins:
+            raise InputError("Spark cannot have spare bins; publish without Spark, or leave spare_bins out")
         if self.spec.cap and isinstance(self.spec.made_statistic(), SeveralStatistics):
             raise InputError("Spark publishes one statistic under a cap, not several; leave the cap or Spark out")
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from eventide.errors import InputError
 
 MOST_NUMBERED = 10_000_000  # more is surely a slip, and would not fit into memory
+MOST_SPARE = 10_000
+SPARE = "spare"  # also the group of spare bins that are in no other
 _RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})")
+_SPARE = re.compile(r"\(spare \d+\)")
 
 
 def parse_bins(text: str) -> tuple[str, ...]:
@@ -62,6 +65,25 @@ def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...
 def with_other(names: tuple[str, ...], other: str | None) -> tuple[str, ...]:
     """The names, with that of the bin for other events among them, if there is one."""
     return names if other is None or other in names else (*names, other)
+
+
+def with_spares(names: tuple[str, ...], number: int) -> tuple[str, ...]:
+    """The names, with so many bins behind them that get their names later.
+
+    >>> with_spares(("north", "south"), 2)
+    ('north', 'south', '(spare 1)', '(spare 2)')
+    """
+    if number > MOST_SPARE:
+        raise InputError(f"{number:,} spare bins are more than {MOST_SPARE:,}; give fewer")
+    spares = [f"({SPARE} {place})" for place in range(1, number + 1)]
+    if given := [name for name in names if is_spare(name) and name not in spares]:
+        raise InputError(f"{given[0]!r} is how spare bins are named; give the bin another name")
+    return (*(name for name in names if name not in spares), *spares)
+
+
+def is_spare(name: str) -> bool:
+    """Whether this is a bin that gets its name later."""
+    return _SPARE.fullmatch(name) is not None
 
 
 def _numbered(numbers: range, place: str) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ Groups are public knowledge, as bins are.
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from eventide.arrays import Ints
 from eventide.errors import InputError
+from eventide.events.bins import SPARE, is_spare
 
 TOTAL = "total"
 BIN = "bin"
@@ -89,6 +92,10 @@ class Levels:
                 found.setdefault((level, groups[place]), []).append(name)
         return found
 
+    def digest(self) -> str:
+        """A mark of the groups that all bins are in."""
+        return hashlib.sha256(json.dumps(self.described()).encode()).hexdigest()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Levels) and (self.bins, self.described()) == (other.bins, other.described())
 
@@ -146,6 +153,22 @@ def bins_in(path: Path) -> tuple[str, ...]:
     """The bins that a file of levels names, in its order."""
     read_levels(path)
     return tuple(row[0] for row in csv_rows(path)[1:])
+
+
+def with_spare_groups(given: Any, bins: Sequence[str]) -> Any:
+    """Levels in which spare bins that are in no group of a level are in one of their own."""
+    if isinstance(given, Levels):
+        given = given.by_bin()
+    if not isinstance(given, Mapping | list):
+        return given
+    spares = [name for name in bins if is_spare(name)]
+    found: dict[str, Any] = {}
+    for level, groups in dict(given).items():
+        if isinstance(groups, Mapping):
+            found[level] = {**dict.fromkeys(spares, SPARE), **groups}
+        else:
+            found[level] = [*groups, *[SPARE] * (len(bins) - len(groups))]
+    return found
 
 
 def csv_rows(path: Path) -> list[list[str]]:

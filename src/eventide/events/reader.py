@@ -7,7 +7,7 @@ reason; it never stops the others. What the counters say is raw, for operators o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.events import siphash_kernels
+from eventide.events.bin_names import BinNames
 from eventide.events.bins import checked_names, with_other
 from eventide.events.rows import UnparsedRows
 from eventide.events.texts import buffers, distinct_texts, named
@@ -131,8 +132,22 @@ class EventReader:
         self.other, self.grid = other, grid
         self._time_format = None if time_format is None else TimeFormat(time_format)
         self.key: bytes | None = None
-        self._names = pa.array([name.encode() for name in self.bins], pa.binary())
-        self._elsewhere = -1 if other is None else self.bins.index(other)
+        self._look_up({name: place for place, name in enumerate(self.bins)})
+
+    def know(self, names: BinNames) -> None:
+        """Read these names from now on; spare bins without a name are no bins that an event could be in."""
+        self.bins = names.places
+        self._look_up(names.known())
+
+    @property
+    def elsewhere(self) -> int:
+        """The place of the bin for other events, -1 where there is none."""
+        return -1 if self.other is None else self.bins.index(self.other)
+
+    def _look_up(self, places: Mapping[str, int]) -> None:
+        names = pa.array([name.encode() for name in places], pa.binary())
+        where = pa.array([*places.values()], pa.int32())
+        self._places = names, where, self.elsewhere  # at once: rows may be read by several threads
 
     @property
     def wanted(self) -> list[str]:
@@ -191,10 +206,11 @@ class EventReader:
         return read_times(named(rows, self.columns.time), self.zone, self._time_format)
 
     def _bins(self, names: Any) -> Array:
-        found = pc.index_in(names, value_set=self._names)
+        known, places, elsewhere = self._places
+        found = pc.index_in(names, value_set=known)
         if found.null_count:
-            found = pc.if_else(found.is_valid(), found, pc.index_in(_trimmed(names), value_set=self._names))
-        return np.asarray(pc.fill_null(found, self._elsewhere))
+            found = pc.if_else(found.is_valid(), found, pc.index_in(_trimmed(names), value_set=known))
+        return np.asarray(pc.fill_null(places.take(found), elsewhere))
 
 
 def _trimmed(names: Any) -> Any:

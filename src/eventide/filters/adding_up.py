@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Array, Floats, Ints
+from eventide.arrays import Array, Bools, Floats, Ints
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e15
 LEAST_PART = (
@@ -59,14 +59,24 @@ class AddingUp:
             cell = np.unique(cell * size + each, return_inverse=True)[1]  # bins of a large group stand together
         self._cells = Runs(cell)
 
-    def fit(self, bins: Estimate, groups: Sequence[Estimate], *, common: float = 0.0, natural: bool = False) -> Floats:
+    def fit(
+        self,
+        bins: Estimate,
+        groups: Sequence[Estimate],
+        *,
+        common: float = 0.0,
+        natural: bool = False,
+        idle: Bools | None = None,
+    ) -> Floats:
         """The bins `(R, d)` that fit best.
 
         common: by how much the bins of a group err together: on top of its own error, a bin has with each of its groups
-        one in common, of so many times the variance of its own. natural: hold what would be negative at 0.
+        one in common, of so many times the variance of its own. natural: hold what would be negative at 0. idle: bins
+        `(d,)` that are known to be 0.
         """
-        values = bins.values
-        variance = np.clip(bins.variance, LEAST_VARIANCE, LARGEST_VARIANCE)
+        known = False if idle is None else idle
+        values = np.where(known, 0.0, bins.values)
+        variance = np.where(known, 0.0, np.clip(bins.variance, LEAST_VARIANCE, LARGEST_VARIANCE))
         measured = np.concatenate([each.values for each in groups], axis=1)
         noise = np.clip(np.concatenate([each.variance for each in groups], axis=1), LEAST_VARIANCE, LARGEST_VARIANCE)
         for _ in range(ROUNDS):
@@ -89,8 +99,8 @@ class AddingUp:
         """The sums of the groups of each level."""
         return [each.sums(bins) for each in self._sorted]
 
-    def rounded(self, bins: Floats, *, whole: bool) -> Floats:
-        """Bins rounded together: to whole numbers, or to fractions that add up exactly."""
+    def rounded(self, bins: Floats, *, whole: bool, idle: Bools | None = None) -> Floats:
+        """Bins rounded together: to whole numbers, or to fractions that add up exactly; idle ones stay 0."""
         largest = np.abs(bins).sum(axis=1).max(initial=1.0)
         unit = max(1.0 if whole else FINE, 2.0 ** (np.ceil(np.log2(largest)) - DIGITS))
         scaled = bins / unit
@@ -98,7 +108,7 @@ class AddingUp:
         runs = self._cells
         upto = np.floor(np.cumsum(runs.sums(scaled), axis=1) + 0.5)
         due = np.diff(upto, axis=1, prepend=0) - runs.sums(floor)  # units of each cell that are still to be given
-        remainder = (scaled - floor)[:, runs.order]
+        remainder = (scaled - floor - (0.0 if idle is None else idle / 2))[:, runs.order]
         turn = np.argsort(runs.places[None, :] - remainder / 2, axis=1, kind="stable")
         rank = np.arange(bins.shape[1]) - runs.starts[runs.places]
         given = np.empty_like(floor)

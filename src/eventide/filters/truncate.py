@@ -10,7 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
-from eventide.arrays import Array
+from eventide.arrays import Array, Floats
 from eventide.filters.base import Filter, PublicFacts
 from eventide.privacy.measured import Measured
 
@@ -53,15 +53,19 @@ class Truncate(Filter):
         assert self.inner is not None, "a filter is put over a mechanism's own before it is started"
         values = _counts(self.inner.step(measured))
         if (low := self.inner.low) is not None and (high := self.inner.high) is not None:
-            narrow = high - low < NARROW
-            self.low, self.high = (
-                np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high)
-            )
+            self.low, self.high = truncated_interval(low, high)
         return values
 
     def windows(self, histogram: Array) -> Array:
         """The histogram as counts."""
         return _counts(histogram if self.inner is None else self.inner.windows(histogram))
+
+
+def truncated_interval(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The ends of intervals from 0 up, whole or of narrow ones in hundredths; whatever is whole and inside stays so."""
+    narrow = high - low < NARROW
+    ends = (np.maximum(np.where(narrow, np.round(edge, 2), np.rint(edge)), 0) for edge in (low, high))
+    return next(ends), next(ends)
 
 
 def _counts(values: Array) -> Array:

@@ -28,6 +28,8 @@ POINTS = (
     "after-keep",
     "inside-epoch",  # a new epoch is written, its transaction is open
     "after-epoch",
+    "inside-naming",  # a bin is named, the transaction is open
+    "after-naming",
     "before-forgetting",  # a step is emitted, old releases are still kept
     "inside-forgetting",  # they are erased, the transaction is open
     "after-forgetting",

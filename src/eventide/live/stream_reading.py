@@ -80,7 +80,7 @@ class StreamReading:
         if isinstance(levels, str | Path) and step and not bins:  # which are never taken from events
             bins = self._look("levels", lambda: self._bins_of_levels(levels)) or ()
         if bins:
-            self._set("bins", lambda: self._bins(bins, self.values["other"]))
+            self._set("bins", lambda: self._with_spares(self._bins(bins, self.values["other"])))
         if levels is not None and self._is_right("levels", "bins"):
             self._set("levels", lambda: self._levels(levels, self.values["bins"]))
         if queries:
@@ -116,10 +116,18 @@ class StreamReading:
 
     def _levels(self, written: Any, bins: tuple[str, ...]) -> Any:
         """The levels of the bins; of counts that still have to say their bins, what a file says of them."""
-        from eventide.events.levels import Levels, read_levels
+        from eventide.events.levels import Levels, read_levels, with_spare_groups
 
         given = read_levels(self._folder / written) if isinstance(written, str | Path) else written
+        if self.values["spare_bins"] and bins:
+            given = with_spare_groups(given, bins)
         return Levels.of(given, bins) if bins else given
+
+    def _with_spares(self, bins: tuple[str, ...]) -> tuple[str, ...]:
+        from eventide.events.bins import with_spares
+
+        number = self.values["spare_bins"] if self._is_right("spare_bins") else 0
+        return with_spares(bins, number) if number else bins
 
     def _bins_of_levels(self, written: str | Path) -> tuple[str, ...]:
         """The bins that a file of levels names, where nothing else does."""
@@ -212,6 +220,8 @@ class StreamReading:
         self._check_split(statistic)
         if statistic is EVENTS:
             return
+        if values["spare_bins"] and not statistic.direct:
+            self._note("spare_bins", f"{statistic.name} cannot have bins that come and go; leave one of them out")
         if not values["step"] and self._is_right("step"):
             self._note("statistic", "it is made of events; give the length of a step, as `step`, or leave it out")
         if statistic.needs_users and not values["user"]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from eventide.errors import InputError
+from eventide.events.bins import is_spare
 from eventide.events.durations import milliseconds
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, setting, settings_of
@@ -78,6 +79,7 @@ class StreamOptions(EventOptions, total=False):
     epsilon: Amount
     window: int | str
     bins: Sequence[str] | int | str
+    spare_bins: int
     max_per_step: int
     sensitivity: int
     window_sensitivity: int
@@ -139,6 +141,13 @@ class StreamSpec:
         "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
+    )
+    spare_bins: int = setting(
+        0,
+        readers.positive,
+        "So many bins more, which get their names later, with eventide bins; until then they count nothing.",
+        "20",
+        left_out="none",
     )
     levels: Any = setting(
         None,
@@ -360,6 +369,10 @@ class StreamSpec:
         bounds["statistic"] = self.made_statistic()
         return bounds | {"late": self.late, "until": self.until}
 
+    def counted_bins(self) -> tuple[str, ...] | None:
+        """The bins that ready-made counts have; None where they say it themselves."""
+        return tuple(name for name in self.bins if not is_spare(name)) or None
+
     def made_statistic(self) -> Statistic:
         """What is published of the events."""
         from eventide.events.statistics import parse_statistic
@@ -402,7 +415,7 @@ class StreamSpec:
         if not self.step:
             if isinstance(source, EventSource):
                 raise InputError("a source of events needs the length of a step; give one, such as 10min")
-            return CountFeed(open_counts(one_path(source), self.bins or None))
+            return CountFeed(open_counts(one_path(source), self.counted_bins()))
         reader, clock = self.reader(zone_is_given=zone_is_given), clock or SystemClock()
         if isinstance(source, EventSource):
             events = source

@@ -109,6 +109,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
+    idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
     takes_levels = False  # True in a class that measures counts and distances and nothing that stays open
 
     def __init__(
@@ -362,7 +363,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
                 measured = self.perturbation(step, np.where(looks, self.budget_allocation(), 0))
             measured = together(measured, self.heard)
             values = np.array(spread(self.filtering(measured), self.meter.shape), dtype=np.float64)
-            return self._report(step.index, values, measured)
+            release = self._report(step.index, values, measured)
+            return release if self.idle is None else release.without(self.idle)
         finally:  # also a step that failed is over: what it was charged stays, and nothing of it is counted again
             self.end_step()
 

@@ -20,7 +20,7 @@ from eventide.errors import InputError
 from eventide.events.levels import BIN, Levels
 from eventide.filters.adding_up import AddingUp, Estimate, Runs
 from eventide.filters.base import Filter, Repeat
-from eventide.filters.truncate import Truncate
+from eventide.filters.truncate import Truncate, truncated_interval
 from eventide.mechanisms.release import Release
 from eventide.privacy.amounts import NANO, SMALLEST, nano
 from eventide.privacy.level_meter import LevelMeter
@@ -78,7 +78,13 @@ def _checked_split(given: Mapping[str, Any], levels: Levels) -> dict[str, Fracti
     wanted = (BIN, *levels.names)
     if set(given) != set(wanted):
         raise InputError(f"level_split must give a share to each of {', '.join(wanted)}, and to nothing else")
-    return {name: Fraction(nano(given[name]), NANO) for name in wanted}
+    try:
+        return {name: Fraction(nano(given[name]), NANO) for name in wanted}
+    except (InputError, TypeError, ValueError):
+        raise InputError(
+            "level_split gives every level a share above 0, such as 0.1, since each is measured; to do without one, "
+            "leave it out of levels"
+        ) from None
 
 
 def default_split(levels: Levels) -> dict[str, Fraction]:
@@ -164,13 +170,14 @@ class LevelParts(Stateful):
             for place, each in enumerate(released)
         ]
         common = COMMON if self._remembers else 0.0
-        fitted = self._adding_up.fit(bins, groups, common=common, natural=self._natural)
-        values = self._adding_up.rounded(fitted, whole=self._natural)
+        idle = self._whole.idle
+        fitted = self._adding_up.fit(bins, groups, common=common, natural=self._natural, idle=idle)
+        values = self._adding_up.rounded(fitted, whole=self._natural, idle=idle)
         told = [
             self._told(each, sums) for each, sums in zip(released, [values, *self._adding_up.sums(values)], strict=True)
         ]
         charged = np.asarray(self._whole.ledger.charged()).reshape(self._whole.replicas, -1)
-        return Release(
+        release = Release(
             step=index,
             values=values,
             fresh=np.any([each.fresh for each in released], axis=0),
@@ -181,13 +188,16 @@ class LevelParts(Stateful):
             high=told[0].high,
             levels=dict(zip(self._levels.names, told[1:], strict=True)),
         )
+        return release if idle is None else release.without(idle)
 
     def _told(self, own: Release, values: Floats) -> LevelValues:
-        """What a level releases; its interval moves with its values."""
+        """What a level releases; its interval moves with its values, and is rounded as they are."""
         if own.low is None or own.high is None:
             return LevelValues(values, own.scale, own.fresh)
         low, high = values + np.minimum(own.low - own.values, 0), values + np.maximum(own.high - own.values, 0)
-        return LevelValues(values, own.scale, own.fresh, np.maximum(low, 0) if self._natural else low, high)
+        return LevelValues(
+            values, own.scale, own.fresh, *(truncated_interval(low, high) if self._natural else (low, high))
+        )
 
 
 def _meter(part: Mechanism) -> LevelMeter:

@@ -72,6 +72,12 @@ class Release:
         worth = {name: each * unit.numerator / unit.denominator for name, each in named.items() if each is not None}
         return replace(self, **worth)
 
+    def without(self, idle: Array) -> Release:
+        """The same where some bins are known to hold nobody: 0 is all that there is to say of them."""
+        named = {name: getattr(self, name) for name in ("values", "low", "high", "window_values")}
+        empty: dict[str, Any] = {name: np.where(idle, 0.0, each) for name, each in named.items() if each is not None}
+        return replace(self, **empty)
+
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""
         inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _WHOLE}

@@ -164,6 +164,11 @@ class Tabular(Format):
             kinds = map(self._numbers, ("values", "low", "high", "scale") if self.intervals else ("values", "scale"))
             each = np.tile(np.arange(len(self.bins)), len(self._held))
             names = [pa.array(column, pa.string()).take(each) for column in self.rows.columns.values()]
+            if any(release.named for release in self._held):
+                told = [self.rows.called(release.named) for release in self._held]
+                names = [
+                    pa.array([name for row in told for name in row[key]], pa.string()) for key in self.rows.columns
+                ]
             fresh = [pa.array([bool(release.fresh) for release in self._held]).take(which)] if self.intervals else []
             self.put([*first, *names, *(_known(numbers.ravel()) for numbers in kinds), *fresh])
         self._held.clear()

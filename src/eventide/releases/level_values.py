@@ -7,13 +7,14 @@ are their names, and `flat` puts a release in their order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from eventide.arrays import Floats
+from eventide.events.bins import is_spare
 from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
@@ -116,6 +117,32 @@ class Rows(NamedTuple):
         """The columns of a long table that name its rows, in their order."""
         columns = {"level": self.levels, "bin": self.names, "statistic": self.statistics}
         return {name: column for name, column in columns.items() if column is not None}
+
+    def called(self, named: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """The same columns where spare bins have got other names."""
+        return self.columns | ({"bin": tuple(named.get(name, name) for name in self.names)} if named else {})
+
+    def begin_with(self, found: Sequence[tuple[str, ...]]) -> bool:
+        """Whether the first rows are named so; a spare bin may have got any name."""
+        ours = zip(*self.columns.values(), strict=True)
+        return len(found) <= len(self.names) and all(
+            row == own or self._waits(row, own) for row, own in zip(found, ours, strict=False)
+        )
+
+    def are(self, found: Iterable[tuple[str, ...]]) -> bool:
+        """Whether all rows are named so, in any order; the same holds for spare bins."""
+        there, ours = set(found), zip(*self.columns.values(), strict=True)
+        certain = {own for own in ours if not is_spare(own[self._place])}
+        return certain <= there and len(there) == len(self.names)
+
+    @property
+    def _place(self) -> int:
+        """Which column has the names of bins."""
+        return list(self.columns).index("bin")
+
+    def _waits(self, row: tuple[str, ...], own: tuple[str, ...]) -> bool:
+        at = self._place
+        return is_spare(own[at]) and (*row[:at], *row[at + 1 :]) == (*own[:at], *own[at + 1 :])
 
 
 class _Window(NamedTuple):

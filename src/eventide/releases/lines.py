@@ -4,15 +4,16 @@ The line holds step, start (where there is a clock), fresh, values and scale in 
 where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale), the values
 of each level of groups where there are any, in the order of the groups, and the answers to window queries that were due
 when the step ended. Of several statistics, `statistic` names the first, whose numbers these are, and `statistics` has
-the same of each other one. Whole numbers are written without ".0"; a value where there are no data and a scale that is
-not known (no look yet) are null. The same release gives the same bytes.
+the same of each other one. Where spare bins have got names, `bins` has these. Whole numbers are written without ".0"; a
+value where there are no data and a scale that is not known (no look yet) are null. The same release gives the same
+bytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
@@ -39,6 +40,7 @@ class ReleaseLine:
     start: str | None = None
     answers: tuple[dict[str, Any], ...] = ()
     levels: dict[str, LevelValues] | None = None
+    named: Mapping[str, str] = field(default_factory=dict)  # spare bins, by the names that the list of bins has
     window_values: Floats | None = None
     window_scale: Floats | None = None
     statistic: str | None = None
@@ -46,9 +48,13 @@ class ReleaseLine:
 
 
 def write_line(
-    release: Any, start: str | None = None, step: int | None = None, answers: Sequence[dict[str, Any]] = ()
+    release: Any,
+    start: str | None = None,
+    step: int | None = None,
+    answers: Sequence[dict[str, Any]] = (),
+    named: Mapping[str, str] | None = None,
 ) -> bytes:
-    """The line of a release, without a line break; `start`, another `step` and `answers` are the publisher's to give.
+    """The line of a release, without a line break; `start` and what follows it are the publisher's to give.
 
     >>> write_line(ReleaseLine(0, True, np.array([3.0]), np.array([np.inf])))
     b'{"step": 0, "fresh": true, "values": [3], "scale": [null]}'
@@ -56,6 +62,8 @@ def write_line(
     said = {"step": json.dumps(release.step if step is None else step)}
     if start is not None:
         said["start"] = json.dumps(start)
+    if named:
+        said["bins"] = json.dumps(dict(named))
     if release.statistic is not None:
         said["statistic"] = json.dumps(release.statistic)
     said |= _numbers_of(release) | _lists(release, _OF_WINDOW)
@@ -81,8 +89,8 @@ def read_line(line: bytes) -> ReleaseLine:
         if kind in said
     }
     told |= {name: said[name] for name in ("start", "statistic") if name in said}
-    arrays = _arrays(said, _ARRAYS + _OF_WINDOW)
-    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told, **arrays)
+    told |= {"named": said.get("bins", {}), **_arrays(said, _ARRAYS + _OF_WINDOW)}
+    return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told)
 
 
 def _level(said: dict[str, Any]) -> LevelValues:

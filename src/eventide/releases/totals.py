@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,7 @@ from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
 from eventide.events.levels import TOTAL, Levels, csv_rows
 from eventide.releases.formats import Csv, Formats, Lines, Parquet, Tabular, by_ending
+from eventide.releases.level_values import LevelValues
 from eventide.releases.lines import ReleaseLine, plain
 
 NINE_IN_TEN = 1.645  # deviations to either side of a normal mean hold so much
@@ -89,6 +91,22 @@ def totals(release: ReleaseLine, places: Sequence[Ints]) -> ReleaseLine:
     variance = _variance(release)
     errors = np.array([np.sqrt(variance[place].sum()) for place in places])
     return ReleaseLine(release.step, release.fresh, values, errors, start=release.start)
+
+
+def with_sums(release: ReleaseLine, levels: Levels) -> ReleaseLine:
+    """A release with these levels, each group the sum of its bins, with an interval of nine in ten around it."""
+    variance, told = _variance(release), {}
+    natural = bool((release.values >= 0).all())
+    for level, labels in levels.labels.items():
+        values: Floats = np.bincount(labels, release.values).astype(np.float64)
+        reach = NINE_IN_TEN * np.sqrt(np.bincount(labels, np.where(np.isfinite(variance), variance, 0.0)))
+        reach[np.unique(labels[~np.isfinite(variance)])] = np.nan
+        low = values - reach
+        scale = np.full(values.shape, np.inf)
+        told[level] = LevelValues(values, scale, release.fresh, np.maximum(low, 0) if natural else low, values + reach)
+    unknown = np.full(release.values.shape, np.nan)
+    low, high = (unknown if end is None else end for end in (release.low, release.high))
+    return replace(release, low=low, high=high, levels=told)
 
 
 def places_of(groups: Groups, bins: Sequence[str]) -> list[Ints]:

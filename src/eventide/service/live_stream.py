@@ -9,16 +9,20 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
 from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
+from eventide.events.levels import Levels
 from eventide.live.guarantee.of_store import store_part
 from eventide.live.guarantee.page import Part
+from eventide.live.publisher.naming import name_bins
 from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.spare_bins import over_places
+from eventide.live.setting_readers import settings_of
 from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
@@ -65,7 +69,7 @@ class LiveStream:
         account: str | Path | None = None,
         clients: str | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self._clients = settings, clients
         self.notices = StepNotices()
         self.followed = True  # until those who follow are sent away
         self.failed = False
@@ -154,6 +158,42 @@ class LiveStream:
         if self._wait.waiting:
             return "waiting"
         return "behind" if self.feed.overdue() > SLACK else "running"
+
+    @property
+    def bins(self) -> tuple[str, ...]:
+        """The names of the bins by now, in the order of the values; spare bins that wait for a name are called so."""
+        names = self.publisher.names
+        return self.publisher.mechanism.bins if names is None else names.names
+
+    @property
+    def spare(self) -> list[int]:
+        """The places of spare bins that wait for a name."""
+        names = self.publisher.names
+        return [] if names is None else names.free()
+
+    @property
+    def levels(self) -> Levels | None:
+        """The groups that the bins are in."""
+        return self.publisher.mechanism.levels
+
+    def take_names(self, settings: StreamConfig) -> None:
+        """Give spare bins the names of those that a configuration has and the stream does not, from the next step on.
+
+        Nothing else of a stream changes while it goes on; where something did, a warning says so.
+        """
+        try:
+            with closing(open_store(self.settings.store, clients=self._clients)) as store:
+                last = store.epochs()[-1].setting
+                placed = over_places(settings.build_mechanism(), last)
+                if placed.new:
+                    name_bins(store, placed.new, clock=self.feed.clock)
+        except EventideError as problem:
+            LOG.warning("stream %s goes on as it was: %s", settings.name, problem)
+            return
+        others = [name for name in settings_of(StreamConfig) if name not in ("bins", "levels")]
+        changed = any(getattr(settings, name) != getattr(self.settings, name) for name in others)
+        if changed or placed.mechanism.bins != last.bins:
+            LOG.warning("stream %s: other changes of its settings need a restart", settings.name)
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins or groups left out."""

@@ -43,15 +43,18 @@ _TURNED_AWAY = (
 )
 
 
-def serve(service: Service, told: Callable[[str], None]) -> None:
-    """Listen, tell the address, and answer until SIGTERM or SIGINT; the steps in hand are finished."""
+def serve(service: Service, told: Callable[[str], None], config: Callable[[], Config] | None = None) -> None:
+    """Listen, tell the address, and answer until SIGTERM or SIGINT; the steps in hand are finished.
+
+    At SIGHUP `config` is asked again, and bins that are new there get names.
+    """
     with ExitStack() as failing:
         failing.callback(service.stop)
         listening = failing.enter_context(listen(service.config))
         health = listen_for_health(service.config)
         if health is not None:
             failing.enter_context(health)
-        server = build_server(service, health=health)
+        server = build_server(service, health=health, config=config)
         failing.pop_all()
     host, port = listening.getsockname()[:2]
     encrypted = service.config.server.certificate is not None
@@ -59,10 +62,13 @@ def serve(service: Service, told: Callable[[str], None]) -> None:
         LOG.warning("others can reach this service and nothing is encrypted: set certificate and key")
     quiet = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the server's own handler passes it on when it has ended
     told(f"{'https' if encrypted else 'http'}://{f'[{host}]' if ':' in host else host}:{port}/")
+    hang_up = signal.signal(signal.SIGHUP, lambda *_: server.asked_again.set()) if config is not None else None
     try:
         server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, quiet)
+        if config is not None:
+            signal.signal(signal.SIGHUP, hang_up)
     if ended_by := must_end(service):
         unexpected = EventideError(f"stream {ended_by.settings.name} has stopped by an unexpected fault")
         raise ended_by.failure or unexpected
@@ -146,10 +152,17 @@ class _HealthServer:
 class _Server(uvicorn.Server):
     """A server that sends those who follow a stream away before it waits for the others."""
 
-    def __init__(self, config: uvicorn.Config, service: Service, health: _HealthServer | None) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        service: Service,
+        health: _HealthServer | None,
+        reread: Callable[[], Config] | None = None,
+    ) -> None:
         super().__init__(config)
         self.service = service
-        self._health = health
+        self._health, self._reread = health, reread
+        self.asked_again = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, also for those who only look whether all is well."""
@@ -165,33 +178,48 @@ class _Server(uvicorn.Server):
         if self._health is not None:
             self._health.end()
 
+    def _look_again(self) -> None:
+        assert self._reread is not None
+        try:
+            self.service.take_names(self._reread())
+        except EventideError as problem:
+            LOG.warning("the configuration cannot be read again, and all goes on as it was: %s", problem)
+
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end."""
+        """Whether to end; and whether the configuration is to be looked at again."""
         self.service.pulse.beat()
+        if self.asked_again.is_set() and self._reread is not None:
+            self.asked_again.clear()
+            await asyncio.get_running_loop().run_in_executor(None, self._look_again)
         return await super().on_tick(counter) or must_end(self.service) is not None
 
 
 def build_server(
-    service: Service, *, header_seconds: float = HEADER_SECONDS, health: socket.socket | None = None
-) -> uvicorn.Server:
+    service: Service,
+    *,
+    header_seconds: float = HEADER_SECONDS,
+    health: socket.socket | None = None,
+    config: Callable[[], Config] | None = None,
+) -> _Server:
     """The server; requests are not logged, since even how many there are says something about people.
 
-    `health` is a socket of its own for health checks, which no flood of the other reaches.
+    `health` is a socket of its own for health checks, which no flood of the other reaches. `config` reads the
+    configuration again.
     """
-    config = service.config.server
+    told = service.config.server
     connections = Connections.within(service.config.limits)
     settings = _settings(
         build_app(service, crowded=lambda: connections.crowded),
         partial(PatientProtocol, others=connections, header_seconds=header_seconds),
-        ssl_certfile=config.certificate,
-        ssl_keyfile=config.key,
+        ssl_certfile=told.certificate,
+        ssl_keyfile=told.key,
     )
     try:
         settings.load()
     except OSError:  # also what is wrong with certificates
-        files = f"{config.certificate} and {config.key}"
+        files = f"{told.certificate} and {told.key}"
         raise InputError(f"cannot use {files} as certificate and key; give two files in PEM form that match") from None
-    return _Server(settings, service, None if health is None else _HealthServer(service, health))
+    return _Server(settings, service, None if health is None else _HealthServer(service, health), config)
 
 
 def _settings(app: ASGIApp, protocol: Callable[..., Any], **more: Any) -> uvicorn.Config:

@@ -109,6 +109,14 @@ class Service:
         for stream in self.streams.values():
             stream.stop()
 
+    def take_names(self, config: Config) -> None:
+        """Name the bins that are new in a configuration that was read again; whatever else is new there waits."""
+        for settings in config.streams:
+            if stream := self.streams.get(settings.name):
+                stream.take_names(settings)
+        if {settings.name for settings in config.streams} != self.streams.keys():
+            LOG.warning("streams come and go with a restart only")
+
     @property
     def ready(self) -> bool:
         """Whether any stream publishes: one that does not must not keep requests from the others."""
@@ -141,7 +149,7 @@ class Service:
             title=statistic.title,
             unit=float(statistic.unit) if statistic.direct else None,
             statistics=list(statistic.names),
-            bins=len(settings.bins),
+            bins=len(stream.bins) - len(stream.spare),
             next_step=following,
             next_start=stream.feed.start_of(following),
             lag_seconds=stream.feed.lag(),

@@ -15,6 +15,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from nats_server import PATIENCE, free_port
+from running_service import wait_until
 
 from eventide.cli import main
 from eventide.cli.serve import require_service
@@ -56,6 +57,28 @@ def test_the_service_comes_up_and_ends_well_when_told_to(config, tmp_path):
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
     assert os.stat(tmp_path / "city.store").st_mode & 0o777 == 0o600
+
+
+def test_at_a_hang_up_it_reads_its_configuration_again_and_goes_on(config, tmp_path):
+    token = CliRunner().invoke(main, ["config", "token", "read", str(config)]).stdout.strip()
+    text = re.sub(r"(?m)^bins = .*$", 'bins = ["north", "south"]\nspare_bins = 3', config.read_text())
+    config.write_text(text.replace('mechanism = "tide"', 'mechanism = "uniform"'))
+    with started("serve", "eventide.toml", folder=tmp_path) as (process, address, _):
+
+        def bins():
+            headers = {"Authorization": f"Bearer {token}"}
+            told = httpx.get(f"{address}v1/streams/city/bins", headers=headers, trust_env=False, timeout=PATIENCE)
+            return told.json()["bins"]
+
+        assert bins() == ["north", "south", "(spare 1)", "(spare 2)", "(spare 3)"]
+        config.write_text("nonsense")
+        process.send_signal(signal.SIGHUP)
+        assert "cannot be read again" in process.stderr.readline()
+        config.write_text(text.replace('"south"]', '"south", "harbour"]').replace('"tide"', '"uniform"'))
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: bins()[2] == "harbour")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
 
 
 def test_a_port_that_is_taken_is_said_to_be(config, tmp_path):

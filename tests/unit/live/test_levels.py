@@ -249,3 +249,31 @@ def test_a_file_is_compared_with_the_groups_it_was_written_with(tmp_path):
     with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
         assert compare(store, tmp_path / "3.csv") == (3, None)
         assert compare(store, tmp_path / "12.csv") == (9, None)
+
+
+@pytest.mark.parametrize("noise", [ev.noise.Zero(), "secure"])
+def test_an_export_adds_up_levels_after_the_fact(tmp_path, noise):
+    (tmp_path / "levels.csv").write_text("bin,ward\na,W1\nb,W1\nc,W2\nd,W2\n")
+    store = open_store(tmp_path / "s.db", for_tests=noise != "secure")
+    mechanism = ev.Uniform(epsilon=1, window=5, bins=BINS, filter="truncate", noise=noise)
+    with ev.Publisher(MemoryFeed(COUNTS[:6]), mechanism, store) as part:
+        part.run()
+    words = ["export", str(tmp_path / "s.db"), "--levels", str(tmp_path / "levels.csv"), "--out"]
+    told = CliRunner().invoke(main, [*words, str(tmp_path / "out.csv")])
+    assert told.exit_code == 0, told.stderr
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert list(rows[0]) == HEADER
+    assert [(row["level"], row["bin"]) for row in rows[4:7]] == [("ward", "W1"), ("ward", "W2"), ("total", "total")]
+    for step, line in enumerate(lines(tmp_path / "s.db")):
+        here = {row["bin"]: row for row in rows if row["step"] == str(step)}
+        values = json.loads(line)["values"]
+        assert float(here["W2"]["value"]) == values[2] + values[3]
+        assert float(here["total"]["value"]) == sum(values)
+        reach = 1.645 * np.sqrt(4 * 2 * 5**2)
+        assert float(here["total"]["high"]) == pytest.approx(sum(values) + reach)
+    assert CliRunner().invoke(main, [*words, str(tmp_path / "out.jsonl")]).exit_code == 0
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["levels"]
+    assert list(first) == ["ward", "total"]
+    both = CliRunner().invoke(main, [*words, "x.csv", "--totals", str(tmp_path / "levels.csv")])
+    assert both.exit_code == 2
+    assert "choose one of them" in both.stderr

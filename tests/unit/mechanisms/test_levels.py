@@ -45,6 +45,34 @@ def test_every_release_adds_up_exactly(name, filter):
         if filter:
             assert (release.values >= 0).all()
             assert (release.values == np.rint(release.values)).all()
+            for told in (release, *release.levels.values()):
+                if told.low is not None:
+                    assert_rounded(told.low, told.high)
+
+
+def assert_rounded(low, high):
+    """As Truncate rounds the ends of an interval: whole, or of a narrow one in hundredths."""
+    assert (low >= 0).all()
+    for end in (low, high):
+        assert np.array_equal(end, np.round(end, 2))
+        assert np.array_equal(end[high - low > 12], np.rint(end[high - low > 12]))
+
+
+def test_intervals_of_levels_are_rounded_as_those_of_bins():
+    mechanism = made("uniform", filter=ev.filters.Truncate(ev.filters.PosteriorMedian()))
+    for counts in stream(8):
+        release = mechanism.release(counts)
+        for told in (release, *release.levels.values()):
+            assert told.low is not None
+            assert_rounded(told.low, told.high)
+            assert (told.low <= told.values).all()
+            assert (told.values <= told.high).all()
+
+
+@pytest.mark.parametrize("share", [0, -1, "much"])
+def test_a_share_of_nothing_is_refused_in_words(share):
+    with pytest.raises(InputError, match="level_split gives every level a share above 0"):
+        made("uniform", level_split={"bin": 1, "district": 0.1, "kind": share, "total": 0.1})
 
 
 def test_charges_of_all_levels_add_up():

@@ -189,7 +189,7 @@ def test_people_of_slots_are_released_slot_by_slot(tmp_path):
         assert release["values"] == [1, 2, 0]
         told = reader.get("/v1/streams/city").json()
         assert [told[name] for name in ("statistic", "step", "window")] == ["people/2min", "2min", 3]
-        assert told["title"] == "numbers of different people of 2 minutes"
+        assert told["title"] == "numbers of different people"
 
 
 SEVERAL = {

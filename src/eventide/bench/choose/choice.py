@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from eventide.arrays import Floats
 from eventide.bench.choose.history import History
 from eventide.bench.study.study import labelled
@@ -26,7 +28,10 @@ UNPAID = (
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate under one setting: its mean error, within which nine of ten runs lie, and fresh looks per window."""
+    """A candidate under one setting: its mean error, within which nine of ten runs lie, and fresh looks per window.
+
+    levels: the mean errors of the groups of each level, where levels are asked for; the total is the last.
+    """
 
     mechanism: str
     parameters: dict[str, Any]
@@ -36,6 +41,7 @@ class Trial:
     low: float
     high: float
     looks: float
+    levels: dict[str, float] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -65,7 +71,8 @@ class Remedy:
 class Choice:
     """The recommendation for a stream like this history, under epsilon and a window.
 
-    candidates: every trial, best first. over_window, over_epsilon: trials at other settings. movement: by how much
+    candidates: every trial, best first; with levels that is the one whose errors, each relative to the least of its
+    level, are the least on average. over_window, over_epsilon: trials at other settings. movement: by how much
     counts differ from their bin's median on average. season: its length in steps, 0 where there is none. hide: the
     longest sequence of steps that must not show, if it was given. remedies: what would help, if no candidate is useful.
     released: one run of the recommended candidate, beside `history.counts`.
@@ -89,7 +96,7 @@ class Choice:
 
     @property
     def recommended(self) -> Trial:
-        """The candidate with the least error."""
+        """The candidate with the least error, with levels on average over all of them."""
         return self.candidates[0]
 
     @property
@@ -125,6 +132,11 @@ class Choice:
         """What the figures mean for what can be seen in the releases."""
         best = self.recommended
         lines = []
+        if best.levels:
+            told = ", ".join(f"{level} {shown(error)}" for level, error in best.levels.items())
+            lines.append(
+                f"Errors of the levels above: {told}. The best has the least error on average over all levels."
+            )
         if self.useful and best.error > self.movement:
             lines.append(
                 f"The counts move about their level by {shown(self.movement)} on average, which is less than the "
@@ -183,6 +195,16 @@ class Choice:
         """The error to expect at another window, where it was tried."""
         tried = [trial for trial in self.over_window if trial.window == window]
         return f": off by {self.said(least(tried).error)}" if tried else ""
+
+
+def best_first(trials: Sequence[Trial]) -> list[Trial]:
+    """By their errors; with levels each counts relative to the least of its level, and all levels alike."""
+
+    def errors(trial: Trial) -> Floats:
+        return np.array([trial.error, *trial.levels.values()])
+
+    least = np.maximum(np.min([errors(trial) for trial in trials], axis=0), np.finfo(float).tiny)
+    return sorted(trials, key=lambda trial: float((errors(trial) / least).mean()))
 
 
 def least(trials: Sequence[Trial]) -> Trial:

@@ -17,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.bench.choose.choice import USELESS, Choice, Remedy, least
+from eventide.bench.choose.choice import USELESS, Choice, Remedy, best_first, least
 from eventide.bench.choose.history import History, given_history, read_history
 from eventide.bench.choose.trials import Candidate, Publication, Trials
 from eventide.bench.study.custom_mechanisms import is_custom, why_refused
 from eventide.bench.study.metrics import season_length
 from eventide.bench.study.requirements import BASELINES
 from eventide.errors import InputError
+from eventide.events.levels import Levels, read_levels
 from eventide.mechanisms.hybrid import Hybrid
 from eventide.mechanisms.publishing import why_not_published
 from eventide.mechanisms.registry import build_mechanism, find_mechanism, mechanism_class, mechanism_names
@@ -48,6 +49,7 @@ def choose(
     mechanisms: Sequence[str] | None = None,
     parameters: Mapping[str, Any] | None = None,
     hide: int | None = None,
+    levels: Any = None,
     sensitivity: int = 1,
     repetitions: int | None = None,
     seed: int = 1,
@@ -69,6 +71,9 @@ def choose(
         Further parameters of the mechanisms that are named.
     hide
         The longest sequence of steps that must not show, for advice on the window.
+    levels
+        Groups of bins that are published as well: the path of a file of levels, or for each level the group of every
+        bin. Only mechanisms that can have levels are tried then.
     sensitivity
         The most that one person adds to a step.
     repetitions
@@ -92,16 +97,17 @@ def choose(
     field = candidates(mechanisms, window, parameters)
     history = taken_history(history, window)
     given = Publication(history.counts, epsilon, window)
-    field = [each for each in field if can_be_published(each, given, sensitivity, mechanisms or ())]
+    groups = None if levels is None else _levels_of(history, levels)
+    field = [each for each in field if can_be_published(each, given, sensitivity, mechanisms or (), groups)]
     if repetitions is None:
         repetitions = runs_of(history.counts)
-    trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell, processes)
+    trials = Trials(sensitivity, positive_integer(repetitions, "repetitions"), seed, tell, processes, groups)
     return _choice(history, given, None if hide is None else positive_integer(hide, "hide"), field, trials)
 
 
 def _choice(history: History, given: Publication, hide: int | None, field: list[Candidate], trials: Trials) -> Choice:
     counts, epsilon, window = given
-    tried = sorted(trials.run([(each, given) for each in field]), key=lambda trial: trial.error)
+    tried = best_first(trials.run([(each, given) for each in field]))
     ranked = [Candidate(trial.mechanism, trial.parameters) for trial in tried]
     of_another_kind = next((each for each in ranked if each.name != ranked[0].name), None)
     shortlist = [each for each in ranked if each in (ranked[0], of_another_kind) or each.name in BASELINES]
@@ -161,14 +167,31 @@ def candidates(
     return found
 
 
+def _levels_of(history: History, given: Any) -> Levels:
+    """The levels of the bins that are tried, which may be some of those that a file names."""
+    if isinstance(given, str | Path):
+        known = set(history.bins)
+        groups = read_levels(Path(given))
+        given = {
+            level: {name: group for name, group in each.items() if name in known} for level, each in groups.items()
+        }
+    return Levels.of(given, history.bins)
+
+
 def runs_of(counts: Ints) -> int:
     """How often each candidate runs where nobody says it."""
     bins: int = counts.shape[1]
     return min(MOST, max(FEWEST, VALUES // bins))
 
 
-def can_be_published(candidate: Candidate, given: Publication, sensitivity: int, named: Sequence[str]) -> bool:
+def can_be_published(
+    candidate: Candidate, given: Publication, sensitivity: int, named: Sequence[str], levels: Levels | None = None
+) -> bool:
     """Whether a publisher takes a candidate; one that was asked for by name is refused with the reason."""
+    if levels is not None and not find_mechanism(candidate.name).takes_levels:
+        if candidate.name in named:
+            raise InputError(f"{candidate.label} cannot have levels; choose tide, ba, uniform, sample or hybrid")
+        return False
     fixed = {"epsilon": given.epsilon, "window": given.window, "bins": given.counts.shape[1], "noise": Zero()}
     reason = why_not_published(
         build_mechanism(candidate.name, {"sensitivity": sensitivity, **fixed, **candidate.parameters})

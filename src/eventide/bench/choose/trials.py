@@ -16,7 +16,9 @@ from eventide.arrays import Floats, Ints
 from eventide.bench.choose.choice import Trial
 from eventide.bench.run.runner import STEP_COST, repeat_cell
 from eventide.bench.run.workers import in_processes
+from eventide.bench.study.metrics import is_of_level
 from eventide.bench.study.study import Cell, Setting, StudiedMechanism, StudiedStream, Study, labelled
+from eventide.events.levels import Levels
 from eventide.mechanisms.run import run
 from eventide.privacy.noise import Seeded
 
@@ -65,9 +67,11 @@ class Trials:
         seed: int,
         tell: Callable[[int, int], None] = lambda done, total: None,
         processes: int = 1,
+        levels: Levels | None = None,
     ) -> None:
-        self.sensitivity, self._processes = sensitivity, processes
-        self.study = Study("choose", "", seed, repetitions, metrics=("mae", "publications"))
+        self.sensitivity, self._processes, self.levels = sensitivity, processes, levels
+        of_levels = () if levels is None else tuple(f"mae:{name}" for name in levels.names)
+        self.study = Study("choose", "", seed, repetitions, metrics=("mae", "publications", *of_levels))
         self._tell = tell
         self._done = self._total = 0
 
@@ -88,20 +92,22 @@ class Trials:
         """What one run of a candidate releases, `(T, d)`."""
         cell = self._cell(candidate, given)
         noise = Seeded(self.study.seed_of(cell))
-        return run(cell.mechanism.build(cell.setting, given.counts.shape[1], 1, noise), given.counts).values
+        bins, levels = given.counts.shape[1], cell.stream.levels
+        return run(cell.mechanism.build(cell.setting, bins, 1, noise, levels=levels), given.counts).values
 
     @staticmethod
     def _cost(study: Study, wanted: Sequence[tuple[Candidate, Publication]]) -> int:
         return sum(len(counts) * (study.repetitions * counts.shape[1] + STEP_COST) for _, (counts, *_) in wanted)
 
     def _cell(self, candidate: Candidate, given: Publication) -> Cell:
+        levels = self.levels if self.levels and given.counts.shape[1] == len(self.levels.bins) else None
         mechanism = StudiedMechanism(
             label=candidate.label,
             name=candidate.name,
-            parameters={"sensitivity": self.sensitivity} | candidate.parameters,
+            parameters={"sensitivity": self.sensitivity} | candidate.parameters | ({"levels": True} if levels else {}),
             filter="truncate",
         )
-        stream = InMemory("file", "history", counts=given.counts)
+        stream = InMemory("file", "history", counts=given.counts, levels=levels)
         return Cell(mechanism, stream, Setting("choose", given.epsilon, given.window))
 
 
@@ -117,4 +123,5 @@ def _trial(candidate: Candidate, given: Publication, figures: dict[str, Floats])
         low=float(low),
         high=float(high),
         looks=float(figures["publications"].mean()),
+        levels={name.partition(":")[2]: float(each.mean()) for name, each in figures.items() if is_of_level(name)},
     )

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from eventide.arrays import Floats
 from eventide.bench.study.custom_mechanisms import source_digest
-from eventide.bench.study.metrics import ERRORS
+from eventide.bench.study.metrics import is_error
 from eventide.bench.study.requirements import check_requirements
 from eventide.bench.study.study import Study
 from eventide.errors import InputError
@@ -198,7 +198,7 @@ def _with_delta(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     def contest(row: dict[str, Any]) -> tuple[Any, ...]:
         return tuple(row[key] for key in ("experiment", "stream", "epsilon", "window", "metric"))
 
-    errors = [row for row in rows if row["metric"] in ERRORS and row["mean"] is not None]
+    errors = [row for row in rows if is_error(row["metric"]) and row["mean"] is not None]
     least: dict[tuple[Any, ...], float] = {}
     for row in errors:
         least[contest(row)] = min(row["mean"], least.get(contest(row), np.inf))

@@ -149,7 +149,8 @@ class Runner:
         parts = []
         for first in range(0, study.repetitions, at_once):
             repetitions = min(at_once, study.repetitions - first)
-            tally = MetricTally(study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
+            asked = (study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
+            tally = MetricTally(*asked, cells[0].stream.levels)
             for block in releases(study, cells, counts, first, repetitions):
                 tally.add(block)
             parts.append(tally.figures())
@@ -172,7 +173,9 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
     length = max(1, BLOCK // (repetitions * bins))
     stream, replicas = cells[0].stream, streams * repetitions
     truth, answer = stream.asked(counts), _Asked(stream, (replicas, bins))
-    mechanism = cells[0].mechanism.build(cells[0].setting, bins, replicas, noise, stream.span, stream.sensitivity)
+    mechanism = cells[0].mechanism.build(
+        cells[0].setting, bins, replicas, noise, stream.span, stream.sensitivity, stream.levels
+    )
     for begin in range(0, steps, length):
         true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
         released = np.empty((len(true), *shape, bins))

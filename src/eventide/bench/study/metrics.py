@@ -10,6 +10,7 @@ releases.
 | tse | total squared error: the sum over all steps and bins |
 | mre | mean of the absolute error divided by the true count, or by the sanity bound where that is larger |
 | total_mae | mean absolute error of the total over all bins, which mechanisms with levels measure by itself |
+| mae:LEVEL | mean absolute error of the groups of a level of the stream; a group is the sum of its bins |
 | season_kept | 1 if the season length of the released total is that of the true total within a tenth, else 0 |
 | amplitude_kept | the released total's largest less smallest value, divided by the true total's |
 | level_error | by how much the smallest value of the total is off |
@@ -28,10 +29,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
+from eventide.events.levels import Levels
 
 WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
 FEWEST_SEASONS = 3  # in a series
@@ -84,11 +87,14 @@ class MetricTally:
         epsilon: float,
         window: int,
         options: MetricOptions,
+        levels: Levels | None = None,
     ) -> None:
         streams, self.steps, self.bins = truth.shape
         self.epsilon, self.window, self.options = epsilon, min(window, self.steps), options
         self.bound = sanity_bounds(truth, options)[:, None]
         self._sums = {name: np.zeros((streams, repetitions)) for name in metrics if name in SUMMED}
+        self._of_levels = {name: _Groups.of(name, levels) for name in metrics if is_of_level(name)}
+        self._sums |= {name: np.zeros((streams, repetitions)) for name in self._of_levels}
         self._kept = [name for name in metrics if name in OF_TOTALS]
         self._order = metrics
         self._totals = truth.sum(axis=2)
@@ -97,10 +103,18 @@ class MetricTally:
     def add(self, block: StepBlock) -> None:
         """Take the next steps."""
         for name, sums in self._sums.items():
-            sums += SUMMED[name](self, block)
+            sums += SUMMED[name](self, block) if name in SUMMED else self._error_of_level(name, block)
         if self._kept:
             steps = slice(block.begin, block.begin + len(block.truth))
             self._released[:, :, steps] = np.moveaxis(block.released.sum(axis=3), 0, 2)
+
+    def _error_of_level(self, name: str, block: StepBlock) -> Floats:
+        """What a block adds to the mean absolute error of a level; NaN where the stream has no such level."""
+        groups = self._of_levels[name]
+        if groups is None:
+            return np.full(block.fresh.shape[1:], np.nan)
+        error = np.abs(groups.sums(block.released - block.truth))
+        return np.asarray(error.sum(axis=(0, 3)) / (self.steps * error.shape[3]))
 
     def figures(self) -> dict[str, Floats]:
         """One figure for each stream and repetition, `(S, P)`, of each metric in the order asked for."""
@@ -108,6 +122,36 @@ class MetricTally:
         kept = {name: np.stack([OF_TOTALS[name](*pair, self.options) for pair in pairs]) for name in self._kept}
         found = self._sums | kept
         return {name: found[name] for name in self._order}
+
+
+class _Groups(NamedTuple):
+    """The groups of a level: the order in which bins of one stand together, and where each begins."""
+
+    order: Ints
+    starts: Ints
+
+    @classmethod
+    def of(cls, metric: str, levels: Levels | None) -> _Groups | None:
+        """Those of the level that a metric names, None where the stream has none of that name."""
+        labels = None if levels is None else levels.labels.get(metric.partition(":")[2])
+        if labels is None:
+            return None
+        order = np.argsort(labels, kind="stable")
+        return cls(order, np.unique(labels[order], return_index=True)[1])
+
+    def sums(self, cells: Floats) -> Floats:
+        """Of cells `(..., d)`, those of each group."""
+        return np.asarray(np.add.reduceat(cells[..., self.order], self.starts, axis=-1))
+
+
+def is_of_level(metric: str) -> bool:
+    """Whether a metric is the error of a level, such as mae:district."""
+    return metric.startswith("mae:")
+
+
+def is_error(metric: str) -> bool:
+    """Whether a mechanism is compared with the best by it."""
+    return metric in ERRORS or is_of_level(metric)
 
 
 def absolute(tally: MetricTally, block: StepBlock) -> Floats:

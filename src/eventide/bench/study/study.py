@@ -20,6 +20,7 @@ from eventide.arrays import Ints
 from eventide.bench.study.metrics import MetricOptions
 from eventide.bench.study.workloads import StudiedWorkload
 from eventide.errors import InputError
+from eventide.events.levels import Levels
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import find_mechanism
@@ -37,7 +38,7 @@ SOURCES = ("generator", "real", "file", "events")  # of streams
 class StudiedMechanism:
     """A mechanism by its registry name or module:Class, with parameters; `experiments` it is part of, None for all.
 
-    The label tells it from the others of the study.
+    The label tells it from the others of the study. With the parameter levels = true it has the levels of each stream.
     """
 
     label: str
@@ -54,9 +55,17 @@ class StudiedMechanism:
         noise: Source,
         span: int | None = None,
         sensitivity: int = 1,
+        levels: Levels | None = None,
     ) -> Mechanism:
-        """A new one; if it can, it publishes histograms of the last `span` steps."""
+        """A new one; if it can, it publishes histograms of the last `span` steps; with `levels`, if it is to."""
         cls = find_mechanism(self.name)
+        own = dict(self.parameters)
+        if (wanted := own.pop("levels", None)) is True:
+            if levels is None:
+                raise InputError("levels = true needs streams with levels; give each stream a file of them")
+            own["levels"] = dict(levels.described())
+        elif wanted:
+            raise InputError("levels of a mechanism in a study is true: the groups are those of the stream")
         asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
         if "sensitivity" not in self.parameters and sensitivity != 1:
             asked["sensitivity"] = sensitivity
@@ -67,7 +76,7 @@ class StudiedMechanism:
             replicas=replicas,
             noise=noise,
             filter=None if self.filter is None else by_name(self.filter),
-            **self.parameters,
+            **own,
             **asked,
         )
 
@@ -81,8 +90,8 @@ class StudiedStream:
     """A stream by its source, one of SOURCES, and its name there; how it is prepared, what is asked of it.
 
     columns: the bins to keep, in this order. merge: how many consecutive steps are summed into one. steps: how many of
-    these to keep. span: ask for the histogram of so many last steps instead of the counts of each step. workload: ask
-    window queries. public: may the true counts be shown?
+    these to keep. levels: the groups of its bins, from a file of that name. span: ask for the histogram of so many last
+    steps instead of the counts of each step. workload: ask window queries. public: may the true counts be shown?
     """
 
     source: str
@@ -96,6 +105,8 @@ class StudiedStream:
     workload: StudiedWorkload | None = None
     public: bool = True
     experiments: tuple[str, ...] | None = None
+    levels: Levels | None = None
+    levels_file: str = ""
 
     @property
     def label(self) -> str:
@@ -110,6 +121,7 @@ class StudiedStream:
             "merge": None if self.merge == 1 else self.merge,
             "steps": self.steps,
             "span": self.span,
+            "levels": self.levels_file or None,
         }
         asked = {} if self.workload is None else self.workload.described
         return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked

@@ -25,14 +25,15 @@ import datetime
 import inspect
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 from eventide.bench.study.custom_mechanisms import is_custom, why_refused
-from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions
+from eventide.bench.study.metrics import METRICS, PLAN_METRICS, MetricOptions, is_of_level
 from eventide.bench.study.study import (
     SOURCES,
     Facts,
@@ -46,6 +47,7 @@ from eventide.bench.study.study import (
 from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
+from eventide.events.levels import Levels
 from eventide.events.statistics import EVENTS
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import find_mechanism, mechanism_names
@@ -164,6 +166,7 @@ class StudyFile(StudyTables):
             raise self.document.complaint(
                 "nothing is left to run: planners need streams with a workload, mechanisms streams without one"
             )
+        self._check_levels(study)
         for entry, mechanism in mechanisms:
             self._check_metrics(mechanism, metrics)
             self._try_out(entry, mechanism, study)
@@ -175,14 +178,23 @@ class StudyFile(StudyTables):
             raise self.document.complaint('metrics is a list of names, such as ["mae", "mre"]', key="metrics")
         known = dict.fromkeys((*METRICS, *PLAN_METRICS))
         for metric in map(str, metrics):
-            if metric not in known:
+            if metric not in known and not is_of_level(metric):
                 raise self.document.unknown("metric", metric, known, TOP, "metrics")
         return tuple(dict.fromkeys(metrics))
+
+    def _check_levels(self, study: Study) -> None:
+        """Refuse the error of a level that no stream has."""
+        known = {f"mae:{name}" for stream in study.streams if stream.levels for name in stream.levels.names}
+        for metric in filter(is_of_level, study.metrics):
+            if metric not in known:
+                raise self.document.complaint(
+                    f"no stream has the level of {metric}; streams name their groups with levels", key="metrics"
+                )
 
     def _check_metrics(self, mechanism: StudiedMechanism, metrics: tuple[str, ...]) -> None:
         known = PLAN_METRICS if isinstance(mechanism, StudiedPlanner) else METRICS
         for metric in metrics:
-            if metric not in known:
+            if metric not in known and (known is PLAN_METRICS or not is_of_level(metric)):
                 raise self.document.complaint(
                     f"{metric} cannot be measured of {mechanism.label}; choose from {', '.join(known)}", key="metrics"
                 )
@@ -256,6 +268,7 @@ class StudyFile(StudyTables):
                 steps=self.positive(entry, values, "steps", None),
                 span=self.positive(entry, values, "span", None),
                 workload=self._workload(entry, values),
+                levels_file=str(values.pop("levels", "")),
                 parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
             self.check_parameters(values, _stream_parameters(source, name), entry, name)
@@ -264,8 +277,19 @@ class StudyFile(StudyTables):
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
             counts = self.asked(entry, preparing, stream.prepared, matrix)
-            self.facts[stream.label] = Facts.of(counts)
+            stream = self._with_levels(entry, stream, stream.columns or matrix.bins)
+            facts = Facts.of(counts)
+            if stream.levels is not None:
+                facts = replace(facts, digest=f"{facts.digest} {stream.levels.digest()}")
+            self.facts[stream.label] = facts
             yield entry, stream
+
+    def _with_levels(self, entry: TomlTable, stream: StudiedStream, bins: Sequence[str]) -> StudiedStream:
+        """The stream with the groups of its file, found from the folder of the study."""
+        if not stream.levels_file:
+            return stream
+        levels = self.asked(entry, "levels", Levels.of, (self.folder or Path()) / stream.levels_file, bins)
+        return replace(stream, levels=levels)
 
     def _workload(self, entry: TomlTable, values: dict[str, Any]) -> StudiedWorkload | None:
         if "workload" not in values:
@@ -291,12 +315,11 @@ class StudyFile(StudyTables):
             return
         known = parameter_defaults(find_mechanism(mechanism.name))
         self.check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
-        facts = study.facts
-        built = dict.fromkeys(
-            (each.setting, facts[each.stream.label].bins, each.stream.span, each.stream.sensitivity) for each in cells
-        )
-        for setting, bins, *asked in built:
-            self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), *asked)
+        facts, streams = study.facts, {each.stream.label: each.stream for each in cells}
+        built = dict.fromkeys((each.setting, each.stream.label) for each in cells)
+        for setting, label in built:
+            asked = streams[label].span, streams[label].sensitivity, streams[label].levels
+            self.asked(entry, "name", mechanism.build, setting, facts[label].bins, 1, Zero(), *asked)
 
 
 def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:

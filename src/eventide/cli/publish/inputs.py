@@ -53,7 +53,7 @@ def open_count_file(options: Options) -> CountFile:
             raise InputError(
                 f"{meaning}; counts have no clock, so leave it out, or name the columns of events with --time and --bin"
             )
-    return open_counts(one_path(options.sources), options.spec.bins or None)
+    return open_counts(one_path(options.sources), options.spec.counted_bins())
 
 
 def build_questions(options: Options) -> Questions | None:

@@ -23,7 +23,7 @@ from eventide.live.feeds.base import Feed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setup import statistics
+from eventide.live.publisher.setup import places_of, statistics
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
@@ -37,7 +37,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     mechanism, feed, counts = build(options)
     questions = build_questions(options)
-    sinks = _sinks(options, mechanism, feed)
+    sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {
         "questions": questions,
         "population": options.spec.population,

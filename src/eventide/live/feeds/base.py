@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from eventide.arrays import Ints
+from eventide.events.bin_names import BinNames
 from eventide.events.caps import Cap
 from eventide.live.sources.base import Position
 
@@ -102,6 +103,9 @@ class Feed(Protocol):
 
     def promise(self) -> Promise:
         """What the guarantee may say of these counts."""
+
+    def know(self, names: BinNames) -> None:
+        """Count with these names of the bins from now on."""
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give steps as they close; None now and then while waiting, so that the caller can look around.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+from eventide.events.bin_names import BinNames
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.streams.count_files import CountFile
 from eventide.streams.frames import Frame
@@ -38,6 +39,9 @@ class MemoryFeed:
         """The counts are trusted."""
         return Promise("one person", None, ())
 
+    def know(self, names: BinNames) -> None:
+        """Rows may have names, or one count for each place."""
+
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give the rows that are not published yet."""
         for index, row in islice(enumerate(self._rows), resume.next_step, None):
@@ -56,6 +60,7 @@ class CountFeed(MemoryFeed):
 
     def __init__(self, file: CountFile) -> None:
         self.file = file
+        self._named = False
 
     def promise(self) -> Promise:
         """The counts are trusted, and so is the length of the file or frame."""
@@ -66,4 +71,11 @@ class CountFeed(MemoryFeed):
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give the rows that are not published yet."""
-        return MemoryFeed(self.file.steps()).steps(resume)
+        rows: Iterable[Any] = self.file.steps()
+        if self._named:
+            rows = (dict(zip(self.file.bins, row.tolist(), strict=True)) for row in rows)
+        return MemoryFeed(rows).steps(resume)
+
+    def know(self, names: BinNames) -> None:
+        """Hand out the rows with the names that the file has, which may be fewer than there are places."""
+        self._named = True

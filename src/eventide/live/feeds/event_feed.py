@@ -18,6 +18,7 @@ import numpy as np
 
 from eventide.arrays import Array, Ints
 from eventide.errors import InputError
+from eventide.events.bin_names import BinNames
 from eventide.events.cap_memory import is_memory
 from eventide.events.caps import Cap
 from eventide.events.clock import JUMP, Clock, SystemClock
@@ -26,6 +27,7 @@ from eventide.events.reader import (
     AFTER_END,
     BEFORE_START,
     IN_THE_FUTURE,
+    UNKNOWN_BIN,
     Counters,
     EventReader,
     Events,
@@ -100,6 +102,7 @@ class EventFeed:
         if cap is not None and "cap" not in statistic.takes:
             raise InputError(f"{statistic.name} cannot be published with a cap yet; leave it out")
         self.statistic = statistic
+        self._names: BinNames | None = None
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
@@ -195,6 +198,11 @@ class EventFeed:
         """Let go of the source."""
         if self._source is not None:
             self._source.close()
+
+    def know(self, names: BinNames) -> None:
+        """Count with these names from now on: what is in a bin that is not open at its step is in none."""
+        self.reader.know(names)
+        self._names = names
 
     def begin(self, resume: Resume) -> None:
         """Forget what was open and go on as told."""
@@ -292,7 +300,21 @@ class EventFeed:
             time, arrival, columns = time[good], arrival[good], _rows(columns, good)
         if self._source is not None and not self._source.records_arrival:
             arrival = np.minimum(arrival, self._seen_until)
+        if self._names is not None:
+            time, arrival, columns = self._in_open_bins(self._names, time, arrival, columns, counters)
         return list(self._in_time(time, arrival, columns, counters))
+
+    def _in_open_bins(
+        self, names: BinNames, time: Ints, arrival: Ints, columns: _Columns, counters: Counters
+    ) -> tuple[Ints, Ints, _Columns]:
+        """The events whose bins are open at their steps; others are where those of unknown bins are, or refused."""
+        idle = names.idle(self.timeline.index(time), columns[1])
+        if not idle.any():
+            return time, arrival, columns
+        if (elsewhere := self.reader.elsewhere) >= 0:
+            return time, arrival, (columns[0], np.where(idle, elsewhere, columns[1]), *columns[2:])
+        counters.refused[UNKNOWN_BIN] += int(np.count_nonzero(idle))
+        return time[~idle], arrival[~idle], _rows(columns, ~idle)
 
     def _in_time(
         self, time: Ints, arrival: Ints, columns: _Columns, counters: Counters

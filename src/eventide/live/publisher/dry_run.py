@@ -62,7 +62,7 @@ def check(
         if feed.promise().one_by_one:
             setup.check_cells(questions, account)
         drawn_from = place.account if place else None
-        mechanism, setting = setup.as_stored(
+        placed, setting = setup.as_stored(
             mechanism,
             feed,
             people or population,
@@ -71,6 +71,7 @@ def check(
             new_epoch=new_epoch,
             account=drawn_from.name if drawn_from else None,
         )
+        mechanism = placed.mechanism
         if questions is not None:
             questions.start(mechanism)
         opened = setup.sinks_of(sinks, mechanism, feed, stored, clients)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+
 from eventide.errors import InputError
 from eventide.live.accounts.account import Account
 from eventide.live.addresses import is_address
@@ -18,9 +20,10 @@ from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
-from eventide.live.publisher.setup import reading, statistics
+from eventide.live.publisher.setup import places_of, reading, statistics
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
+from eventide.live.stores.stored_releases import over_bins
 from eventide.live.stream_spec import EventOptions, StreamOptions, StreamSpec
 from eventide.streams.count_files import open_counts
 from eventide.streams.frames import Frame, open_frame
@@ -81,7 +84,8 @@ def publish(
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
-    kept = KeptReleases(mechanism.bins, None if mechanism.levels is None else mechanism.levels.groups)
+    placed = places_of(mechanism, store)
+    kept = KeptReleases(placed.bins, None if placed.levels is None else placed.levels.groups)
     with Publisher(
         feed,
         mechanism,
@@ -96,15 +100,17 @@ def publish(
         account=account,
     ) as publisher:
         publisher.run()
+        names = placed.bins if publisher.names is None else publisher.names.names
+    bins = tuple(name for name in names if publisher.names is None or name in publisher.names.known())
     return Releases(
-        mechanism.bins,
-        kept.lines,
+        bins,
+        [over_bins(line, names, bins, absent=np.nan) for line in kept.lines],
         publisher.guarantee,
         publisher.ledger,
         zone=spec.zone,
         end=feed.start_of(publisher.next_step),
         operators_only=OperatorsOnly.of(feed),
-        levels=mechanism.levels,
+        levels=placed.levels,
         statistics=statistics(mechanism, feed),
     )
 
@@ -150,7 +156,7 @@ def _event_feed(
 
 def _count_feed(spec: StreamSpec, source: Frame | str | Path) -> tuple[StreamSpec, Feed]:
     """A feed of counts, all of them checked before the first is released, if they can be read twice."""
-    counts = open_counts(source, spec.bins or None)
+    counts = open_counts(source, spec.counted_bins())
     if not isinstance(source, Frame) or source.again:
         for _ in counts.steps():
             pass

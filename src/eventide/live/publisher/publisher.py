@@ -9,14 +9,18 @@ of the commit before anything is emitted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
+import numpy as np
+
 from eventide.arrays import Ints
-from eventide.errors import StateError
+from eventide.errors import InputError, StateError
+from eventide.events.bin_names import BinNames
 from eventide.events.files.members import Paths
 from eventide.live import faults
 from eventide.live.accounts.account import Account
@@ -43,6 +47,8 @@ from eventide.releases.lines import write_line
 log = logging.getLogger("eventide.live")
 
 FORGET_EVERY = 16  # steps, where releases are kept for a while only
+
+LOOK_FOR_NAMES = 0.5  # seconds after which the store is asked whether bins got names
 
 SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
 
@@ -161,15 +167,14 @@ class Publisher:
         self._place: StorePlace | None = None
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
+        self.names: BinNames | None = None
         try:
             setup.check_fit(mechanism, self.feed.promise())
             if isinstance(store, str | Path):
                 self.store = open_store(store, clients=clients)
-            opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
-            self._deliveries = Deliveries(self.store, opened, last_patience)
             if account is not None:
                 self._place = StorePlace(account, clients)
-            mechanism, setting = setup.as_stored(
+            placed, setting = setup.as_stored(
                 mechanism,
                 self.feed,
                 people or population,
@@ -178,6 +183,9 @@ class Publisher:
                 new_epoch=new_epoch,
                 account=self._place.account.name if self._place else None,
             )
+            mechanism = placed.mechanism
+            opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
+            self._deliveries = Deliveries(self.store, opened, last_patience)
             if self.feed.promise().one_by_one:
                 setup.hold_no_events(mechanism, questions, account)
             not_before = max(not_before, setup.unseen_from(self.feed, self.store, setting))
@@ -198,6 +206,7 @@ class Publisher:
                 if longest_window is None:
                     setup.warn_of_longer_windows(state, setting)
             self._stand(mechanism, questions, state)
+            self._name(placed.new)
             self.store.promise(str(self.guarantee))
         except BaseException:
             self.close()
@@ -228,6 +237,7 @@ class Publisher:
         before = self.published
         if until is None or self.next_step < until:
             for closed in self._closed_steps():
+                self._look_for_names()
                 if closed is None:
                     self.deliver()
                 else:
@@ -339,7 +349,7 @@ class Publisher:
             raise StateError(f"step {step} cannot be published before step {self.next_step}")
         if step < self.next_step:
             return
-        counts = self.mechanism.checked(counts)[0]
+        counts = self._counts(step, counts)
         faults.passing("before-draw")
         measured = step >= self._measured_from
         if measured and self._place is not None:
@@ -380,9 +390,34 @@ class Publisher:
         if self.store.durable:
             self.mechanism.ledger.entries = self._entries
 
+    def _name(self, new: Sequence[tuple[str, int]]) -> None:
+        """Give bins that are new the spare ones that were found for them, from the next step on; know all names."""
+
+        def given(names: BinNames, next_step: int) -> BinNames:
+            for name, place in new:
+                names = names.given(name, next_step, place)
+            return names
+
+        self.names = self.store.rename(given) if new else self.store.bin_names()
+        self._looked_at = time.monotonic()
+        if self.names is not None:
+            if self.mechanism.statistics_told:
+                raise InputError("several statistics cannot have bins that come and go; leave one of them out")
+            self.feed.know(self.names)
+
+    def _look_for_names(self) -> None:
+        """Learn of bins that were named or closed meanwhile."""
+        if self.names is None or time.monotonic() - self._looked_at < LOOK_FOR_NAMES:
+            return
+        self._looked_at = time.monotonic()
+        if (names := self.store.bin_names()) is not None and names != self.names:
+            self.names = names
+            self.feed.know(names)
+            log.info("bins named", extra={"fields": {"bins": len(names.known())}})
+
     def _bins_before(self, state: StoreState) -> tuple[str, ...]:
         epochs = [epoch for epoch in self.store.epochs() if epoch.first_step < state.next_step]
-        return epochs[-1].setting.bins if epochs else ()
+        return epochs[-1].setting.names if epochs else ()
 
     def _fullest(self) -> float:
         lost = self.mechanism.ledger.loss
@@ -398,12 +433,13 @@ class Publisher:
     def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step that the mechanism answers."""
         self._refuse_half_way()
+        self.mechanism.idle = None if self.names is None else self.names.idle(step)
         with RecordedAnswers.recording(self.mechanism.meter) as recorded:
             release = self.mechanism.release(counts)
         answered = NOTHING if self._answering is None else self._answering.take(counts)
         faults.passing("after-draw")
         told_as = release.counted_in(self.feed.promise().counted_in)
-        line = write_line(told_as, self.feed.start_of(step), step, answered.answers)
+        line = write_line(told_as, self.feed.start_of(step), step, answered.answers, self._named_at(step))
         spent = release.spent + sum(entry.amount for entry in answered.entries) / NANO
         room = self.mechanism.ledger.room
         left = sum(int(room(ledger.left_nano()).item()) for ledger in self._ledgers) / NANO
@@ -420,10 +456,20 @@ class Publisher:
 
     def _repeated(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step at which nothing may be measured."""
-        release = repeated(self._last, self._last_bins, self.mechanism, step)
-        self._last, self._last_bins = write_line(release, self.feed.start_of(step)), self.mechanism.bins
+        bins = self.mechanism.bins if self.names is None else self.names.names
+        release = repeated(self._last, self._last_bins, bins, self.mechanism, step)
+        self._last = write_line(release, self.feed.start_of(step), named=self._named_at(step))
+        self._last_bins = bins
         commit = Commit(step, [], self._last, b"", None, position, fresh=False)
         return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
+
+    def _counts(self, step: int, counts: Any) -> Ints:
+        """The counts of a step; what comes to a bin that holds nobody counts nowhere."""
+        checked: Ints = self.mechanism.checked(counts if self.names is None else self.names.placed(counts))[0]
+        return checked if self.names is None else np.where(self.names.idle(step), 0, checked)
+
+    def _named_at(self, step: int) -> dict[str, str]:
+        return {} if self.names is None else self.names.told(step)
 
     def _tell(self, drawn: _Drawn) -> None:
         """Log what may be known to anybody: no count, and no number of events."""

@@ -40,9 +40,11 @@ def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
     return mechanism
 
 
-def repeated(last: bytes | None, bins_then: Sequence[str], mechanism: Mechanism, step: int) -> ReleaseLine:
+def repeated(
+    last: bytes | None, bins_then: Sequence[str], bins: Sequence[str], mechanism: Mechanism, step: int
+) -> ReleaseLine:
     """`last`, a release of the bins `bins_then`, as the release of a later step; its levels are sums of its bins."""
-    bins, (first, *others) = mechanism.bins, mechanism.statistics_told or (None,)
+    first, *others = mechanism.statistics_told or (None,)
     absent = np.nan if first is not None else 0.0  # of what is computed there are no data
     release = ReleaseLine(step, False, np.full(len(bins), absent), np.full(len(bins), np.inf))
     if others:

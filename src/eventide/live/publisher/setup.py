@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eventide.errors import InputError
+from eventide.events.bins import is_spare
 from eventide.events.durations import in_words
 from eventide.events.files.members import Paths
 from eventide.filters.seasons import Automatic
@@ -21,12 +22,13 @@ from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher.open_cells import OpenCells
+from eventide.live.publisher.spare_bins import Placed, over_places
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource
 from eventide.live.stores.base import Store, StoreMissing, StoreSetting, StoreState
-from eventide.live.stores.epochs import setting_text
+from eventide.live.stores.epochs import is_same
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
@@ -151,6 +153,13 @@ def _check_cap(mechanism: Mechanism, promise: Promise) -> None:
         )
 
 
+def places_of(mechanism: Mechanism, store: Store | str | Path | None, clients: str | Path | None = None) -> Mechanism:
+    """The mechanism over the bins that a store has: those of before, where new ones take spare bins."""
+    with reading(store, clients) as stored:
+        epochs = stored.epochs()
+    return over_places(mechanism, epochs[-1].setting if epochs else None).mechanism
+
+
 def as_stored(
     mechanism: Mechanism,
     feed: Feed,
@@ -160,21 +169,26 @@ def as_stored(
     *,
     new_epoch: bool,
     account: str | None = None,
-) -> tuple[Mechanism, StoreSetting]:
-    """The mechanism and its setting, with the seasons of the store's last epoch where nobody chose any.
+) -> tuple[Placed, StoreSetting]:
+    """The mechanism, over the bins of the store, and its setting.
 
-    Older versions had none, and what follows from a step's length may change. With `new_epoch` they stay only if the
-    epoch goes on with them.
+    It has the seasons of the store's last epoch where nobody chose any. Older versions had none, and what follows from
+    a step's length may change. With `new_epoch` they stay only if the epoch goes on with them.
     """
-    setting, epochs = setting_of(mechanism, feed, population, questions, account), store.epochs()
-    if not epochs or not isinstance(getattr(mechanism, "seasons", None), Automatic):
-        return mechanism, setting
-    last = epochs[-1].setting
+    epochs = store.epochs()
+    last = epochs[-1].setting if epochs else None
+    placed = over_places(mechanism, last)
+    mechanism = placed.mechanism
+    setting = setting_of(mechanism, feed, population, questions, account)
+    if last is not None and setting.bins == last.bins:
+        setting = setting._replace(named=last.named)
+    if last is None or not isinstance(getattr(mechanism, "seasons", None), Automatic):
+        return placed, setting
     kept = type(mechanism)(**mechanism.parameters() | {"seasons": last.mechanism["parameters"].get("seasons")})
-    unchanged = setting_of(kept, feed, population, questions, account)
-    if new_epoch and setting_text(unchanged) != setting_text(last):
-        return mechanism, setting
-    return kept, unchanged
+    unchanged = setting_of(kept, feed, population, questions, account)._replace(named=setting.named)
+    if new_epoch and not is_same(unchanged, last):
+        return placed, setting
+    return placed._replace(mechanism=kept), unchanged
 
 
 def setting_of(
@@ -202,6 +216,7 @@ def setting_of(
         queries=questions.described() if questions else None,
         window_sensitivity=mechanism.window_sensitivity,
         cap=cap._asdict() if (cap := feed.promise().cap) else None,
+        named=[] if any(map(is_spare, mechanism.bins)) else None,
     )
 
 
@@ -261,7 +276,7 @@ def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:
     """
     epochs = store.epochs()
     last = epochs[-1].setting if epochs else setting
-    goes_on = setting_text(last) == setting_text(setting)
+    goes_on = is_same(last, setting)
     if goes_on or not last.mechanism["parameters"].get("pan_private") or not isinstance(feed, EventFeed):
         return 0
     return feed.step_now() + setting.apart(last)

@@ -253,7 +253,7 @@ class AppendingTable(AppendingFile):
         rows = [list(chain.from_iterable(zip(*kinds, strict=True)))]
         if self._layout == "long":
             fresh = [[json.dumps(said["fresh"])] * len(self._rows.names)] if self._intervals else []
-            names = self._rows.columns.values()
+            names = self._rows.called(said.get("bins", {})).values()
             rows = [list(row) for row in zip(*names, *kinds, numbers("scale"), *fresh, strict=True)]
         first = [said.get(name) for name in self._first]
         text = io.StringIO()
@@ -263,10 +263,9 @@ class AppendingTable(AppendingFile):
     def refuse_other_rows(self, lines: bytes) -> None:
         """Compare the names of a long table's rows with those of the bins and groups."""
         if self._layout == "long":
-            names = list(self._rows.columns.values())
-            places = slice(len(self._first), len(self._first) + len(names))
+            places = slice(len(self._first), len(self._first) + len(self._rows.columns))
             found = [tuple(row[places]) for row in csv.reader(lines.decode(errors="replace").split("\n")) if row]
-            if found != list(zip(*names, strict=True))[: len(found)]:
+            if not self._rows.begin_with(found):
                 raise InputError(f"{self.path} has rows of other bins or groups; choose another file")
 
     def step_of_line(self, line: bytes) -> int:

@@ -93,10 +93,10 @@ class TableSink(Sink):
         """Look, and refuse a table whose rows are those of other bins or groups: its columns do not tell."""
         self._last = self.look()
         if self._last >= 0:
-            ours = self._rows.rows.columns
+            rows = self._rows.rows
             self._compared = self._last, self.rows_of(self._last)
-            found = [self._compared[1][name].to_pylist() for name in ours]
-            if sorted(zip(*found, strict=True)) != sorted(zip(*ours.values(), strict=True)):
+            found = [self._compared[1][name].to_pylist() for name in rows.columns]
+            if not rows.are(zip(*found, strict=True)):
                 raise InputError(f"{self.place} has rows of other bins or groups; choose another table")
 
     def refuse_other_columns(self, found: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -163,8 +164,19 @@ class OlderParquet:
         own = rows.schema.names if self._form.layout == "long" else ()  # a bin may be named fresh
         fresh = rows["fresh"].to_pylist() if "fresh" in own else [False] * len(rows)
         starts = rows["start"].to_pylist() if self._form.starts else [None] * len(rows)
-        for row in zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True):
-            yield unflat(ReleaseLine(*row), self._bins, self._groups, self._form.rows)
+        for place, row in enumerate(
+            zip(rows["step"].to_pylist(), fresh, values, scales, low, high, starts, strict=True)
+        ):
+            line = replace(ReleaseLine(*row), named=self._named(table, place))
+            yield unflat(line, self._bins, self._groups, self._form.rows)
+
+    def _named(self, table: Any, place: int) -> dict[str, str]:
+        """The names that spare bins have in the rows of a step."""
+        if self._form.layout == "wide":
+            return {}
+        names = self._form.rows.names
+        found = table["bin"].slice(place * len(names), len(names)).to_pylist()
+        return {own: name for own, name in zip(names, found, strict=True) if own != name}
 
     def _refuse_other_rows(self) -> None:
         """Refuse a long table whose first step has rows of something else: the columns do not tell."""
@@ -173,7 +185,9 @@ class OlderParquet:
         rows, ours = self._form.rows, self._form.rows.columns
         with pa_parquet.ParquetFile(self._path) as file:
             found = next(file.iter_batches(len(rows.names), columns=[*ours]), None)
-        if found is not None and any(tuple(found[name].to_pylist()) != names for name, names in ours.items()):
+        if found is not None and not rows.begin_with(
+            list(zip(*(found[name].to_pylist() for name in ours), strict=True))
+        ):
             raise InputError(f"{self._path} has rows of other bins or groups; choose another file")
 
     def _numbers(self, table: Any) -> tuple[Floats, Floats, Floats, Floats]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError, StoreError
+from eventide.events.bin_names import BinNames
 from eventide.live.sources.base import Position
 from eventide.live.stores.patience import Patience
 from eventide.privacy.ledger import Entry
@@ -39,6 +40,17 @@ class StoreSetting(NamedTuple):
     queries: dict[str, Any] | None = None  # the window queries that are answered besides, with their share of epsilon
     window_sensitivity: int | None = None  # the most that counts change when one person's rows in a window do
     cap: dict[str, int] | None = None  # what it follows from: how many events of a person count in how many steps
+    named: list[list[Any]] | None = None  # what bins were named or closed since, and when: no change of the setting
+
+    @property
+    def bin_names(self) -> BinNames | None:
+        """The names of the bins by now; None where they never change."""
+        return None if self.named is None else BinNames(self.bins, self.named)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The same as a list; spare bins that wait for a name are called so."""
+        return self.bins if self.bin_names is None else self.bin_names.names
 
     @property
     def block(self) -> int:
@@ -164,6 +176,10 @@ Asked again where the store's server went away meanwhile.
 """
 
 
+Rename = Callable[[BinNames, int], BinNames]
+"""Given the names of before and the next step, the names from now on; asked again where a server went away."""
+
+
 class Store(abc.ABC):
     """A durable ledger with its releases. Made by `open_store`, used by one writer and any number of readers.
 
@@ -256,6 +272,15 @@ class Store(abc.ABC):
     @abc.abstractmethod
     def kept(self) -> list[tuple[int, bytes]]:
         """The open events kept, by step, and what commits brought to be kept until a step."""
+
+    def bin_names(self) -> BinNames | None:
+        """The names that the bins of the last epoch have by now; None where they never change."""
+        epochs = self.epochs()
+        return epochs[-1].setting.bin_names if epochs else None
+
+    @abc.abstractmethod
+    def rename(self, change: Rename) -> BinNames:
+        """Name or close bins, durably; whoever writes to the store meanwhile goes on, and learns of it soon."""
 
     def watch_intrusions(self) -> None:  # noqa: B027 - nobody can announce anything to what only this process knows
         """Get ready for announcements of intrusions."""

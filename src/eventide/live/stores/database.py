@@ -135,6 +135,9 @@ class Database(abc.ABC):
     def check_in_place(self) -> None:  # noqa: B027 - a transaction of a server is where its name says
         """Refuse if the store's name does not mean any more what was just written to."""
 
+    def show_epoch(self, *, levels: bool) -> None:  # noqa: B027 - a file has nothing that shows its rows
+        """Let whatever shows the rows to readers show an epoch, too, that has names for spare bins, or levels."""
+
     def compressed(self, data: bytes) -> bytes:
         """Bytes as they are stored; a server compresses what is long by itself."""
         return data

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from eventide.errors import StateError, StoreError
+from eventide.errors import InputError, StateError, StoreError
+from eventide.events.bin_names import BinNames
 from eventide.live import faults
-from eventide.live.stores.base import Approve, Commit, Epoch, Intrusion, Store, StoreSetting, StoreState
+from eventide.live.stores.base import Approve, Commit, Epoch, Intrusion, Rename, Store, StoreSetting, StoreState
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
 from eventide.live.stores.rows import GONE, CheckedRows, Head, StoredStep, WrittenRows, sealed
@@ -73,6 +74,9 @@ class DatabaseStore(Store):
                     break
                 except ConnectionLost:  # an epoch that was committed is found; the place may be another's by now
                     self._database.come_back()
+            levels = "levels" in setting.mechanism.get("parameters", {})
+            if self._writing().began_epoch and (levels or setting.named is not None):
+                self._database.show_epoch(levels=levels)
         faults.passing("after-epoch")
         return state
 
@@ -97,7 +101,8 @@ class DatabaseStore(Store):
         """
         writer, head = self._writing(), self._own_head()
         first = max(next_step, self.next_step(), writer.lock.reached(self.name) + 1)
-        setting, epochs = writer.epoch.setting, self.epochs()
+        epochs = self.epochs()
+        setting = epochs[-1].setting
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting)
         longest = setting._replace(window=longest_window).reach
         free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
@@ -111,9 +116,30 @@ class DatabaseStore(Store):
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
         writer = self._writing()
         if guarantee != writer.epoch.guarantee:
-            epoch = writer.epoch._replace(guarantee=guarantee)
-            self._settled(lambda _: self._written.epoch(epoch))
-            self._writer = writer._replace(epoch=epoch)
+            self._settled(lambda _: self._written.epoch(self.epochs()[-1]._replace(guarantee=guarantee)))
+            self._writer = writer._replace(epoch=writer.epoch._replace(guarantee=guarantee))
+
+    def bin_names(self) -> BinNames | None:
+        """The names that the bins of the last epoch have by now; None where they never change."""
+        return self._patiently(super().bin_names)
+
+    def rename(self, change: Rename) -> BinNames:
+        """Name or close bins, durably; whoever writes to the store meanwhile goes on, and learns of it soon."""
+        wanted: BinNames | None = None
+
+        def write(_: Head) -> None:
+            nonlocal wanted
+            if not (epochs := self.epochs()):
+                raise InputError("this store has no bins yet; publish first")
+            setting = epochs[-1].setting
+            wanted = change(BinNames(setting.bins, setting.named or ()), self.next_step())
+            named = [list(each) for each in wanted.said]
+            self._written.epoch(epochs[-1]._replace(setting=setting._replace(named=named)))
+
+        self._settled(write, "inside-naming", done=lambda: wanted is not None and self.bin_names() == wanted)
+        faults.passing("after-naming")
+        assert wanted is not None
+        return wanted
 
     def commit(self, commit: Commit) -> None:
         """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""

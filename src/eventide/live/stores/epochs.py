@@ -22,7 +22,7 @@ LONGEST_SHOWN = 60  # characters of a value in a message
 
 def setting_text(setting: StoreSetting) -> str:
     """A setting as JSON; what older versions did not know is left out where there is none of it."""
-    since_then = ("window_sensitivity", "cap")
+    since_then = ("window_sensitivity", "cap", "named")
     fields = {name: value for name, value in setting._asdict().items() if value is not None or name not in since_then}
     return json.dumps(fields, sort_keys=True, default=str)
 
@@ -31,6 +31,11 @@ def read_setting(text: str) -> StoreSetting:
     """The setting that `setting_text` wrote; its bins are a tuple again."""
     fields = json.loads(text)
     return StoreSetting(**fields | {"bins": tuple(fields["bins"])})
+
+
+def is_same(one: StoreSetting, other: StoreSetting) -> bool:
+    """Whether a store goes on from one to the other without a new epoch."""
+    return setting_text(one._replace(named=None)) == setting_text(other._replace(named=None))
 
 
 def refuse_noise(setting: StoreSetting, *, for_tests: bool) -> None:
@@ -52,7 +57,7 @@ def epoch_for(store: Store, setting: StoreSetting, *, new_epoch: bool, not_befor
         return Epoch(0, 0, not_before, setting)
     last, next_step = epochs[-1], store.next_step()
     refuse_other_steps(last.setting, setting)
-    if setting_text(last.setting) == setting_text(setting) and not_before <= max(next_step, last.measured_from):
+    if is_same(last.setting, setting) and not_before <= max(next_step, last.measured_from):
         return last
     first = max(first_measured(epochs, store.entries(), next_step, setting), not_before)
     if not new_epoch:
@@ -130,7 +135,7 @@ def refuse_full_windows(measured_from: int) -> None:
 
 def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]) -> list[str]:
     """Every field of these names that differs, in words."""
-    before, now = (json.loads(setting_text(setting)) for setting in (stored, wanted))
+    before, now = (json.loads(setting_text(setting._replace(named=None))) for setting in (stored, wanted))
     return [text for name in names for text in _different(name, before.get(name), now.get(name))]
 
 

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from eventide.errors import StoreError
-from eventide.live.stores.base import Approve, Commit, Epoch, Store, StoreSetting, StoreState
+from eventide.events.bin_names import BinNames
+from eventide.live.stores.base import Approve, Commit, Epoch, Rename, Store, StoreSetting, StoreState
 from eventide.privacy.ledger import Entry
 
 KEPT_RELEASES = 64
@@ -71,6 +72,13 @@ class MemoryStore(Store):
     def epochs(self) -> list[Epoch]:
         """The only one."""
         return [] if self._setting is None else [Epoch(0, 0, 0, self._setting)]
+
+    def rename(self, change: Rename) -> BinNames:
+        """Name or close bins for the rest of the run."""
+        assert self._setting is not None, "names belong to a run that has begun"
+        names = change(BinNames(self._setting.bins, self._setting.named or ()), self._next_step)
+        self._setting = self._setting._replace(named=[list(each) for each in names.said])
+        return names
 
     def next_step(self) -> int:
         """The first step that is not released."""

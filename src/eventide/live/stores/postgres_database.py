@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from eventide.errors import InputError, StoreError
 from eventide.live.client_settings import settings_of
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
-from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address
+from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
 from eventide.live.stores.tables import INTRUSIONS, RAW
 
 log = logging.getLogger("eventide.live")
@@ -119,6 +119,11 @@ class PostgresDatabase(Database):
                     f"{self.place} is being written by another process; stop it, or take its place with --take-over"
                 )
         return WriterPlace()
+
+    def show_epoch(self, *, levels: bool) -> None:
+        """Make the views anew."""
+        with self._refusals():
+            show_epoch(self._connection, self._schema, levels=levels)
 
     def check_structure(self) -> str | None:
         """The server looks after its files."""

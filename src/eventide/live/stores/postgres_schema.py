@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from eventide.errors import InputError, StoreError
-from eventide.events.levels import TOTAL
+from eventide.events.levels import BIN, TOTAL
 from eventide.live import faults
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.digests import digest
@@ -31,13 +31,15 @@ _OF_BIN = "(body -> '{}' ->> (bin.place - 1)::integer)::double precision"
 _SHOWN = {
     "step": "step.step",
     "start": "body ->> 'start'",
-    "bin": "bin.name",
+    "bin": "coalesce(body -> 'bins' ->> bin.name, bin.name)",
     "value": _OF_BIN.format("values"),
     "low": _OF_BIN.format("low"),
     "high": _OF_BIN.format("high"),
     "scale": _OF_BIN.format("scale"),
     "fresh": "(body ->> 'fresh')::boolean",
 }
+_LEVEL = {"level": f"'{BIN}'::text"}  # of the rows of bins, where a view has levels
+_WAITS = r"(bin.name ~ '^\(spare [0-9]+\)$' AND epoch.setting::jsonb ? 'named' AND body -> 'bins' ->> bin.name IS NULL)"
 _EARLIER = ("step", "start", "fresh", "bin", "value", "scale")  # what a view had before it showed intervals
 _RELEASED = """step JOIN epoch ON epoch.number = step.epoch LEFT JOIN step AS base ON base.step = step.base,
         LATERAL (
@@ -54,7 +56,7 @@ _RELEASED = """step JOIN epoch ON epoch.number = step.epoch LEFT JOIN step AS ba
 _ANSWERS = f"""
 CREATE OR REPLACE VIEW answers AS
     SELECT step.step, answer ->> 'query' AS query, (answer ->> 'begin')::bigint AS begin_step,
-        (answer ->> 'end')::bigint AS end_step, bin.name AS bin,
+        (answer ->> 'end')::bigint AS end_step, {_SHOWN["bin"]} AS bin,
         (answer -> 'values' ->> (bin.place - 1)::integer)::double precision AS value,
         (answer ->> 'variance')::double precision AS variance
     FROM {_RELEASED},
@@ -63,6 +65,7 @@ CREATE OR REPLACE VIEW answers AS
             CASE epoch.setting::jsonb -> 'queries' ->> 'of' WHEN 'bins' THEN epoch.setting::jsonb -> 'bins'
             ELSE '["total"]'::jsonb END
         ) WITH ORDINALITY AS bin (name, place)
+    WHERE NOT {_WAITS}
 """
 _OF_GROUP = "(body -> 'levels' -> told.level -> '{}' ->> (told.place - 1)::integer)::double precision"
 _LEVELS = f"""
@@ -171,14 +174,21 @@ def _migrate(connection: Any, schema: str) -> None:
 
 
 def _releases(columns: Iterable[str]) -> str:
-    """What makes the view of releases, or adds columns behind those that it has: so that grants of it stay."""
-    shown = ", ".join(f"{_SHOWN[name]} AS {name}" for name in columns)
+    """What makes the view of releases, or adds columns behind those that it has: so that grants of it stay.
+
+    A view with a column level has the rows of groups, too. Spare bins that wait for a name are left out.
+    """
+    columns = list(columns)
+    shown = ", ".join(f"{(_SHOWN | _LEVEL)[name]} AS {name}" for name in columns)
+    groups = f"UNION ALL SELECT {', '.join(columns)} FROM levels" if "level" in columns else ""
     return f"""
 CREATE OR REPLACE VIEW releases AS
     SELECT {shown}
     FROM {_RELEASED},
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)
     WHERE body <> '{{}}'  -- which stands where a release is not kept any more
+        AND NOT {_WAITS}
+    {groups}
 """
 
 
@@ -210,6 +220,28 @@ def _show_later_views(connection: Any, schema: str) -> None:
         with suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
             connection.execute(f'SET LOCAL search_path TO "{schema}"')
             connection.execute(view)
+
+
+def show_epoch(connection: Any, schema: str, *, levels: bool) -> None:
+    """Let the views show what an epoch has that just began: names of spare bins, and where there are levels, these.
+
+    Where nobody reads the view of releases yet, its columns come in their usual order; else level is the last.
+    """
+    import psycopg
+
+    with suppress(psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege), connection.transaction():
+        connection.execute(f'SET LOCAL search_path TO "{schema}"')
+        connection.execute(f"SET LOCAL lock_timeout TO {VIEW_PATIENCE}")
+        columns = _columns(connection, "releases")
+        if levels and "level" not in columns:
+            granted = connection.execute("SELECT relacl FROM pg_class WHERE oid = 'releases'::regclass").fetchone()[0]
+            if granted is None and columns == list(_SHOWN):
+                connection.execute("DROP VIEW releases")
+                columns.insert(columns.index("bin"), "level")
+            else:
+                columns.append("level")
+        connection.execute(_releases(columns))
+        connection.execute(_ANSWERS)
 
 
 def _to_third(connection: Any) -> None:

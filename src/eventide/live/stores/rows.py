@@ -347,11 +347,11 @@ class WrittenRows:
             self._change("DELETE FROM epoch WHERE number = ?", epoch)
 
     def epoch(self, epoch: Epoch) -> None:
-        """Write an epoch, or its sentence anew."""
+        """Write an epoch, or its sentence and the names of its bins anew."""
         numbers = (epoch.number, epoch.first_step, epoch.measured_from, int(epoch.restored))
         row = (*numbers, setting_text(epoch.setting), epoch.guarantee)
         columns = "number, first_step, measured_from, restored, setting, guarantee, digest"
-        update = "guarantee = excluded.guarantee, digest = excluded.digest"
+        update = "setting = excluded.setting, guarantee = excluded.guarantee, digest = excluded.digest"
         self._change(
             f"INSERT INTO epoch ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET {update}",
             *(*row, digest(*row)),

@@ -24,8 +24,10 @@ Answer = dict[str, Any]
 
 
 def all_bins(store: Store) -> tuple[str, ...]:
-    """The bins of all epochs, those of the last one first."""
-    return tuple(dict.fromkeys(name for epoch in reversed(store.epochs()) for name in epoch.setting.bins))
+    """The bins of all epochs, those of the last one first; spare bins that wait for a name are left out."""
+    settings = [epoch.setting for epoch in reversed(store.epochs())]
+    listed = (one.bins if (names := one.bin_names) is None else names.known() for one in settings)
+    return tuple(dict.fromkeys(name for each in listed for name in each))
 
 
 def levels_of(setting: StoreSetting) -> Levels | None:
@@ -65,7 +67,7 @@ def stored_releases(store: Store, bins: tuple[str, ...], groups: Groups | None =
     for epoch, end in _epochs(store):
         levels = levels_of(epoch.setting) if groups else None
         for _, line in store.releases(epoch.first_step, end - 1):
-            release = over_bins(read_line(line), epoch.setting.bins, bins, absent=np.nan)
+            release = over_bins(read_line(line), epoch.setting.names, bins, absent=np.nan)
             yield _over_groups(release, levels, groups) if groups else replace(release, levels=None)
 
 
@@ -139,7 +141,7 @@ def _names(setting: StoreSetting) -> tuple[str, ...]:
     """What the values of an answer are about under a setting; nothing where no query was asked."""
     if setting.queries is None:
         return ()
-    return setting.bins if setting.queries["of"] == "bins" else ("total",)
+    return setting.names if setting.queries["of"] == "bins" else ("total",)
 
 
 def _spread(answer: Answer, own: tuple[str, ...], names: tuple[str, ...]) -> Answer:

@@ -80,9 +80,13 @@ class LevelAnswer(BaseModel):
 
 
 class BinsAnswer(BaseModel):
-    """The names of the bins, in the order of the values of a release; and the levels, from small to the total."""
+    """The names of the bins, in the order of the values of a release; and the levels, from small to the total.
+
+    `spare` has the places of spare bins that wait for a name: their values are 0.
+    """
 
     bins: list[str]
+    spare: list[int] = []
     levels: list[LevelAnswer] = []
 
 
@@ -114,6 +118,7 @@ class ReleaseAnswer(BaseModel):
 
     A value is null where there are no data. Where there are several statistics, `statistic` is the name of the first.
     Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
+    `bins` has the names that spare bins had got by then.
     """
 
     step: int
@@ -127,6 +132,7 @@ class ReleaseAnswer(BaseModel):
     window_values: list[float] | None = None
     window_scale: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
+    bins: dict[str, str] | None = None
     statistics: dict[str, LevelRelease] | None = None
     answers: list[DueAnswer] | None = None
 

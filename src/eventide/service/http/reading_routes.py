@@ -67,8 +67,8 @@ def _add_descriptions(router: APIRouter, service: Service, may_read: Any) -> Non
     @router.get("/streams/{name}/bins")
     def bins(name: Name) -> models.BinsAnswer:
         """Name the bins."""
-        settings = service.stream(name).settings
-        return models.BinsAnswer(bins=list(settings.bins), levels=_levels(settings.levels))
+        found = service.stream(name)
+        return models.BinsAnswer(bins=list(found.bins), spare=found.spare, levels=_levels(found.levels))
 
     @router.get("/streams/{name}/guarantee")
     def guarantee(name: Name, token: Token = may_read) -> models.GuaranteeAnswer:
@@ -108,14 +108,14 @@ def _add_releases(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """Give stored releases, page by page: `next` (a header in other forms than JSON) begins the next page."""
         found = service.stream(name)
-        bins, end = found.settings.bins, found.last_until(last)
+        bins, end = found.bins, found.last_until(last)
         if latest is not None:
             first, limit = max(first, end - latest + 1), latest
         limit = _page_length(limit, len(bins))
         chosen = chosen_bins(bins, bin or [])
         lines = found.lines(first, limit, end) if first <= end else []
         following = first + limit if first + limit <= end else None
-        groups = None if chosen is not None or found.settings.levels is None else found.settings.levels.groups
+        groups = None if chosen is not None or found.levels is None else found.levels.groups
         told = statistics(found.publisher.mechanism, found.feed)
         return _paged(release_page(lines, bins, chosen, form, following, groups, told), form, following)
 
@@ -157,7 +157,7 @@ def _add_answers(router: APIRouter, service: Service) -> None:
         if latest is not None:
             due = asked.latest(first, end, min(latest, MOST_AT_ONCE))
         else:
-            limit = _page_length(limit, len(found.settings.bins))
+            limit = _page_length(limit, len(found.bins))
             due = asked.between(first, min(end, first + limit - 1))
             following = first + limit if first + limit <= end else None
         return _paged(answer_page(due, asked.names, found.feed.start_of, form, following), form, following)

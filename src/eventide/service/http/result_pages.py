@@ -100,6 +100,7 @@ def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
     return replace(
         _of_bins(release, chosen),
         levels=None,
+        named={},
         statistics=None if told is None else {name: _of_bins(each, chosen) for name, each in told.items()},
     )
 
@@ -133,7 +134,7 @@ class AskedAnswers(NamedTuple):
         known = {str(query): query for query in settings.queries}
         if not known.keys() >= set(queries):
             raise Problem(404, "unknown-query", "one of the queries asked for is not answered by this stream")
-        names = questions.names(settings.bins)
+        names = questions.names(stream.bins)
         places = chosen_bins(names, bins)
         chosen = tuple(known[name] for name in queries) if queries else settings.queries
         if places is None:

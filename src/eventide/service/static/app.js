@@ -77,14 +77,15 @@ async function open(name) {
   following?.abort();
   following = new AbortController();
   const { signal } = following;
-  const [info, { bins, levels }, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
+  const [info, rows, guarantee] = await Promise.all(["", "/bins", "/guarantee"].map((rest) => get(streamPath(name, rest))));
   const statistic = info.statistics.includes(find("statistic").value) ? find("statistic").value : info.statistics[0];
   find("statistic").replaceChildren(...info.statistics.map((each) => new Option(each, each, false, each === statistic)));
   find("statistic-choice").hidden = info.statistics.length < 2;
-  const begun = new History(info, new Levels(bins, levels), statistic);
+  const begun = new History(info, new Levels(rows.bins, rows.levels, rows.spare), statistic);
   const { releases } = await get(streamPath(name, "/releases?latest=" + begun.capacity));
   if (signal.aborted) return; // another stream was chosen meanwhile
   releases.forEach((release) => begun.add(release));
+  begun.named = JSON.stringify(begun.latest?.bins ?? {});
   history = search.history = begun;
   group.begin(begun.levels);
   series.chosen = [];
@@ -115,6 +116,7 @@ async function askAnswers() {
 
 function arrived(release) {
   if (!history?.add(release)) return;
+  if (JSON.stringify(release.bins ?? {}) !== history.named) askNames(release).catch(failed);
   history.answered ||= Boolean(release.answers);
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
@@ -122,6 +124,17 @@ function arrived(release) {
     const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
+}
+
+// Ask for the names of bins again: a spare one has got its own.
+async function askNames(release) {
+  const asked = history;
+  asked.named = JSON.stringify(release.bins ?? {});
+  const rows = await get(streamPath(asked.info.name, "/bins"));
+  if (history !== asked) return;
+  asked.levels.rename(rows);
+  heat.order = heat.cursor = null;
+  soon();
 }
 
 function connection(state) {

@@ -14,6 +14,7 @@ export class History {
     this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / this.bins.length)));
     this.releases = [];
     this.truth = new Map(); // step -> counts, of synthetic streams alone
+    this.named = "{}"; // the names that spare bins have got, as the last release tells them
     this.digits = Math.min(6, Math.max(0, Math.ceil(-Math.log10(info.unit ?? 0.01) - 1e-9))); // behind the point
     this.answered = false; // whether a release brought answers to window queries that are not shown yet
   }
@@ -58,6 +59,6 @@ export class History {
 
   // Bins, those with the largest values first.
   busiest(values = this.latest ? this.latest.values : [], among = this.bins.map((_, bin) => bin)) {
-    return [...among].sort((one, other) => values[other] - values[one]);
+    return among.filter((bin) => this.levels.shown(bin)).sort((one, other) => values[other] - values[one]);
   }
 }

@@ -3,12 +3,26 @@
 import { find, number } from "./format.js";
 
 export class Levels {
-  constructor(bins, levels) {
+  constructor(bins, levels, spare = []) {
     this.bins = bins.length;
     this.levels = levels;
+    this.waiting = new Set(spare); // spare bins without a name, which nobody needs to see
     let first = bins.length;
     this.firsts = levels.map(({ groups }) => { const place = first; first += groups.length; return place; });
     this.names = [...bins, ...levels.flatMap(({ groups }) => groups)];
+  }
+
+  // Bins that got names meanwhile.
+  rename({ bins, spare }) {
+    this.names.splice(0, bins.length, ...bins);
+    this.waiting = new Set(spare);
+  }
+
+  // Whether a row has anything to show: it is no spare bin, and no group of these alone.
+  shown(row) {
+    const level = this.levelOf(row);
+    if (level < 0) return !this.waiting.has(row);
+    return this.levels[level].group_of.some((group, bin) => group === row - this.firsts[level] && !this.waiting.has(bin));
   }
 
   get total() {
@@ -44,10 +58,10 @@ export class Levels {
     if (level < 0) return [row];
     if (row === this.total) {
       const chosen = this.levels.findIndex(({ name }) => name === divided);
-      if (chosen >= 0) return this.levels[chosen].groups.map((_, place) => this.firsts[chosen] + place);
+      if (chosen >= 0) return this.levels[chosen].groups.map((_, place) => this.firsts[chosen] + place).filter((group) => this.shown(group));
     }
     const { group_of } = this.levels[level];
-    return group_of.flatMap((group, bin) => (group === row - this.firsts[level] ? [bin] : []));
+    return group_of.flatMap((group, bin) => (group === row - this.firsts[level] && this.shown(bin) ? [bin] : []));
   }
 }
 
@@ -69,7 +83,7 @@ export class OpenGroup {
 
   // The rows to show: those of the open group, or all bins.
   get rows() {
-    if (this.row === null) return [...Array(this.levels.bins).keys()];
+    if (this.row === null) return [...Array(this.levels.bins).keys()].filter((bin) => this.levels.shown(bin));
     return this.levels.inside(this.row, find("divided").value);
   }
 

@@ -35,7 +35,7 @@ export class Search {
   // Names that begin with what was asked first, then those that hold it anywhere.
   matching(asked) {
     const names = this.history.bins.map((name) => name.toLowerCase());
-    const holding = names.flatMap((name, bin) => (name.includes(asked) ? [bin] : []));
+    const holding = names.flatMap((name, bin) => (name.includes(asked) && this.history.levels.shown(bin) ? [bin] : []));
     return [...holding.filter((bin) => names[bin].startsWith(asked)), ...holding.filter((bin) => !names[bin].startsWith(asked))];
   }
 
