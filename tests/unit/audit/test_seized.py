@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from eventide.audit.seizure import cells_of, seized
 from eventide.audit.two_worlds import OnlyA, OnlyB, WorldsDiffer
 from eventide.live.feeds import noisy_feed
 from eventide.live.feeds.noisy_feed import NoisyFeed
+from eventide.live.publisher import publisher as publishing
 from eventide.live.sources.line_by_line import PipeLines
 from eventide.privacy.measured import Measured
 from eventide.privacy.noisy_cells import NoisyCells
@@ -106,6 +108,7 @@ def check(person="is there", part=FilePart, looks=None, name="bd", **options):
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch):
     monkeypatch.setattr(noisy_feed, "POLL_SECONDS", 0.25)
+    monkeypatch.setattr(publishing, "time", SimpleNamespace(monotonic=lambda: 0.0))  # when names were last looked for
     monkeypatch.setattr(PipeLines, "_is_ready", lambda self, _=0: IS_READY(self, 0))
 
 
