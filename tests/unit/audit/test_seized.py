@@ -83,9 +83,10 @@ def run(world, part, looks, **options):
         if coming and arrival(coming[0]) < slot * SLOT:
             part.send(life, *coming.pop(0))
         life.clock.set(moment(slot * SLOT) - 3_000_000)
-        for turn in range(1, part.turns + 1):
-            life.turn()
-            if turn == part.counted_after:
+        read = 0
+        for _ in range(part.turns):
+            read += not life.turn()
+            if read == part.counted_after:
                 world.show(f"slot {slot}, at once", "\n".join(seized(life.publisher, life.turns)))
             if life.clock.now() > moment(slot * SLOT) - 2_500_000:  # it has waited twice
                 break
