@@ -8,6 +8,9 @@ import pytest
 from spark_cluster import PATIENCE, ConnectServer, Driver, environment
 from spark_events import check, new_life, releases_of_one_machine, write_events
 
+from eventide.engines.spark_feed import STARTS, started
+from eventide.errors import StateError
+
 pytestmark = pytest.mark.engine
 KILLED = -9
 STEPS = 6
@@ -47,3 +50,25 @@ def test_the_command_line_publishes_a_folder_through_a_server(server, tmp_path):
     assert done.returncode == 0, done.stderr
     rows = (tmp_path / "out.csv").read_text().splitlines()
     assert [row.split(",")[2:] for row in rows] == [["north", "south"], ["2", "0"], ["0", "0"]]
+
+
+class Writer:
+    """Fails to start a query as often as it is told."""
+
+    def __init__(self, failures, sentence):
+        self.failures, self.sentence = failures, sentence
+
+    def start(self):
+        from pyspark.errors import PySparkException
+
+        if self.failures:
+            self.failures -= 1
+            raise PySparkException(self.sentence)
+        return "a query"
+
+
+def test_a_server_that_is_too_busy_to_start_a_query_is_asked_again():
+    assert started(Writer(STARTS - 1, "Python worker failed to connect back.")) == "a query"
+    for writer in (Writer(STARTS, "Python worker failed to connect back."), Writer(1, "something else")):
+        with pytest.raises(StateError, match="did not start the query"):
+            started(writer)

@@ -34,7 +34,9 @@ from eventide.live.stores.open_store import open_store
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
 FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.DOTALL | re.MULTILINE)
-NEVER_ENDS = re.compile(r"--follow|nats-server -js|tail -F|eventide serve|--serve|publish \S*(?:nats|kafka)://")
+NEVER_ENDS = re.compile(
+    r"^(?!timeout ).*(?:--follow|nats-server -js|tail -F|eventide serve|--serve|publish \S*(?:nats|kafka)://)"
+)
 INSTALLS = re.compile(r"^(?:\S*/)?pip install (.*)$", re.MULTILINE)
 COMMAND = re.compile(r"^(?:\$ )?(?:\S+/)?(?:eventide|pip|python3?|curl|pytest|mkdocs) \S", re.MULTILINE)
 PATIENCE = 300  # seconds; enough for a slow machine that also compiles

@@ -64,8 +64,10 @@ def main():
         available_now=True,
         **life["steps"],
     )
-    publishing.await_termination()
-    spark.stop()
+    try:
+        publishing.await_termination()
+    finally:
+        spark.stop()
 
 
 if __name__ == "__main__":

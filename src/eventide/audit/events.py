@@ -22,15 +22,17 @@ from eventide.audit.mechanisms import audit_mechanism
 from eventide.audit.pairs import SHORT_TAIL, Pair
 from eventide.errors import InputError
 from eventide.events.caps import Cap
+from eventide.events.durations import milliseconds
 from eventide.events.reader import EventReader
-from eventide.events.statistics import EVENTS, Statistic, parse_statistic
+from eventide.events.slots import SlotPeople, slots_met
+from eventide.events.statistics import EVENTS, SLOTS, Statistic, parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventBatch, Position
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
-_STEP = timedelta(hours=1)
+_STEP, HOUR = timedelta(hours=1), "1h"
 ALL_STEPS_UP_TO = 3  # of a window: any of them are changed
 
 
@@ -102,12 +104,14 @@ class EventPair:
         statistic: Statistic = EVENTS,
     ) -> Pair:
         """The two streams of counts that a feed makes of the lists."""
-        timeline = Timeline(_START.isoformat(), f"{int(_STEP.total_seconds())}s")
+        slot = statistic.slot if isinstance(statistic, SlotPeople) else HOUR
+        timeline = Timeline(_START.isoformat(), slot)
+        steps = -(-self.steps // (milliseconds(slot) // milliseconds(HOUR)))
         streams = []
         for events in (self.events, self.neighbour):
             source = _Listed(events)
             reader = EventReader([str(index) for index in range(bins)], grid=statistic.grid)
-            bounds: dict[str, Any] = {"max_per_step": max_per_step, "until": timeline.iso(self.steps)}
+            bounds: dict[str, Any] = {"max_per_step": max_per_step, "until": timeline.iso(steps)}
             bounds |= {} if statistic is EVENTS else {"statistic": statistic}
             counting = feed(source, timeline, reader, **bounds)
             closed = [step for step in counting.steps(Resume(0, None, key, [])) if step is not None]
@@ -210,7 +214,8 @@ def audit_events(
         `window_sensitivity` is what the cap is worth, unless `parameters` have another.
     statistic, between
         What is published of the events, as a `StreamSpec` has it; their values are in the column `value`. Several
-        statistics are attacked with a class that publishes them together.
+        statistics are attacked with a class that publishes them together. Steps are hours, so `people/2h` are people
+        of slots of two steps.
     feed
         What counts the events, built like `eventide.live.feeds.event_feed.EventFeed`.
     secure, parameters, **options
@@ -220,7 +225,8 @@ def audit_events(
     if pairs is None:
         of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
         pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
-    made = parse_statistic(statistic, between)
+    slots = isinstance(statistic, str) and statistic.startswith(SLOTS)
+    made = parse_statistic(f"{statistic}/{HOUR}" if slots else statistic, between).for_bins(bins)
     if cap is not None:
         feed = functools.partial(feed, cap=cap)
         parameters = {"window_sensitivity": made.window_sensitivity(cap, window, max_per_step)} | (parameters or {})
@@ -234,7 +240,7 @@ def audit_events(
     return audit_mechanism(
         cls,
         epsilon,
-        window,
+        slots_met(window, HOUR, made.slot) if isinstance(made, SlotPeople) else window,
         bins,
         sensitivity=made.sensitivity(max_per_step),
         secure=secure,

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from eventide.arrays import Ints
 from eventide.engines.spark_batches import LOOK_SECONDS, HandedOver, HandOver
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CELLS_AT_ONCE = 1 << 26  # counts that wait on the driver to be published
 STEPS_AT_ONCE = 1000
 LOOKS = 10  # after which waiting is interrupted
+STARTS = 6
 SETTINGS = {
     "spark.sql.streaming.noDataProgressEventInterval": "1000",  # milliseconds after which Spark tells of no data
     "spark.sql.streaming.minBatchesToRetain": "1",  # where batches began and ended tells how many events they had
@@ -176,7 +177,7 @@ class TallyingQuery:
         self._spark = events.sparkSession
         writer = events.writeStream.foreachBatch(hand_over).option("checkpointLocation", str(checkpoint))
         with settings_set(self._spark, SETTINGS):
-            self._query: StreamingQuery = writer.trigger(**trigger).start()
+            self._query = started(writer.trigger(**trigger))
         self._listener = _idle_listener(self._told_of_idleness)
         self._spark.streams.addListener(self._listener)
 
@@ -206,6 +207,20 @@ class TallyingQuery:
     def _told_of_idleness(self, run: str, looked_at: str) -> None:
         if run == self._query.runId:
             self._idle.put(Idle(round(datetime.fromisoformat(looked_at).timestamp() * 1e6)))
+
+
+def started(writer: Any) -> StreamingQuery:
+    """The query of a writer. A Connect server gives the process for batches ten seconds, which a busy machine exceeds:
+    that is tried again."""
+    from pyspark.errors import PySparkException
+
+    for left in reversed(range(STARTS)):
+        try:
+            return cast("StreamingQuery", writer.start())
+        except PySparkException as failure:
+            if not left or "failed to connect back" not in str(failure):
+                raise StateError("Spark did not start the query; nothing is lost, start again later") from failure
+    raise AssertionError
 
 
 def _idle_listener(tell: Callable[[str, str], None]) -> Any:

@@ -44,7 +44,6 @@ class SlotPeople(PeopleCount):
         self.slot, self.step, self._bins = slot, step, bins
         self.name = f"people/{slot}"
         self._slot, self._step = in_words(milliseconds(slot)), in_words(milliseconds(step))
-        self.title = f"numbers of different people of {self._slot}"
 
     def described(self) -> dict[str, str]:
         """With the length of a step, which the promise is about."""

@@ -62,12 +62,14 @@ class Statistic(ABC):
     `needs_users`: events without users do not have it. `grid` says how its values are read, where it has some, and
     `unit` what 1 in its numbers is worth. `takes` are the settings that it can be published with, of those that not
     every statistic can. `columns` is how many numbers a bin has; `direct` says that these are what is published.
+    `adds_up_in_time`: the number of several steps together is the sum of theirs.
     """
 
     name: str
     title: str
     needs_users: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset()
+    adds_up_in_time: ClassVar[bool] = True
     grid: Grid | tuple[Grid, ...] | None = None
     columns: int = 1
     direct: bool = True
@@ -154,6 +156,7 @@ class PeopleCount(Statistic):
     name, title = "people", "numbers of different people"
     needs_users = True
     takes = frozenset({"cap", "levels"})
+    adds_up_in_time = False
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """A table of users and bins in which a second event of the same user and bin changes nothing."""

@@ -81,8 +81,10 @@ class PanPrivateMechanism(Mechanism):
             return "pan_private is for bins alone; leave levels out"
         if self._cells is None or self.replicas > 1 or self.step:
             return "several open steps need pan_private, one replica, and a mechanism that has released nothing"
-        if self.plan_behind(np.zeros(0, dtype=np.int64)) <= 0:
-            return "the window is too short to keep budget free for an intrusion; choose a longer one, or announced"
+        if self.pan_private == SINGLE and self.ledger.open_spans("intrusion") < 2 * self.decision_budget():
+            return (  # the decision of a step would take most of it, and looks next to nothing
+                "the window is too short to keep budget free for an intrusion; choose 6 steps or more, or announced"
+            )
         return None
 
     def hold_several_steps(self) -> None:

@@ -74,7 +74,9 @@ def build_mechanism(name: str, parameters: Mapping[str, Any]) -> Mechanism:
     cls = find_mechanism(name)
     known = parameter_defaults(cls)
     if unknown := parameters.keys() - known.keys():
-        raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}; it takes {', '.join(known)}")
+        others = [other for other in MECHANISMS if min(unknown) in parameter_defaults(mechanism_class(other))]
+        hint = f", which is for {', '.join(others)}" if others else ""
+        raise InputError(f"mechanism {name!r} takes no {min(unknown)!r}{hint}; it takes {', '.join(known)}")
     if missing := [needed for needed, default in known.items() if default is REQUIRED and needed not in parameters]:
         raise InputError(f"mechanism {name!r} needs {' and '.join(missing)}")
     return cls(**parameters)

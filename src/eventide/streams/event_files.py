@@ -1,7 +1,8 @@
 """A file of events as counts per step and bin, or one by one with their people, for studies on data one may look at.
 
 Events are read as the publisher reads them, with times in UTC where they name no offset. But in counts every event
-counts 1, whoever did it, and a row that cannot be read is refused with its number: this is no way to publish.
+counts 1, whoever did it (or every person once, or every value), and a row that cannot be read is refused with its
+number: this is no way to publish.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.files.open_file import open_file
 from eventide.events.rows import ParsedRows
+from eventide.events.statistics import STATISTICS, SUM, Statistic, parse_statistic
 from eventide.events.texts import named, texts
 from eventide.events.timeline import MILLISECOND, parse_time
 from eventide.events.times import parse_times
+from eventide.events.value_grid import ValueGrid
 from eventide.events.zones import Zone
 from eventide.streams.count_files import Matrix, text
 
@@ -38,13 +41,22 @@ def count_events(
     bins: Sequence[str] = (),
     time: str = "timestamp",
     bin: str = "bin",
+    user: str | None = None,
+    statistic: str = "events",
+    between: str = "",
 ) -> Matrix:
     """Count the events of each step, such as "1h", from `start` to before `until`, by default the first and last event.
 
-    The bins are those that occur and those of `bins`, sorted. `time` and `bin` name the columns.
+    The bins are those that occur and those of `bins`, sorted. `time`, `bin` and `user` name the columns. `statistic`
+    and `between` are as a stream has them, of events, people and sums; nobody is bounded, and sums are in units.
     """
     length = milliseconds(step) * MILLISECOND
-    times, names = _columns(path, time, bin)
+    made = studied_statistic(statistic, between)
+    grid = made.grid if isinstance(made.grid, ValueGrid) else None
+    if made.needs_users and user is None:
+        raise InputError(f"{statistic} need a person; name the column of people, as user")
+    more = [*([user] if made.needs_users else []), *([] if grid is None else [grid.column])]
+    times, names, *others = _columns(path, time, bin, *map(str, more))
     begin = int(times.min()) // length * length if start is None else parse_time(str(start), UTC)
     end = int(times.max()) + 1 if until is None else parse_time(str(until), UTC)
     if end <= begin:
@@ -56,8 +68,37 @@ def count_events(
     inside = (times >= begin) & (times < end)
     columns = np.searchsorted(known, np.array(names.dictionary.to_pylist(), dtype=str))[names.indices.to_numpy()]
     cells = (times[inside] - begin) // length * len(known) + columns[inside]
-    counts = np.bincount(cells, minlength=steps * len(known)).reshape(steps, len(known))
-    return Matrix(counts, tuple(map(str, known)))
+    weights = np.ones(len(cells), np.int64)
+    if grid is not None:
+        weights = _values(others[-1], grid, Path(path).name)[inside]
+    elif made.needs_users:
+        people = others[0].indices.to_numpy().astype(np.int64)[inside]
+        _, first = np.unique(np.stack([cells, people]), axis=1, return_index=True)
+        cells, weights = cells[first], weights[first]
+    counts = np.zeros(steps * len(known), np.int64)
+    np.add.at(counts, cells, weights)
+    return Matrix(counts.reshape(steps, len(known)), tuple(map(str, known)))
+
+
+def studied_statistic(statistic: str, between: str = "") -> Statistic:
+    """A statistic of a stream that is studied: one number for each bin of a step, from 0 up."""
+    if not (statistic in STATISTICS or statistic.startswith(SUM)):
+        raise InputError(f"{statistic!r} cannot be studied; choose {', '.join(STATISTICS)} or {SUM}COLUMN")
+    made = parse_statistic(statistic, between)
+    if isinstance(made.grid, ValueGrid) and made.grid.low < 0:
+        raise InputError(f"values below 0 cannot be studied; begin the range of {made.grid.column} at 0 or above")
+    return made
+
+
+def _values(column: Any, grid: ValueGrid, file: str) -> Ints:
+    """The values of a column of text, in units."""
+    units, readable = grid.read(column.dictionary)
+    places = column.indices.to_numpy()
+    if not readable.all():
+        row = int(np.flatnonzero(~readable[places])[0]) + 1
+        raise InputError(f"{file}: row {row} has no number in column {grid.column!r}; correct that row")
+    values: Ints = units[places]
+    return values
 
 
 class EventRows(NamedTuple):

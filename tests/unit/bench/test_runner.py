@@ -158,9 +158,9 @@ def test_wide_streams_are_run_in_lots_and_long_ones_too(study, monkeypatch):
     built = []
     build = StudiedMechanism.build
 
-    def spy(self, setting, bins, replicas, *more):
+    def spy(self, setting, bins, replicas, *how):
         built.append(replicas)
-        return build(self, setting, bins, replicas, *more)
+        return build(self, setting, bins, replicas, *how)
 
     monkeypatch.setattr(StudiedMechanism, "build", spy)
     monkeypatch.setattr(runner, "LARGEST_RUN", 9)

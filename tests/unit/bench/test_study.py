@@ -11,6 +11,7 @@ import pytest
 from documents import blocks
 
 from eventide.bench import builtin_studies, check_requirements, load_study, read_results, repeat_cell, run_study
+from eventide.bench.run.runner import releases
 from eventide.errors import InputError
 from eventide.streams.real import REAL_STREAMS
 
@@ -131,6 +132,52 @@ def test_a_file_of_events_is_counted(load):
     run_study(study, "results.parquet")
     rows = read_results("results.parquet").table.to_pylist()
     assert {(row["stream_source"], row["steps"], row["bins"]) for row in rows} >= {("events", 4, 2)}
+
+
+RIDES = """timestamp,user,bin,fare
+2013-01-01 05:15,a,east,3
+2013-01-01 05:25,a,east,7.5
+2013-01-01 06:59,b,west,900
+2013-01-01 06:00,a,west,1
+"""
+OF_RIDES = 'events = "rides.csv"\nstep = "1h"\nuser = "user"\nstatistic = "{}"{}'
+BETWEEN = '\nbetween = "fare=0,10,0.5"'
+
+
+def of_rides(statistic, more=""):
+    Path("rides.csv").write_text(RIDES)
+    return GOOD.replace('file = "counts.csv"\ncolumns = ["b"]', OF_RIDES.format(statistic, more))
+
+
+def test_people_and_sums_of_a_file_of_events_are_studied(load):
+    people = load(of_rides("people")).streams[2]
+    assert (people.read().tolist(), people.sensitivity) == ([[1, 0], [0, 2]], 1)
+    study = load(of_rides("sum:fare", BETWEEN))
+    sums = study.streams[2]
+    assert (sums.read().tolist(), sums.sensitivity) == ([[21, 0], [0, 22]], 20)  # in halves; 900 is cut to 10
+    assert "statistic=sum:fare" in sums.label
+    uniform = next(cell for cell in study.cells if cell.stream is sums and cell.mechanism.name == "uniform")
+    (block, *_) = releases(study, [uniform], sums.read()[None], 0, 200)
+    errors = np.abs(block.released - block.truth).mean()
+    scale = sums.sensitivity * uniform.setting.window / uniform.setting.epsilon
+    assert 0.5 * scale < errors < 2 * scale
+    run_study(study, "results.parquet")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "more", "says"),
+    [
+        ("people/1d", "", "'people/1d' cannot be studied; choose events, people or sum:COLUMN"),
+        ("mean:fare", BETWEEN, "cannot be studied"),
+        ("sum:fare", "", "needs the range of fare"),
+        ("sum:fare", '\nbetween = "fare=0,10"\nworkload = "special"', "window queries are of events"),
+        ("people", "\nmerge = 2", "people of several steps of rides.csv do not add up"),
+        ("sum:user", '\nbetween = "user=0,10"', "row 1 has no number in column 'user'"),
+    ],
+)
+def test_what_cannot_be_studied_of_events_is_said(load, statistic, more, says):
+    with pytest.raises(InputError, match=says):
+        load(of_rides(statistic, more))
 
 
 def test_dates_in_a_study_are_dates_of_events(load):

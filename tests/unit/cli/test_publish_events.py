@@ -145,7 +145,8 @@ def test_what_is_written_is_not_read(publish, parts):
         code, _, err = publish(*sources, *EXACT, *STEP, *option.split())
         assert code == 2
         assert f"{option} would be read as one of the files of {sources[-1]}; choose another folder" in err
-    code, _, err = publish("set", "--epsilon", "1", "--window", "2", "--dry-run", "--engine", "spark", *STEP)
+    words = ("--epsilon", "1", "--window", "2", "--dry-run", "--engine", "spark", *STEP)
+    code, _, err = publish("set", "events.csv", *words)
     assert (code, "--engine spark reads one file" in err) == (2, True)
     code, _, err = publish("events.csv", "events.parquet", "--epsilon", "1", "--window", "2", "--queries", "none.toml")
     assert code == 2

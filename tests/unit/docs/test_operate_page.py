@@ -10,21 +10,31 @@ import re
 import shutil
 import signal
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from documents import ROOT, Reader
 from nats_server import free_port
 
+from eventide.live.stores.open_store import open_store
+
 pytestmark = pytest.mark.slow
 
 SYSTEMCTL = """#!{python}
 # Does what a unit says, for as long as the test goes on.
-import os, re, subprocess, sys
+import os, re, signal, subprocess, sys, time
 words = [word for word in sys.argv[1:] if not word.startswith("--")]
 if words[0] == "daemon-reload":
     sys.exit()
 name = words[1] if "." in words[1] else words[1] + ".service"
+if words[0] == "stop":
+    process = int(open("{folder}/pid").read())
+    os.kill(process, signal.SIGTERM)
+    state = ["ps", "-o", "state=", "-p", str(process)]
+    while subprocess.run(state, capture_output=True, text=True).stdout.strip() not in ("", "Z"):
+        time.sleep(0.1)
+    sys.exit()
 if name == "prometheus.service":
     sys.exit(subprocess.call(["promtool", "check", "config", "{folder}/etc/prometheus/prometheus.yml"]))
 unit = open("{folder}/etc/systemd/system/" + name).read()
@@ -70,4 +80,6 @@ def test_from_an_empty_machine_to_a_service(machine, capsys):
     reader.follow((ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8"))
     assert '"who": "read"' in (machine / "var/lib/eventide/access.jsonl").read_text()
     assert (machine / "var/backups/eventide/city.store").exists()
+    with closing(open_store(machine / "var/lib/eventide/city.store", read_only=True)) as store:
+        assert [epoch.restored for epoch in store.epochs()] == [False, True]
     assert "Error" not in (machine / "journal").read_text()

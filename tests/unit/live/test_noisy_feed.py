@@ -112,6 +112,13 @@ def test_a_bound_is_trusted_and_the_guarantee_says_so(tmp_path):
     assert three.publisher.mechanism.sensitivity == 3
 
 
+def test_the_page_says_that_a_bound_is_trusted(tmp_path):
+    Life(tmp_path, tmp_path / "s.db", max_per_step=3).close()
+    found = CliRunner().invoke(main, ["guarantee", str(tmp_path / "s.db"), "--out", str(tmp_path / "page.html")])
+    assert found.exit_code == 0, found.output
+    assert "trusted to be at most 3 of one person in a step" in (tmp_path / "page.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -69,6 +69,32 @@ def test_a_note_of_an_older_version_is_read(restored):
         assert store.after_restore(3).measured_from == 12 + 3
 
 
+def test_a_backup_beside_the_log_of_what_was_lost_is_refused_until_the_log_is_removed(tmp_path):
+    path, log = tmp_path / "city.db", tmp_path / "city.db-wal"
+    filled(path).close()
+    backup = path.read_bytes()
+    with closing(open_store(path)) as store:
+        store.begin(SETTING)
+        for step in range(5, 60):
+            store.commit(a_commit(step))
+        store._database._cut_log()
+        for step in range(60, 63):
+            store.commit(a_commit(step))
+        left = log.read_bytes()
+    assert left
+    path.write_bytes(backup)  # as after a kill, which leaves the log
+    log.write_bytes(left)
+    with pytest.raises(StoreError, match="damaged"), closing(open_store(path)) as store:
+        store.begin(SETTING, after_restore=True)
+    for beside in tmp_path.glob("city.db-*"):
+        beside.unlink()
+    path.write_bytes(backup)
+    with closing(open_store(path)) as store:
+        store.begin(SETTING, after_restore=True)
+        assert store.after_restore(0)[:3] == (63, 62 + 3, 62 + 3)
+        store.verify()
+
+
 def publish(folder, *more):
     counts, store, out = (str(folder / name) for name in ("counts.csv", "city.db", "out.jsonl"))
     options = ["--epsilon", "1", "--window", "2", "--mechanism", "ba", "--store", store, "--out", out, *more]

@@ -154,6 +154,14 @@ def test_what_does_not_go_together_is_refused(change, says):
         StreamSpec(**given)
 
 
+def test_histograms_of_the_last_steps_are_not_of_people():
+    windows = {"mechanism": "rg", "parameters": {"span": 2}}
+    for statistic in ("people", "people/2h"):
+        with pytest.raises(InputError, match="people of several steps do not add up, and this mechanism adds up"):
+            ev.publish(FRAME, **STREAM | windows | {"statistic": statistic})
+    ev.publish(FRAME, **STREAM | windows | {"statistic": "events"})
+
+
 def test_people_in_one_bin_add_up_to_levels():
     released = ev.publish(FRAME, **STREAM | {"max_per_step": 1, "levels": {}})
     assert "different people" in str(released.guarantee)

@@ -16,6 +16,7 @@ import eventide as ev
 from eventide.cli import main
 from eventide.errors import InputError
 from eventide.live.stores.open_store import open_store
+from eventide.mechanisms.registry import build_mechanism
 from eventide.mechanisms.window_baselines import TimeUnitBaseline
 from eventide.releases.lines import read_line
 
@@ -188,6 +189,20 @@ def test_the_guarantee_says_what_a_histogram_is_covered_by(tmp_path):
     assert "is hidden in each of them, not in all" in said
     longer = ev.mechanism("rg", epsilon=1, window=3, bins=BINS, span=3)
     assert "not in all" not in str(longer.guarantee)
+
+
+def test_another_mechanism_says_which_ones_have_a_span():
+    with pytest.raises(InputError, match="takes no 'span', which is for rg, rg-baseline, rg-window-baseline; it takes"):
+        build_mechanism("uniform", {"epsilon": 1, "window": 1, "bins": 2, "span": 15})
+
+
+def test_sums_are_told_in_their_unit(tmp_path):
+    rides = {"at": [f"2026-01-01T0{hour}:10" for hour in range(3)], "place": ["start"] * 3, "fare": [10, 20.5, 7]}
+    told = {"epsilon": 1_000_000, "window": 1, "step": "1h", "bins": BINS, "time": "at", "bin": "place"}
+    told |= {"statistic": "sum:fare", "between": "fare=0,120,0.5", "start": "2026-01-01", "until": "2026-01-01T03:00"}
+    table = ev.publish(rides, mechanism="rg-baseline", parameters={"span": 2}, **told).to_arrow().to_pylist()
+    own = [row["value"] for row in table if (row["bin"], row["statistic"]) == ("start", "window:sum:fare")]
+    assert own == [10, 30.5, 27.5]
 
 
 def test_a_file_of_something_else_is_still_refused(tmp_path):

@@ -189,7 +189,7 @@ def test_people_of_slots_are_released_slot_by_slot(tmp_path):
         assert release["values"] == [1, 2, 0]
         told = reader.get("/v1/streams/city").json()
         assert [told[name] for name in ("statistic", "step", "window")] == ["people/2min", "2min", 3]
-        assert told["title"] == "numbers of different people of 2 minutes"
+        assert told["title"] == "numbers of different people"
 
 
 SEVERAL = {
@@ -274,7 +274,7 @@ def test_a_configuration_says_it(tmp_path):
         'statistic = ["people", "mean:fare"]\nbetween = "fare=0,120"\nsplit = { people = 0.25, "mean:fare" = 0.75 }'
     )
     (city,) = read(tmp_path, several).streams
-    assert city.build_mechanism().besides == {"mean:fare": ("north", "south")}
+    assert city.build_mechanism().statistics_told == ("people", "mean:fare")
     (city,) = read(tmp_path, 'statistic = "people"\ncap = "2/24h"').streams
     assert city.build_mechanism().window_sensitivity == 8
 

@@ -48,7 +48,8 @@ def batches_of(study: Study) -> list[CellBatch]:
     for number, cell in enumerate(study.cells):
         facts = study.facts[cell.stream.label]
         alone = facts.bins > 1 or cell.stream.workload is not None
-        joins = number if alone else (cell.mechanism.label, cell.setting, facts.steps, cell.stream.span)
+        stream = cell.stream
+        joins = number if alone else (cell.mechanism.label, cell.setting, facts.steps, stream.span, stream.sensitivity)
         alike.setdefault(joins, []).append(number)
     batches = []
     for numbers in alike.values():
@@ -172,7 +173,9 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
     length = max(1, BLOCK // (repetitions * bins))
     stream, replicas = cells[0].stream, streams * repetitions
     truth, answer = stream.asked(counts), _Asked(stream, (replicas, bins))
-    mechanism = cells[0].mechanism.build(cells[0].setting, bins, replicas, noise, stream.span, stream.levels)
+    mechanism = cells[0].mechanism.build(
+        cells[0].setting, bins, replicas, noise, stream.span, stream.sensitivity, stream.levels
+    )
     for begin in range(0, steps, length):
         true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
         released = np.empty((len(true), *shape, bins))

@@ -27,7 +27,7 @@ from eventide.mechanisms.registry import find_mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
 from eventide.streams.count_files import Matrix, read_matrix
-from eventide.streams.event_files import count_events
+from eventide.streams.event_files import count_events, studied_statistic
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import read_real
 
@@ -54,6 +54,7 @@ class StudiedMechanism:
         replicas: int,
         noise: Source,
         span: int | None = None,
+        sensitivity: int = 1,
         levels: Levels | None = None,
     ) -> Mechanism:
         """A new one; if it can, it publishes histograms of the last `span` steps; with `levels`, if it is to."""
@@ -66,6 +67,8 @@ class StudiedMechanism:
         elif wanted:
             raise InputError("levels of a mechanism in a study is true: the groups are those of the stream")
         asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
+        if "sensitivity" not in self.parameters and sensitivity != 1:
+            asked["sensitivity"] = sensitivity
         return cls(
             epsilon=setting.epsilon,
             window=setting.window,
@@ -123,6 +126,12 @@ class StudiedStream:
         asked = {} if self.workload is None else self.workload.described
         return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked
 
+    @property
+    def sensitivity(self) -> int:
+        """What one event adds to a step: 1, or of sums the end of the range in its units."""
+        told = [str(self.parameters.get(name, default)) for name, default in (("statistic", "events"), ("between", ""))]
+        return studied_statistic(*told).sensitivity(1) if self.source == "events" else 1
+
     def read(self) -> Ints:
         """The counts, `(T, d)`."""
         return self.prepared(self.matrix())
@@ -139,6 +148,8 @@ class StudiedStream:
     def prepared(self, matrix: Matrix) -> Ints:
         """Choose columns, merge and choose steps; a rest of steps too short to be merged is left out."""
         counts, bins = matrix
+        if self.merge > 1 and self.parameters.get("statistic") == "people":
+            raise InputError(f"people of several steps of {self.name} do not add up; make steps longer instead")
         if self.columns is not None:
             missing = [column for column in self.columns if column not in bins]
             if missing:

@@ -48,6 +48,7 @@ from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
 from eventide.events.levels import Levels
+from eventide.events.statistics import EVENTS
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import find_mechanism, mechanism_names
 from eventide.parameters import parameter_defaults
@@ -271,6 +272,8 @@ class StudyFile(StudyTables):
                 parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
             self.check_parameters(values, _stream_parameters(source, name), entry, name)
+            if stream.workload is not None and stream.parameters.get("statistic", EVENTS.name) != EVENTS.name:
+                raise self.document.complaint("window queries are of events; leave statistic out", entry, "statistic")
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
             counts = self.asked(entry, preparing, stream.prepared, matrix)
@@ -312,12 +315,11 @@ class StudyFile(StudyTables):
             return
         known = parameter_defaults(find_mechanism(mechanism.name))
         self.check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
-        built = {
-            (cell.setting, study.facts[cell.stream.label].bins, cell.stream.span, cell.stream.levels): None
-            for cell in cells
-        }
-        for setting, bins, span, levels in built:
-            self.asked(entry, "name", mechanism.build, setting, bins, 1, Zero(), span, levels)
+        facts, streams = study.facts, {each.stream.label: each.stream for each in cells}
+        built = dict.fromkeys((each.setting, each.stream.label) for each in cells)
+        for setting, label in built:
+            asked = streams[label].span, streams[label].sensitivity, streams[label].levels
+            self.asked(entry, "name", mechanism.build, setting, facts[label].bins, 1, Zero(), *asked)
 
 
 def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:

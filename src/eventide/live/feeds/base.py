@@ -75,7 +75,8 @@ class Promise(NamedTuple):
     must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
     `one_by_one` is True for a feed that gives no counts, but puts each event into noisy cells.
-    `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them.
+    `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them;
+    `adds_up_in_time` says that the sum over some steps is what there is in all of them.
     """
 
     unit: str
@@ -85,6 +86,7 @@ class Promise(NamedTuple):
     counted_in: Fraction = Fraction(1)
     of_one: int = 1
     one_by_one: bool = False
+    adds_up_in_time: bool = True
 
     def window_sensitivity(self, window: int) -> int | None:
         """The window sensitivity that follows from the cap; None where there is none."""

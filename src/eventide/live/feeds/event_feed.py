@@ -157,8 +157,9 @@ class EventFeed:
             )
         most = self.statistic.sensitivity(self.max_per_step)
         of_one = self.statistic.sensitivity(1)
+        in_time = self.statistic.adds_up_in_time
         counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
-        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one)
+        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one, adds_up_in_time=in_time)
 
     @property
     def reads_again(self) -> bool:

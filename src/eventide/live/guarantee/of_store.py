@@ -95,6 +95,8 @@ def _events(setting: StoreSetting) -> str:
     if "start" not in steps:
         return "from counts that came ready-made"
     who = "each with the person it belongs to" if steps.get("users") else "each taken for a person of its own"
+    if is_pan_private(setting) and setting.sensitivity > 1:
+        who = f"trusted to be at most {setting.sensitivity} of one person in a step"
     return f"from events since {steps['start']}, {who}, cut into steps by their own time in the zone {steps['zone']}"
 
 

@@ -124,6 +124,11 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         raise InputError("the mechanism has released steps already; give a new one, the store rebuilds its state")
     if reason := why_not_published(mechanism, one_by_one=promise.one_by_one):
         raise InputError(reason)
+    if mechanism.gives_windows and not promise.adds_up_in_time:
+        raise InputError(
+            "people of several steps do not add up, and this mechanism adds up the last ones; choose another one, or "
+            "publish events"
+        )
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
             f"one person adds up to {promise.most} to a step and the mechanism's sensitivity is "
