@@ -24,28 +24,42 @@ class Door:
         self.port = self._listener.getsockname()[1]
         self._places = [host.encode() + struct.pack(">i", each) for each in (int(port), self.port)]
         self.let_in = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._open, self._threads = [], []
+        self._start(self._accept)
 
     def close(self):
+        """End all connections, and wait for those who serve them: none is left for others to find."""
         self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()
         self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(60)
+
+    def _start(self, work, *given):
+        self._threads.append(threading.Thread(target=work, args=given, daemon=True))
+        self._threads[-1].start()
+        return self._threads[-1]
 
     def _accept(self):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+                self._start(self._serve, client)
 
     def _serve(self, plain):
         with (
-            contextlib.suppress(OSError, ssl.SSLError),
+            contextlib.suppress(OSError, ssl.SSLError, ValueError),
+            plain,
             self._context.wrap_socket(plain, server_side=True) as client,
             socket.create_connection(self._broker) as broker,
         ):
+            self._open += [client, broker]
             if not self._lets_in(client, broker):
                 return
-            answers = threading.Thread(target=self._pass_back, args=(broker, client), daemon=True)
-            answers.start()
+            answers = self._start(self._pass_back, broker, client)
             while frame := _frame(client):
                 broker.sendall(frame)
             broker.shutdown(socket.SHUT_RDWR)

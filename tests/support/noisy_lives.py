@@ -66,10 +66,11 @@ class Life:
             file.writelines(line(*event) for event in events)
 
     def turn(self):
-        """Read one event, or look at the clock; publish what is due."""
+        """Read one event, or look at the clock; or publish a step that is due, and say so."""
         closed = next(self.turns)
         if closed is not None:
             self.publisher._publish(*closed)
+        return closed is not None
 
     def go_to(self, minutes):
         """Let time pass, then read and publish until nothing is left to do but to wait, twice."""

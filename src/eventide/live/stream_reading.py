@@ -192,8 +192,8 @@ class StreamReading:
                 )
         if self.values["statistic"] != "events":
             self._note("statistic", "pan_private counts events and nothing else; leave one of them out")
-        for name in ("levels", "queries"):
-            if self.values[name] not in (None, ()):
+        for name in ("levels", "queries", "spare_bins"):
+            if self.values[name] not in (None, (), 0):
                 self._note(name, "pan_private is for releases of bins alone; leave one of them out")
 
     def _check_cap(self) -> None:

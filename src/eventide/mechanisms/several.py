@@ -48,8 +48,9 @@ class Several(Mechanism):
         How many events of a person count in a step.
 
     >>> import eventide as ev
-    >>> statistics = [{"statistic": "people"}, {"statistic": "mean:fare", "between": "fare=0,100,1"}]
-    >>> both = Several(2, 1, ["north"], statistics=statistics, noise=ev.noise.Zero())
+    >>> people = {"statistic": "people", "mechanism": "uniform"}
+    >>> fares = {"statistic": "mean:fare", "between": "fare=0,100,1", "mechanism": "uniform"}
+    >>> both = Several(2, 1, ["north"], statistics=[people, fares], noise=ev.noise.Zero())
     >>> release = both.release([3, 40, 260])  # three people; their fares are 40 above 0, and 260 below 100
     >>> release.values, release.statistics["mean:fare"].values.round(2)
     (array([3.]), array([13.33]))

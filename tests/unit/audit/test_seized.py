@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from eventide.audit.seizure import cells_of, seized
 from eventide.audit.two_worlds import OnlyA, OnlyB, WorldsDiffer
 from eventide.live.feeds import noisy_feed
 from eventide.live.feeds.noisy_feed import NoisyFeed
+from eventide.live.publisher import publisher as publishing
 from eventide.live.sources.line_by_line import PipeLines
 from eventide.privacy.measured import Measured
 from eventide.privacy.noisy_cells import NoisyCells
@@ -42,6 +44,7 @@ class FilePart:
     """Events reach a file that is followed."""
 
     turns = 99  # it says by itself when it has nothing to do
+    counted_after = 0  # its turns depend on whether there is a line
 
     def __init__(self, folder):
         self.source = None
@@ -57,6 +60,7 @@ class PipePart:
     """Events reach a pipe."""
 
     turns = 8  # more than an event and a step take
+    counted_after = 2  # turns: one for the clock, one for the line
 
     def __init__(self, folder):
         self._read, self._write = os.pipe()
@@ -79,8 +83,11 @@ def run(world, part, looks, **options):
         if coming and arrival(coming[0]) < slot * SLOT:
             part.send(life, *coming.pop(0))
         life.clock.set(moment(slot * SLOT) - 3_000_000)
+        read = 0
         for _ in range(part.turns):
-            life.turn()
+            read += not life.turn()
+            if read == part.counted_after:
+                world.show(f"slot {slot}, at once", "\n".join(seized(life.publisher, life.turns)))
             if life.clock.now() > moment(slot * SLOT) - 2_500_000:  # it has waited twice
                 break
         world.show(f"slot {slot}", "\n".join(seized(life.publisher, life.turns)))
@@ -102,6 +109,7 @@ def check(person="is there", part=FilePart, looks=None, name="bd", **options):
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch):
     monkeypatch.setattr(noisy_feed, "POLL_SECONDS", 0.25)
+    monkeypatch.setattr(publishing, "time", SimpleNamespace(monotonic=lambda: 0.0))  # when names were last looked for
     monkeypatch.setattr(PipeLines, "_is_ready", lambda self, _=0: IS_READY(self, 0))
 
 

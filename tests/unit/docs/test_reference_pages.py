@@ -14,6 +14,7 @@ import eventide as ev
 from eventide.bench import builtin_studies
 from eventide.bench.study.metrics import METRICS, PLAN_METRICS
 from eventide.cli import EXIT_CODES, main
+from eventide.live.stores.home import HOME
 from eventide.live.stores.tables import table_statements
 from eventide.service.config.config_file import read_config
 from eventide.service.config.settings import TABLES
@@ -130,5 +131,5 @@ def test_every_table_of_a_store_is_explained():
     page = (ROOT / "docs" / "reference" / "file-formats.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \|", page.split("## Stores")[1].split("## ")[0], re.MULTILINE)
     statements = table_statements(number="INTEGER", counter="INTEGER", binary="BLOB", literal=bytes.hex)
-    tables = re.findall(r"CREATE TABLE (\w+)", "\n".join(statements))
+    tables = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)", "\n".join([*statements, HOME]))
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(tables)

@@ -253,3 +253,9 @@ def test_spark_is_imported_only_when_a_query_starts():
     modules = ", ".join(f"eventide.engines.{path.stem}" for path in Path(engines.__file__).parent.glob("spark*.py"))
     code = f"import sys, {modules}; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_spare_bins_are_refused_in_words():
+    spec = StreamSpec(epsilon=1, window=2, step="1h", start="2026-01-01", bins=["a"], spare_bins=2)
+    with pytest.raises(InputError, match="Spark cannot have spare bins"):
+        Counting(spec, None)

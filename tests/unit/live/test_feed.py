@@ -10,7 +10,7 @@ import pytest
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader, Events
 from eventide.events.timeline import Timeline
-from eventide.live.feeds.base import ClosedStep, Resume
+from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, EventBatch
@@ -337,8 +337,8 @@ def test_the_bound_holds_over_batches_of_one_user():
 
 def test_a_feed_says_what_its_counts_promise():
     with_users, without = pushed(user="user", max_per_step=3), pushed()
-    assert with_users.promise() == ("one person", 3, (), None, 1, 1, False)
-    assert without.promise() == ("one person, taking every event for a person of its own", 1, (), None, 1, 1, False)
+    assert with_users.promise() == Promise("one person", 3, ())
+    assert without.promise() == Promise("one person, taking every event for a person of its own", 1, ())
     assert with_users.start_of(2) == "1970-01-01T00:00:20+00:00"
     from_data = EventFeed(Scripted(complete=True), Timeline.around(0, "10s"), reader_of())
     assert from_data.promise().assumptions == (

@@ -314,3 +314,9 @@ def test_statistics_that_are_computed_have_no_spare_bins(tmp_path):
     ev.publish(events, epsilon=1, window=2, step="1h", bins=["a"], **bounds, **more)
     with closing(open_store(tmp_path / "s.db")) as store, pytest.raises(InputError, match="bins that come and go"):
         close_bin(store, "a")
+
+
+def test_events_held_in_noisy_cells_have_no_spare_bins():
+    setting = {"mechanism": "ba", "parameters": {"pan_private": "single"}, "step": "1h", "bins": ["a"]}
+    with pytest.raises(InputError, match="pan_private is for releases of bins alone"):
+        ev.StreamSpec(epsilon=1, window=2, spare_bins=2, **setting)

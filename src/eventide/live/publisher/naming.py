@@ -59,8 +59,12 @@ def close_bin(store: Store, name: str, start: str | None = None, clock: Clock | 
 def _last_setting(store: Store) -> StoreSetting:
     if not (epochs := store.epochs()):
         raise InputError("this store has no bins yet; publish first")
-    if "statistics" in epochs[-1].setting.mechanism["parameters"]:
-        raise InputError("several statistics cannot have bins that come and go; other bins need --new-epoch")
+    parameters = epochs[-1].setting.mechanism["parameters"]
+    if "statistics" in parameters or parameters.get("pan_private"):
+        raise InputError(
+            "means, quantiles, several statistics and pan_private cannot have bins that come and go; other bins need "
+            "--new-epoch"
+        )
     return epochs[-1].setting
 
 

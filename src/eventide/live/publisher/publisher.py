@@ -401,8 +401,8 @@ class Publisher:
         self.names = self.store.rename(given) if new else self.store.bin_names()
         self._looked_at = time.monotonic()
         if self.names is not None:
-            if self.mechanism.statistics_told:
-                raise InputError("several statistics cannot have bins that come and go; leave one of them out")
+            if self.mechanism.statistics_told or self.feed.promise().one_by_one:
+                raise InputError("only plain counts can have bins that come and go; leave one of them out")
             self.feed.know(self.names)
 
     def _look_for_names(self) -> None:

@@ -19,7 +19,7 @@ from eventide.live.stores.database import WriterPlace
 from eventide.live.stores.digests import digest
 from eventide.live.stores.writer_lock import is_held, read_note
 
-_TABLE = """CREATE TABLE IF NOT EXISTS home (
+HOME = """CREATE TABLE IF NOT EXISTS home (
     id INTEGER PRIMARY KEY CHECK (id = 1), path BLOB NOT NULL, file TEXT NOT NULL, digest BLOB NOT NULL)"""
 
 
@@ -59,7 +59,7 @@ def move_in(connection: sqlite3.Connection, here: Home, place: WriterPlace, *, a
 def write_home(connection: sqlite3.Connection, here: Home) -> None:
     """Write down where the store is, inside a transaction."""
     row = os.fsencode(here.path), here.file
-    connection.execute(_TABLE)
+    connection.execute(HOME)
     connection.execute("INSERT OR REPLACE INTO home VALUES (1, ?, ?, ?)", (*row, digest(*row)))
 
 
