@@ -99,7 +99,10 @@ LIVED = [
     Setup(source="growing", mechanism="pegasus", person="does too much", life="dies before the commit", cap="2/8"),
     Setup(source="csv", mechanism="sample", person="is let in later", life="begins an epoch", most=1, cap="1/4"),
     Setup(source="jsonl", mechanism="uniform", person="comes and goes", life="is restored", most=1, cap="1/6"),
-    Setup(source="http", mechanism="uniform", person="is let in later", life="dies once", most=1, cap="1/6"),
+    pytest.param(
+        Setup(source="http", mechanism="uniform", person="is let in later", life="dies once", most=1, cap="1/6"),
+        marks=pytest.mark.slow,
+    ),
     Setup(store=None, source="parquet", mechanism="spas", person="is let in later", most=1, cap="1/6", queries=True),
 ]
 

@@ -30,7 +30,7 @@ def test_people_look_the_same_in_both_worlds(setup):
     ("person", "life"),
     [
         pytest.param("pays another fare", "dies once", marks=pytest.mark.slow),
-        ("writes strange values", "is busy"),
+        pytest.param("writes strange values", "is busy", marks=pytest.mark.slow),
         pytest.param("does too much", "dies once", marks=pytest.mark.slow),
         pytest.param("writes nonsense", "to its end", marks=pytest.mark.slow),
     ],

@@ -59,6 +59,7 @@ def test_the_service_comes_up_and_ends_well_when_told_to(config, tmp_path):
     assert os.stat(tmp_path / "city.store").st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_at_a_hang_up_it_reads_its_configuration_again_and_goes_on(config, tmp_path):
     token = CliRunner().invoke(main, ["config", "token", "read", str(config)]).stdout.strip()
     text = re.sub(r"(?m)^bins = .*$", 'bins = ["north", "south"]\nspare_bins = 3', config.read_text())

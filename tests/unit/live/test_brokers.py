@@ -101,6 +101,7 @@ def test_nats_counts_into_cells_one_by_one_and_begins_with_a_moment(nats, opened
     assert sum(map(size, nothing)) == 0
 
 
+@pytest.mark.slow
 def test_kafka_counts_into_cells_one_by_one(kafka):
     produce(kafka, "cells", [event(number) for number in range(5)])
     for _ in range(2):
@@ -323,6 +324,7 @@ def test_kafka_sees_the_present_only_with_all_partitions_read(kafka, opened):
     polled(source, 1, time.time() * 1e6)
 
 
+@pytest.mark.slow
 def test_a_partition_that_was_added_in_a_run_is_read_from_its_first_message(kafka, opened, monkeypatch):
     """The mock has four from the beginning and cannot add any: so at first two are hidden from us."""
     produce(kafka, "grown", map(event, range(200)))
@@ -335,6 +337,7 @@ def test_a_partition_that_was_added_in_a_run_is_read_from_its_first_message(kafk
     assert len(batches[-1].position["offsets"]) == 4
 
 
+@pytest.mark.slow
 def test_kafka_does_not_see_the_present_while_a_partition_that_was_added_is_not_ours(kafka, opened, monkeypatch):
     """
     partitions  0 1 2 3 | a fifth is added
@@ -373,6 +376,7 @@ def _one_later(ended):
     return SimpleNamespace(error=ended.error, partition=ended.partition, offset=lambda: ended.offset() + 1)
 
 
+@pytest.mark.slow
 def test_time_passes_in_an_idle_topic_that_ends_with_marks_of_transactions(kafka, opened):
     """The mock writes no such marks: what a client tells of them is put between it and us."""
     produce(kafka, "marked", [event(1)])
@@ -381,6 +385,7 @@ def test_time_passes_in_an_idle_topic_that_ends_with_marks_of_transactions(kafka
     polled(opened(source), 1, time.time() * 1e6)
 
 
+@pytest.mark.slow
 def test_kafka_messages_of_megabytes_are_read(kafka, opened):
     large = json.dumps({**event(2), "more": "x" * 2_000_000}).encode()
     produce(kafka, "large", [event(1), large, event(3)], **{"message.max.bytes": 4_000_000})
@@ -446,8 +451,8 @@ RIDES = [
 @pytest.mark.parametrize(
     ("statistic", "between", "counts", "refused"),
     [
-        ("people", "", [4, 1], 0),
-        ("people/2h", "", [4, 1], 0),
+        pytest.param("people", "", [4, 1], 0, marks=pytest.mark.slow),
+        pytest.param("people/2h", "", [4, 1], 0, marks=pytest.mark.slow),
         ("sum:fare", "fare=0,100,0.5", [2 * (7 + 7 + 9 + 100 + 0 + 100), 25], 6),
     ],
 )

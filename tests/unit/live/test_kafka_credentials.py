@@ -44,6 +44,7 @@ def clients(folder, door, **changed):
     return path
 
 
+@pytest.mark.slow
 def test_events_and_releases_go_through_tls_and_sasl(door, tmp_path, opened):
     address, settings = f"kafka://127.0.0.1:{door.port}", clients(tmp_path, door)
     source = opened(Kafka(f"{address}/visits?arrival=read", clients=settings, patience=PATIENCE))
@@ -58,6 +59,7 @@ def test_events_and_releases_go_through_tls_and_sasl(door, tmp_path, opened):
     assert door.let_in >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed", [{"sasl.password": "wrong"}, {"ssl.ca.location": "probe"}, {"security.protocol": "PLAINTEXT"}]
 )

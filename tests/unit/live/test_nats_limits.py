@@ -78,6 +78,7 @@ def opened_sink(server):
     return sink
 
 
+@pytest.mark.slow
 def test_what_a_client_drops_because_it_waits_too_long_is_read_again(nats, opened, monkeypatch):
     """The client holds at most so many bytes of messages that nobody has taken; what comes then is dropped."""
     from nats.js import JetStreamContext
@@ -93,6 +94,7 @@ def test_what_a_client_drops_because_it_waits_too_long_is_read_again(nats, opene
 HOLDS_LITTLE = "max_pending: 100KB, max_payload: 50KB"
 
 
+@pytest.mark.slow
 def test_a_reader_that_the_server_cuts_off_as_too_slow_goes_on_where_it_was(started, opened):
     """The server cuts off whoever asks for more than it holds for a reader: so fewer are asked for then."""
     server = started(HOLDS_LITTLE)
@@ -100,6 +102,7 @@ def test_a_reader_that_the_server_cuts_off_as_too_slow_goes_on_where_it_was(star
     assert times_read(source_of(server, opened), 60) == list(range(60))
 
 
+@pytest.mark.slow
 def test_a_reader_of_spark_that_the_server_cuts_off_goes_on_as_well(started, monkeypatch):
     monkeypatch.setattr("eventide.engines.spark_nats.FETCH_SECONDS", 0.2)
     server = started(HOLDS_LITTLE)
