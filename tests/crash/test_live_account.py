@@ -51,6 +51,7 @@ def test_killed_at_every_point_by_turns(lives, two_lives, tmp_path):
     check_both(two_lives, tmp_path)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_between_charge_and_settle(lives, two_lives, tmp_path):
     for point in ("after-charge", "after-charge", "after-draw", "after-commit", "after-commit", "after-settle"):
         assert lives(two_lives[0], fault=point) == KILLED

@@ -27,7 +27,7 @@ def measured(plan, ticks, **settings):
     return error.mean(axis=1) / np.sqrt(due.variance / RUNS), error.var(axis=1) / due.variance
 
 
-PAIRS = [("best", "over cycles"), ("emd", "general")]
+PAIRS = [("base", "over cycles"), ("emd", "general")]
 OTHERS = sorted(set(itertools.product(["base", "emd", "best"], WORKLOADS)) - set(PAIRS))
 
 
