@@ -16,7 +16,9 @@ LIVED = [
     Setup(source="command", mechanism="sample", person="does too much", life="needs an epoch", statistic="people"),
     Setup(source="frame", mechanism="hybrid", person="comes and goes", life="dies once", statistic="people"),
     Setup(source="growing", mechanism="uniform", person="does too much", cap="2/8", statistic="people"),
-    Setup(source="http", mechanism="uniform", person="does too much", statistic="people"),
+    pytest.param(
+        Setup(source="http", mechanism="uniform", person="does too much", statistic="people"), marks=pytest.mark.slow
+    ),
 ]
 SERVED = {"source": "http", "mechanism": "uniform", "statistic": "sum:fare", "between": "fare=0,10,1"}
 

@@ -96,6 +96,7 @@ def test_what_is_believed_most_passes_a_little_to_the_other_filters():
     assert weight.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_a_rhythm_takes_a_third_of_the_error():
     without, with_it = error(DAILY, None), error(DAILY, (24,))
     assert with_it < 0.67 * without
