@@ -129,7 +129,8 @@ class Reader:
 
     def _do(self, block: Block) -> None:
         if block.title:
-            Path(block.title).write_text(block.code, encoding="utf-8")
+            (path := Path(block.title)).parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.code, encoding="utf-8")
         elif block.language == "python":
             exec(compile(block.code, "a block of Python", "exec"), self.names)
         elif block.language == "sh":

