@@ -17,6 +17,7 @@ def cluster(tmp_path_factory):
         cluster.stop()
 
 
+@pytest.mark.nightly
 def test_five_million_events_give_the_counts_of_one_machine(cluster, tmp_path):
     steps = 100
     write_events(tmp_path / "events", rows=5_000_000, steps=steps, users=200_000, files=4, seed=1)
@@ -58,6 +59,7 @@ def test_a_worker_and_the_driver_are_killed_and_the_next_driver_has_one_worker_l
     assert check(life, log, steps) == releases_of_one_machine(tmp_path, life)
 
 
+@pytest.mark.nightly
 def test_the_driver_is_killed_before_between_and_after_the_commits(cluster, tmp_path):
     life, log, steps = arriving(cluster.address, tmp_path, cap="3/7min")  # what people used goes on with every life
     points = {

@@ -72,7 +72,7 @@ def test_a_transcript_that_one_stream_makes_impossible_tells_everything():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("window", [2, 3])
+@pytest.mark.parametrize("window", [2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_a_plain_class_that_remembers_the_truth_is_found(window):
     begin = time.process_time()
     verdict = audit_mechanism(PlainlyRemembersTheTruth, 1.0, window, 1)
