@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from eventide.arrays import Array, Ints
+from eventide.errors import StateError
 from eventide.events.cap_memory import MARK, CapMemory
 from eventide.events.caps import Cap
 from eventide.events.statistics import Grid, Statistic, Told
@@ -68,8 +69,8 @@ class SeveralStatistics(Statistic):
         return tuple(sentence for part in self.parts for sentence in part.assumptions(most))
 
     def tell(self, found: Told) -> dict[str, Told]:
-        """Nothing: its parts are told one by one."""
-        raise NotImplementedError
+        """Refused: each part has a mechanism of its own, and is told by itself."""
+        raise StateError("several statistics are told one by one")
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """One for each part."""

@@ -382,7 +382,10 @@ def test_time_passes_in_an_idle_topic_that_ends_with_marks_of_transactions(kafka
     produce(kafka, "marked", [event(1)])
     source = Kafka(f"kafka://{kafka}/marked?arrival=read&group=marked", patience=PATIENCE)
     source._consumer = BehindMarks(source._consumer)
-    polled(opened(source), 1, time.time() * 1e6)
+    now = time.time() * 1e6
+    batches = polled(opened(source), 1, now)
+    assert sum(map(size, batches)) == 1
+    assert batches[-1].seen_until >= now
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Seasons that follow from the step: a store goes on with those that it has, one of an older version without any."""
 
+from contextlib import closing
+
 import pytest
 
 import eventide as ev
@@ -54,7 +56,7 @@ def test_a_new_epoch_for_another_reason_gets_those_of_its_step(tmp_path):
 
 
 def test_what_is_stored_can_be_read(tmp_path):
-    opened(tmp_path, ev.StreamSpec(**AUTO))
-    store = open_store(tmp_path / "city.db", read_only=True)
-    store.verify()
-    store.close()
+    _, epochs = opened(tmp_path, ev.StreamSpec(**AUTO))
+    with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
+        store.verify()
+        assert store.epochs() == epochs
