@@ -12,7 +12,7 @@ import click
 
 from eventide.errors import InputError
 
-NOT_CHECKED = "Not checked: whether a store is a copy of one that is in use, and whether the port is free; a start looks for both."
+NOT_CHECKED = "Not checked: whether a store is a copy of one that is in use, and whether the port is free."
 
 
 @click.group("config")
