@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
-from eventide.cli.progress import counting, with_progress
+from eventide.cli.progress import counting, naming, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
 from eventide.cli.publish.prediction import document, expected, sentences
@@ -36,7 +36,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     if options.clients is not None:
         read_clients(options.clients)  # refused also where no address needs it
     longest_window = longest_window_steps(options)
-    mechanism, feed, counts = build(options)
+    with naming("Looking at the source"):
+        mechanism, feed, counts = build(options)
     questions = build_questions(options)
     sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {
