@@ -19,7 +19,6 @@ from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import publisher as publisher_module
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
-from eventide.live.stores import postgres_database, postgres_schema
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.database_store import DatabaseStore
 from eventide.live.stores.open_store import open_store
@@ -301,10 +300,9 @@ def test_a_changed_row_is_found(opened, address, server):
         ("mysql://h/d", InputError, "postgresql"),
     ],
 )
-def test_a_wrong_address_is_refused(url, error, message, monkeypatch):
-    monkeypatch.setattr(postgres_database, "PATIENCE", 0.0)
+def test_a_wrong_address_is_refused(url, error, message):
     with pytest.raises(error, match=message):
-        open_store(url)
+        open_store(url, waits=False)
 
 
 @pytest.mark.parametrize(("code", "message"), [("53100", "no room left"), ("57014", "QueryCanceled")])
@@ -439,8 +437,7 @@ EARLIER_VIEW = """
 """
 
 
-def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened, address, server, monkeypatch):
-    monkeypatch.setattr(postgres_schema, "VIEW_PATIENCE", 50)
+def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened, address, server):
     schema = address.partition("#")[2]
     store = opened()
     store.begin(SETTING)
