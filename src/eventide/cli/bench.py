@@ -87,7 +87,7 @@ def command(
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
     begin = time.monotonic()
-    with counting("Running") as tell:
+    with counting("Running", unit=None) as tell:
         run_study(loaded, out, processes or os.cpu_count() or 1, tell)
     document = {
         "study": loaded.name,

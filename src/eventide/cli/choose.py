@@ -108,7 +108,7 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     if out is not None:
         _check_place(out, asked.history)
     import_from_here()
-    with counting("Trying") as tell:
+    with counting("Trying", unit="trials") as tell:
         of_steps = MechanismAnswer if asked.span is None else SpanAnswer
         answer = (CapAnswer if asked.about_people else of_steps).to(asked, tell)
     repeat = _repeat(ctx, REPEATED * answer.choice.repetitions)

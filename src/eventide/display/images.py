@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eventide.display.drawings import Chart, Curve, HeatMap, Panel
-from eventide.errors import InputError
+from eventide.errors import missing_extra
 
 MARKS = {
     "circle-open": "o",
@@ -37,7 +37,7 @@ def require_matplotlib() -> None:
     try:
         importlib.import_module("matplotlib.figure")
     except ImportError:
-        raise InputError("pictures need matplotlib; install it with: pip install 'eventide[plots]'") from None
+        raise missing_extra("pictures need matplotlib", "plots") from None
 
 
 def new_picture(width: float, height: float) -> Any:

@@ -184,7 +184,7 @@ def test_the_command_takes_a_cap(source, tmp_path):
             ("--cap", "1/8h", "--max-per-step", 2),
             "--cap: it counts less in a block than the 2 of --max-per-step in a step",
         ),
-        (("--cap", "1/8h", "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
+        (("--cap", "1/8h", "--mechanism", "ba"), "ba cannot be published with a cap"),
         (("--window-sensitivity", 8), "it is for ready-made counts; of events --cap says how many count"),
     ],
 )

@@ -282,14 +282,14 @@ def test_a_store_that_cost_somebody_too_much_has_exit_code_4(tmp_path):
 def test_a_dry_run_says_what_would_be_lost(counts):
     code, _, said = published(counts, "--window-sensitivity", 5, "--dry-run")
     assert code == 0, said
-    assert "off by 5 to 5 on average, and one person would lose in any 6 steps at most 1 of epsilon." in said
+    assert "one measurement: 5. One person would lose in any 6 steps at most 1 of epsilon." in said
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--window-sensitivity", 12), "so it brings nothing"),
-        (("--window-sensitivity", 5, "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
+        (("--window-sensitivity", 5, "--mechanism", "ba"), "ba cannot be published with a cap"),
         (("--window-sensitivity", 5, "--time", "t", "--bins", 2, "--step", "1h"), "of events --cap says how many"),
     ],
 )

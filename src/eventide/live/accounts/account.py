@@ -67,6 +67,7 @@ class Seat(NamedTuple):
     tenure: int
     token: int
     since: int  # the first moment that a charge may show rows of
+    again: bool = False  # somebody had ended this publication, and now it holds a part again
 
 
 def create_account(
@@ -294,6 +295,7 @@ class Account:
                 f"this publication is paused at {self.database.place}: go on with `eventide account resume "
                 f"{self.database.place} {publication}`"
             )
+        again = last is not None and last.ended and last.charged_until is not None
         if last and not last.ended and (last.terms != terms or after_restore):
             last = self._note(last, "end", why="store restored" if after_restore else "other terms")
         if last is None or last.ended:
@@ -302,7 +304,7 @@ class Account:
             last = self._begin(publication, terms, floor, told)
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
-        return Seat(publication, last.number, token, last.since)
+        return Seat(publication, last.number, token, last.since, again)
 
     def _resume(self, publication: str) -> Tenure:
         holder = self._holder(publication)

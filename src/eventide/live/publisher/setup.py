@@ -238,7 +238,7 @@ def guarantee_of(
         epsilon=total_budget(mechanism, questions) / NANO,
         unit=promise.unit,
         assumptions=assumptions,
-        lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
+        lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
 

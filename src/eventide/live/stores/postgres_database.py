@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from eventide.errors import InputError, StoreError
+from eventide.errors import StoreError, missing_extra
 from eventide.live.client_settings import settings_of
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
@@ -243,7 +243,5 @@ def load_psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise InputError(
-            "a PostgreSQL store needs the extra postgres; install it with: pip install 'eventide[postgres]'"
-        ) from None
+        raise missing_extra("a PostgreSQL store needs the extra postgres", "postgres") from None
     return psycopg

@@ -175,9 +175,10 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
     )
 
 
-def outlook(config: Config) -> list[str]:
-    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
-    said = []
+def outlook(config: Config) -> tuple[list[str], list[str]]:
+    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused."""
+    said: list[str] = []
+    refused: list[str] = []
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
@@ -188,10 +189,10 @@ def outlook(config: Config) -> list[str]:
                     try:
                         said += _prospects(stream, mechanism, first, config.server.clients, account)
                     except EventideError as problem:
-                        said.append(f"stream {stream.name} would be refused: {problem}")
+                        refused.append(f"stream {stream.name} would be refused: {problem}")
         except EventideError as problem:
-            said.append(str(problem))
-    return said
+            refused.append(str(problem))
+    return said, refused
 
 
 def population_of(
