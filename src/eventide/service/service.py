@@ -144,6 +144,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            zone=stream.feed.timeline.zone.name,
             cap=settings.cap,
             statistic=statistic.name,
             title=statistic.title,
