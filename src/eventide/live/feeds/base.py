@@ -76,7 +76,8 @@ class Promise(NamedTuple):
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
     `one_by_one` is True for a feed that gives no counts, but puts each event into noisy cells.
     `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them;
-    `adds_up_in_time` says that the sum over some steps is what there is in all of them.
+    `adds_up_in_time` says that the sum over some steps is what there is in all of them; `exchanged` that `most` is what
+    such a unit changes, by leaving one bin and coming to another, and not what it adds.
     """
 
     unit: str
@@ -87,6 +88,7 @@ class Promise(NamedTuple):
     of_one: int = 1
     one_by_one: bool = False
     adds_up_in_time: bool = True
+    exchanged: bool = False
 
     def window_sensitivity(self, window: int) -> int | None:
         """The window sensitivity that follows from the cap; None where there is none."""

@@ -378,7 +378,7 @@ class Publisher:
 
     def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
-        self.mechanism, self.questions = rebuilt(mechanism, state), questions
+        self.mechanism, self.questions = rebuilt(mechanism, state, getattr(self.feed, "timeline", None)), questions
         self._answering = None if questions is None else Answering(questions, mechanism, state)
         self.next_step, self._origin = state.next_step, state.origin
         self._measured_from = state.measured_from

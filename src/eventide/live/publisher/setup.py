@@ -238,6 +238,7 @@ def guarantee_of(
         epsilon=total_budget(mechanism, questions) / NANO,
         unit=promise.unit,
         assumptions=assumptions,
+        exchanged=promise.exchanged,
         lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
