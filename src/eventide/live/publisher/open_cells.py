@@ -6,10 +6,11 @@ a store may be read as often as anybody likes: it is worth no more than the rele
 with them.
 Lines of the log are written after a commit and tell the step, what it was charged and whether it was measured.
 
-An intrusion is announced by a row of the store. The row is looked for before each event, and noted with the steps whose
-cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an intrusion was
-announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`). Steps that have
-begun by then and were not opened yet, as when an old stream is read again, are not.
+An intrusion is announced by a row of the store. The row is looked for before each event; in a server, once it has told
+us of one: it counts its statements, so that a look at each event would have it count events. It is noted with the steps
+whose cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an
+intrusion was announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`).
+Steps that have begun by then and were not opened yet, as when an old stream is read again, are not.
 """
 
 from __future__ import annotations
@@ -41,16 +42,17 @@ class OpenCells:
         if self._watches:
             self._lose(next_step, last_open)
 
-    def look_around(self) -> None:
-        """Put fresh noise into all cells if somebody has announced an intrusion."""
-        if self._watches and (announced := self._store.last_intrusion()) > self._known:
+    def look_around(self, *, told: bool = True) -> None:
+        """Put fresh noise into all cells if somebody has announced an intrusion, of which we were `told` or not."""
+        looks = self._watches and (self._store.is_told_of_intrusion() or not told)
+        if looks and (announced := self._store.last_intrusion()) > self._known:
             self._mechanism.announce_intrusion()
             self._note(announced, self._first_open, self._last_open)
 
     def open_until(self, step: int) -> None:
         """Open all steps up to one, of those that are measured."""
         if step > self._last_open:
-            self.look_around()
+            self.look_around(told=False)
             self._last_open = step
             if step >= self._origin:
                 self._mechanism.open_until(step - self._origin)
