@@ -63,6 +63,7 @@ class Running:
     tokens: dict[str, str]
     clients: dict[str | None, httpx.Client] = field(default_factory=dict)
     health_address: str | None = None
+    server: object = None
 
     def client(self, role=None):
         token = self.tokens[role] if role else None
@@ -115,7 +116,7 @@ def running(
     thread.start()
     wait_until(lambda: server.started)
     scheme = "https" if config.server.certificate else "http"
-    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens)
+    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens, server=server)
     if health is not None:
         up.health_address = f"http://127.0.0.1:{health.getsockname()[1]}"
     try:

@@ -108,6 +108,17 @@ class NoisyFeed(EventFeed):
         time.fill(0)
         return counters
 
+    def last_open(self, next_step: int, moment: int) -> int:
+        """The last step that can have been open at a moment, where `next_step` was not released yet.
+
+        What comes in the order of its recorded arrival, as from NATS, is never read past the next step to be closed,
+        however old the stream is. Any other source may open whatever has begun.
+        """
+        begun = self.step_at(moment)
+        if self._source is None or not (self._source.in_order and self._source.records_arrival):
+            return begun
+        return min(begun, self.step_at(self._deadline(next_step) + self._overlap - 1))
+
     def _open_until(self, moment: int) -> None:
         step = self.step_at(moment)
         if step >= self._next:

@@ -300,8 +300,12 @@ class Store(abc.ABC):
     def note_intrusion(self, number: int, first: int, last: int) -> None:  # noqa: B027
         """Remember which steps were open at an intrusion."""
 
+    def is_told_of_intrusion(self) -> bool:
+        """Whether there may be a new announcement; asked before each event."""
+        return False
+
     def last_intrusion(self) -> int:
-        """The number of the last announcement, 0 before the first; asked before each event."""
+        """The number of the last announcement, 0 before the first."""
         return 0
 
     def intrusions(self) -> list[Intrusion]:

@@ -231,6 +231,7 @@ class DatabaseStore(Store):
     def watch_intrusions(self) -> None:
         """Get ready for announcements of intrusions."""
         self._settled(lambda _: self._database.make_intrusions())
+        self._database.listen_for_intrusions()
 
     def announce_intrusion(self, at: int) -> int:
         """Announce, from any process, that somebody saw what the publisher holds; give the announcement's number."""
@@ -240,6 +241,7 @@ class DatabaseStore(Store):
         def write(_: Head) -> None:
             numbers.append(self.last_intrusion() + 1)
             self._written.intrusion(Intrusion(numbers[-1], at))
+            self._database.tell_of_intrusion()
 
         self._settled(write, done=lambda: self.last_intrusion() >= numbers[-1])
         return numbers[-1]
@@ -248,6 +250,10 @@ class DatabaseStore(Store):
         """Remember which steps were open at an intrusion."""
         at = next(each.at for each in self.intrusions() if each.number == number)
         self._settled(lambda _: self._written.intrusion(Intrusion(number, at, first, last, noted=True)))
+
+    def is_told_of_intrusion(self) -> bool:
+        """Whether there may be a new announcement."""
+        return self._database.is_told_of_intrusion()
 
     def last_intrusion(self) -> int:
         """The number of the last announcement, 0 before the first."""
