@@ -147,6 +147,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            zone=stream.feed.timeline.zone.name,
             cap=settings.cap,
             statistic=statistic.name,
             title=statistic.title,

@@ -372,10 +372,30 @@ def test_the_page_and_its_files_are_served_by_us_alone(city):
 def test_every_module_of_the_page_is_served(city):
 
     there = {file.name: file for file in (files("eventide.service") / "static").iterdir()}
-    assert there.keys() == {*ASSETS, "index.html"} - {"plotly.js"}
+    assert there.keys() == {*ASSETS, "index.html", "docs.html"} - {"plotly.js"}
     for name, file in there.items():
         if name.endswith(".js"):
             assert there.keys() >= set(re.findall(r'from "\./([^"]+)"', file.read_text()))
+
+
+def test_a_table_can_be_long_with_the_columns_of_long_files(city):
+    city.post([event(), event("south", "bert")])
+    city.pass_steps(2)
+    asked = {"format": "csv", "layout": "long", "bin": ["south", "north"]}
+    lines = city.client("read").get("/v1/streams/city/releases", params=asked).text.splitlines()
+    assert lines[0] == '"step","start","bin","value","low","high","scale","fresh"'.replace('"', "")
+    assert [line.split(",")[2:4] for line in lines[1:]] == [
+        ['"south"', "1"],
+        ['"north"', "1"],
+        ['"south"', "0"],
+        ['"north"', "0"],
+    ]
+    assert city.client("read").get("/v1/streams/city/releases?format=csv").text.startswith("step,start,north,south")
+
+
+def test_a_stream_tells_its_zone(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, zone="Europe/Berlin")])) as up:
+        assert up.client("read").get("/v1/streams/city").json()["zone"] == "Europe/Berlin"
 
 
 def test_the_description_is_there_and_names_the_refusals(city):

@@ -32,7 +32,7 @@ SCRIPTS = (
     "theme",
     "windows",
 )
-ASSETS = ("icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
+ASSETS = ("docs.css", "icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
 
 router = APIRouter(include_in_schema=False)
 
