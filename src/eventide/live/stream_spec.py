@@ -145,7 +145,7 @@ class StreamSpec:
     spare_bins: int = setting(
         0,
         readers.positive,
-        "How many further bins to reserve; they get their names later, with eventide bins, and count nothing until then.",
+        "How many further bins to reserve; they get names later, with eventide bins, and count nothing until then.",
         "20",
         left_out="none",
     )
@@ -229,7 +229,7 @@ class StreamSpec:
     cap: str | None = setting(
         None,
         readers.text,
-        "Count at most N events of a user in each block of time, such as 2/7d; needs less noise, and a column of users.",
+        "Count at most N events of a user in each block of time, such as 2/7d, for less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
     )

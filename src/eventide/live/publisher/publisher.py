@@ -427,7 +427,8 @@ class Publisher:
         """Refuse where the mechanism has taken a step that was not committed."""
         if self.mechanism.step != max(0, self.next_step - self._origin):
             raise StateError(
-                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+                "a step was drawn and is not committed; if its commit failed, close this publisher and open the store "
+                "again"
             )
 
     def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
