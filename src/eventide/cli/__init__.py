@@ -132,4 +132,7 @@ def main() -> None:
 
     `eventide VERB --help` says more. Exit codes: 0 done, 1 unexpected, 2 bad input or usage, 3 refused for budget,
     4 guarantee violated, 5 store or output unusable, 130 interrupted.
+
+    \b
+    Completion in bash: eval "$(_EVENTIDE_COMPLETE=bash_source eventide)"
     """

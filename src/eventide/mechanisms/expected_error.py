@@ -73,7 +73,7 @@ def predict(mechanism: Mechanism, statistic: Statistic = EVENTS, period: int | N
     >>> predict(ev.Uniform(epsilon=1.0, window=24, bins=3)).errors[0].steady
     (23.993057, 23.993057, 23.993057)
     """
-    rhythm = min(max(period or mechanism.window, 4), LONGEST // 2)
+    rhythm = min(max(period or mechanism.window, 7), LONGEST // 2)
     if _is_exact(mechanism, statistic):
         return Prediction([_by_formula(mechanism, statistic)], 0, rhythm)
     return _by_simulation(mechanism, statistic, rhythm)

@@ -189,7 +189,7 @@ class LiveStream:
                 if placed.new:
                     name_bins(store, placed.new, clock=self.feed.clock)
         except EventideError as problem:
-            LOG.warning("stream %s goes on as it was: %s", settings.name, problem)
+            LOG.warning("stream %s keeps its bins as they were: %s", settings.name, problem)
             return
         others = [name for name in settings_of(StreamConfig) if name not in ("bins", "levels")]
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in others)

@@ -119,7 +119,7 @@ class Service:
             if stream := self.streams.get(settings.name):
                 stream.take_names(settings)
         if {settings.name for settings in config.streams} != self.streams.keys():
-            LOG.warning("streams come and go with a restart only")
+            LOG.warning("streams that were added or removed need a restart")
 
     @property
     def ready(self) -> bool:

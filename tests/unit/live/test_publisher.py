@@ -109,7 +109,7 @@ def test_nothing_leaves_before_it_is_committed(tmp_path, monkeypatch):
     with pytest.raises(StoreError):
         live.publish(1, COUNTS[1])
     monkeypatch.undo()
-    with pytest.raises(StateError, match="half way"):  # what was drawn is gone, and may not be drawn again from here
+    with pytest.raises(StateError, match="drawn and is not committed"):  # what was drawn is gone, and may not be drawn again from here
         live.publish(1, COUNTS[1])
     assert [step for step, _ in sink.sent] == [0]
     live.close()
@@ -428,7 +428,7 @@ def test_a_run_without_a_store_keeps_little(tmp_path):
 
 def test_a_run_without_a_store_stops_at_once_when_its_sink_fails():
     with (
-        pytest.raises(StoreError, match="nothing keeps"),
+        pytest.raises(StoreError, match="what was published is lost"),
         publisher(None, sinks=[Collecting(failures=[False, True])]) as live,
     ):
         live.run()

@@ -87,7 +87,7 @@ def test_a_ledger_with_charges_that_are_not_committed_is_not_shown(tmp_path, sec
         assert live.ledger.worst_window() == live.worst_window()
         with pytest.raises(StoreError):
             live.run()
-        with pytest.raises(StateError, match="half way"):
+        with pytest.raises(StateError, match="drawn and is not committed"):
             _ = live.ledger
 
 

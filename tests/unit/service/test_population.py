@@ -258,7 +258,7 @@ def test_what_a_restored_store_has_lost_counts_for_the_others(tmp_path):
         if path.suffix != ".lock":
             shutil.copy(path, tmp_path)
     swapped = people(tmp_path, {"a": 0.3, "b": sampled(0.7)})
-    with pytest.raises(StoreError, match="start again, with --new-epoch"):
+    with pytest.raises(StoreError, match="start it again, with --new-epoch"):
         live(swapped, 20, BOTH)  # only now is it known until when the one was charged that the other waits for
     assert live(swapped, 30) == {"a": 13, "b": 13}
     charged = charges(tmp_path / "a.store") | charges(tmp_path / "lost" / "a.store")
@@ -302,7 +302,7 @@ def test_a_store_that_is_charged_while_the_service_starts_is_noticed(tmp_path, m
 
     monkeypatch.setattr("eventide.service.populations.population.Population", Overtaken)
     config = people(tmp_path, {"a": sampled(0.7), "b": 0.3})
-    with pytest.raises(StoreError, match="start again, with --new-epoch"):
+    with pytest.raises(StoreError, match="start it again, with --new-epoch"):
         live(config, 20)
     assert live(config, 30) == {"a": 12, "b": 12}
     assert fullest(tmp_path, W) == 1

@@ -83,9 +83,11 @@ def _event_feed(options: Options) -> Feed:
     if not spec.bins:
         raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
     if "sensitivity" in options.stream:
-        raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
+        raise InputError(
+            "--sensitivity is for counts; for events give --max-per-step, how many of one user count in a step"
+        )
     if "window_sensitivity" in options.stream:
-        raise InputError("--window-sensitivity is for counts; of events --cap says how many count in how long")
+        raise InputError("--window-sensitivity is for counts; for events give --cap, such as --cap 2/7d")
     if not spec.step:
         raise InputError(
             "--step is missing: events are counted in steps of time; give the length of a step, such as --step 1h"

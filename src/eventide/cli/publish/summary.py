@@ -89,9 +89,9 @@ def summary(report: dict[str, Any]) -> str:
             f"{f'One person would lose in {steps}' if capped else f'{steps.capitalize()} would spend'} at most "
             f"{report['epsilon']:g} of epsilon."
         )
-    spent = f"one person lost in {steps} at most" if capped else f"the fullest {report['window']} steps spent"
+    spent = f"One person lost in {steps}" if capped else f"{steps.capitalize()} spent"
     return (
-        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
-        f"{report['fresh_looks']:,} steps measured anew; {spent} "
+        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}; "
+        f"{report['fresh_looks']:,} of the steps were measured. {spent} at most "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )

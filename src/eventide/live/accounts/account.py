@@ -287,8 +287,8 @@ class Account:
             and not (after_restore or self._waits_since(last, reached))
         ):
             raise StoreError(
-                f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
-                "has lost: go on with --after-restore"
+                f"the account {self.database.place} was charged for steps until {iso(settled)} that this store does "
+                "not hold: the store was restored from a backup; go on with --after-restore"
             )
         if last and last.paused and not last.ended:
             raise InputError(
@@ -328,8 +328,8 @@ class Account:
         if tenure.charged_until is not None and until <= tenure.charged_until:
             if tenure.settled or until != tenure.charged_until:
                 raise StoreError(
-                    f"the step until {iso(until)} was published before, as {self.database.place} knows: the store "
-                    "is older than its account; go on with --after-restore"
+                    f"by the account {self.database.place} the step until {iso(until)} was published before: the store "
+                    "is older than the account; go on with --after-restore"
                 )
         elif not tenure.settled:
             raise StateError("a step must be settled before the next one is charged")

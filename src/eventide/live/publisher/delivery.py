@@ -133,7 +133,10 @@ class Delivery:
 
     def _failed(self, failure: OSError) -> None:
         if not self._store.durable:
-            raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
+            raise StoreError(
+                f"cannot write to {self._sink.name}: {_reason(failure)}; this run has no store, so what was published "
+                "is lost (use --store)"
+            )
         self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
         self.failures += 1
         fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}

@@ -481,7 +481,8 @@ class Publisher:
         """Refuse where a step of the store is not the mechanism's next one: it has taken one that was not committed."""
         if self.mechanism.step != max(0, step - self._origin):
             raise StateError(
-                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+                "a step was drawn and is not committed; if its commit failed, close this publisher and open the store "
+                "again"
             )
 
     def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:

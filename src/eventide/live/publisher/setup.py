@@ -127,8 +127,8 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         raise InputError(reason)
     if mechanism.gives_windows and not promise.adds_up_in_time:
         raise InputError(
-            "people of several steps do not add up, and this mechanism adds up the last ones; choose another one, or "
-            "publish events"
+            "numbers of different people cannot be added up over steps, and this mechanism does that; choose another "
+            "mechanism, or publish events"
         )
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
@@ -144,13 +144,13 @@ def _check_cap(mechanism: Mechanism, promise: Promise) -> None:
     given, bound = mechanism.window_sensitivity, promise.window_sensitivity(mechanism.window)
     if bound is None and given is not None:
         raise InputError(
-            "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
+            "window_sensitivity is for ready-made counts. For events only a cap bounds what a person adds in a window: "
             "give one, such as cap='2/7d', or leave both out"
         )
     if given != bound:
         raise InputError(
-            f"with a cap of {promise.cap} one person changes the counts by at most {bound} when a window of "
-            f"{mechanism.window} steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
+            f"the cap {promise.cap} and a window of {mechanism.window} steps need a mechanism with "
+            f"window_sensitivity={bound}, and this one has {given}; make it {bound}"
         )
 
 
