@@ -25,7 +25,7 @@ export class History {
 
   add(release) {
     if (this.latest && release.step <= this.latest.step) return false;
-    this.releases.push(this.levels.flat({ ...release, ...release.statistics?.[this.statistic] }));
+    this.releases.push(this.levels.flat({ ...release, measured: release.fresh, ...release.statistics?.[this.statistic] }));
     if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
     return true;
   }
