@@ -85,6 +85,13 @@ class Running:
         self.clock.set(stream.feed.timeline.end(last))
         wait_until(lambda: stream.notices.last >= last)
 
+    def pass_steps_of_all(self, steps=1):
+        """The same for all streams, which have the same steps."""
+        streams = self.service.streams.values()
+        last = max(stream.notices.last for stream in streams) + steps
+        self.clock.set(next(iter(streams)).feed.timeline.end(last))
+        wait_until(lambda: all(stream.notices.last >= last for stream in streams))
+
 
 def wait_until(holds):
     end = time.monotonic() + PATIENCE

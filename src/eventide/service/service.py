@@ -148,6 +148,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            step_seconds=stream.feed.timeline.length / 1e6,
             zone=stream.feed.timeline.zone.name,
             cap=settings.cap,
             statistic=statistic.name,

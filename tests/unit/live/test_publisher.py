@@ -109,7 +109,7 @@ def test_nothing_leaves_before_it_is_committed(tmp_path, monkeypatch):
     with pytest.raises(StoreError):
         live.publish(1, COUNTS[1])
     monkeypatch.undo()
-    with pytest.raises(StateError, match="drawn and is not committed"):  # what was drawn is gone, and may not be drawn again from here
+    with pytest.raises(StateError, match="drawn and is not committed"):  # it is gone, and is not drawn again from here
         live.publish(1, COUNTS[1])
     assert [step for step, _ in sink.sent] == [0]
     live.close()
