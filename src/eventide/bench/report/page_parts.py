@@ -191,7 +191,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _heat_map(heat: HeatMap) -> dict[str, Any]:
-    """Cells are placed by number, so that labels may repeat; `customdata` holds the ratios, `z` their colours."""
+    """Cells are placed by number, so that labels may repeat; `z` holds their colours."""
     places = [
         [None if math.isnan(ratio) else round(heat.scale.place(ratio), 4) for ratio in row] for row in heat.ratios
     ]
@@ -203,7 +203,6 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
     trace = {
         "type": "heatmap",
         "z": places,
-        "customdata": [[_number(ratio) for ratio in row] for row in heat.ratios.tolist()],
         "text": heat.texts,
         "texttemplate": "%{text}",
         "textfont": {"size": 11},
@@ -220,11 +219,11 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
         "data": [trace],
         "layout": {
             "title": {"text": html.escape(heat.title), "font": {"size": 13}},
-            "xaxis": _labels(heat.columns) | {"tickangle": -60, "side": "bottom"},
-            "yaxis": _labels(heat.rows) | {"autorange": "reversed"},
+            "xaxis": _labels(heat.columns, heat.x_title) | {"tickangle": -60, "side": "bottom"},
+            "yaxis": _labels(heat.rows, heat.y_title) | {"autorange": "reversed"},
             "margin": {"t": 30 if heat.title else 6, "r": 6, "b": 10, "l": 10},
         },
-        "height": 80 + max(_row_height(heat.rows) * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
+        "height": 100 + max(_row_height(heat.rows) * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
     }
 
 
@@ -236,8 +235,9 @@ def _lines(label: str) -> list[str]:
     return textwrap.wrap(label, LABEL_WIDTH) or [""]
 
 
-def _labels(texts: list[str]) -> dict[str, Any]:
+def _labels(texts: list[str], title: str) -> dict[str, Any]:
     return {
+        "title": {"text": title, "standoff": 6},
         "tickvals": list(range(len(texts))),
         "ticktext": ["<br>".join(map(html.escape, _lines(text))) for text in texts],
         "tickfont": {"size": 10},
