@@ -87,13 +87,18 @@ def table(values: TextTable, folded: str | None = None, words: bool = False) -> 
     words: it holds sentences, not numbers.
     """
     head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in values.headings)
-    body = "".join(f"<tr>{_cells(values.headings, row)}</tr>" for row in values.rows)
+    cells = _headed_cells if words else _cells
+    body = "".join(f"<tr>{cells(values.headings, row)}</tr>" for row in values.rows)
     kind = "scroll words" if words else "scroll"
     drawn = f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     return drawn if folded is None else f"<details><summary>{html.escape(folded)}</summary>{drawn}</details>"
 
 
 def _cells(headings: list[str], row: list[str]) -> str:
+    return "".join(f"<td>{html.escape(cell)}</td>" for _, cell in zip(headings, row, strict=True))
+
+
+def _headed_cells(headings: list[str], row: list[str]) -> str:
     """Cells that know their heading, which a narrow screen shows beside them."""
     pairs = zip(headings, row, strict=True)
     return "".join(f'<td data-heading="{html.escape(heading)}">{html.escape(cell)}</td>' for heading, cell in pairs)
