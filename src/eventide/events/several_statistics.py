@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -94,14 +94,28 @@ class SeveralMemories:
     def __init__(self, parts: Sequence[CapMemory]) -> None:
         self.parts = parts
 
+    def take_together(self, step: int, parts: Iterable[bytes]) -> bytes:
+        """Use the room at a step that memories of different users took, by their bytes; all of it as bytes."""
+        taken = [self._apart(part) for part in parts]
+        used = [own.take_together(step, [each[place] for each in taken]) for place, own in enumerate(self.parts)]
+        return _joined(used)
+
     def take_again(self, data: bytes) -> None:
         """Use the room that a step before this life used."""
-        for part, own in zip(self.parts, _unpacked(data.removeprefix(MARK), len(self.parts)), strict=True):
+        for part, own in zip(self.parts, self._apart(data), strict=True):
             part.take_again(own)
+
+    def divided(self, step: int, parts: int) -> list[bytes]:
+        """As one memory does."""
+        every = [own.divided(step, parts) for own in self.parts]
+        return [_joined(of_part) for of_part in zip(*every, strict=True)]
 
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
         """As one memory does."""
         return self.parts[0].to_keep(step, used)
+
+    def _apart(self, data: bytes) -> list[bytes]:
+        return _unpacked(data.removeprefix(MARK), len(self.parts))
 
 
 class SeveralTallies(UserTally):
@@ -135,7 +149,7 @@ class SeveralTallies(UserTally):
             assert isinstance(tally, UserTally)
             found.append(tally.capped_counts(step, own))
         counts, used = zip(*found, strict=True)
-        return np.concatenate(counts), MARK + _packed(used)
+        return np.concatenate(counts), _joined(used)
 
     def countable(self) -> int:
         """Of the first statistic. Raw: for operators only."""
@@ -157,6 +171,11 @@ class SeveralTallies(UserTally):
 
     def _of_first(self, counts: Ints) -> Ints:
         return counts[: len(self._tallies[0].counts(0))]
+
+
+def _joined(used: Sequence[bytes]) -> bytes:
+    """What each statistic used of a cap, as bytes that are known for it."""
+    return MARK + _packed(used)
 
 
 def _packed(parts: Sequence[bytes]) -> bytes:
