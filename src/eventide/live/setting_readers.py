@@ -222,6 +222,7 @@ def table(value: Any) -> dict[str, Any]:
 METAVARS: dict[Callable[[Any], Any], str] = {
     budget: "NUMBER",
     duration: "DURATION",
+    lateness: "DURATION",
     moment: "ISO",
     positive: "N",
     steps_or_duration: "STEPS",

@@ -145,7 +145,7 @@ class StreamSpec:
     spare_bins: int = setting(
         0,
         readers.positive,
-        "So many bins more, which get their names later, with eventide bins; until then they count nothing.",
+        "How many further bins to reserve; they get names later, with eventide bins, and count nothing until then.",
         "20",
         left_out="none",
     )
@@ -156,7 +156,9 @@ class StreamSpec:
         '"districts.csv"',
         "FILE",
     )
-    other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
+    other: str | None = setting(
+        None, readers.text, "Count events of unknown bins in this bin; without it they are refused.", '"else"'
+    )
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
     time_format: str | None = setting(
         None,
@@ -167,7 +169,11 @@ class StreamSpec:
         left_out="ISO 8601, or numbers by their size",
     )
     user: str | None = setting(
-        None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
+        None,
+        readers.text,
+        "The column or field of its user; without it every event is taken for a person of its own.",
+        '"user"',
+        "COL",
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
     statistic: str | tuple[str, ...] = setting(
@@ -202,32 +208,35 @@ class StreamSpec:
     split: dict[str, Any] = setting(
         {},
         readers.split,
-        "Of several statistics, which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        "With several statistics: which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
         '"people=0.5,mean:fare=0.5"',
         "STATISTIC=PART,...",
         left_out="all the same",
     )
     max_per_step: int = setting(
-        1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
+        1,
+        readers.positive,
+        "How many events of one user count in a step; where people are counted, in how many bins one counts.",
+        "1",
     )
     sensitivity: int = setting(
         1,
         readers.positive,
-        "Of ready-made counts: the most one person adds to a step over all bins.",
+        "For ready-made counts: the most that one person adds to a step, over all bins.",
         "1",
         served=False,
     )
     cap: str | None = setting(
         None,
         readers.text,
-        "Count at most so many events of a user in each block of time, such as 2/7d: less noise; needs a user.",
+        "Count at most N events of a user in each block of time, such as 2/7d, for less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
     )
     window_sensitivity: int = setting(
         0,
         readers.positive,
-        "Of ready-made counts: the most they change, over all steps and bins, when one person's rows in a window do.",
+        "For ready-made counts: the most that all counts together change when one person's rows of a window do.",
         "8",
         served=False,
     )
@@ -251,7 +260,7 @@ class StreamSpec:
     seasons: str | tuple[float, ...] = setting(
         "",
         readers.seasons,
-        "Rhythms that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
+        "Seasons that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
         "length), or none.",
         '"auto"',
         left_out="auto with a cap, else none",
@@ -260,7 +269,7 @@ class StreamSpec:
     keep: int = setting(
         0,
         readers.steps_or_duration,
-        "How long releases are kept in the store, such as 400d; what was charged stays.",
+        "How long releases are kept in the store, such as 400d; charges are kept for ever.",
         '"400d"',
         left_out="for ever",
     )

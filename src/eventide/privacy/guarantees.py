@@ -35,7 +35,7 @@ class Guarantee:
         Where there is one, the most that the counts change over all steps and bins together when the events of a window
         do.
     lasting
-        How long a window lasts, where that is to be said, such as "7 days".
+        How long a window lasts, where steps have a length, such as "7 days".
     exchanged
         Whether the sensitivity is by how much a step changes when a part of it does: where the unit leaves one bin and
         comes to another, that is more than what it adds.

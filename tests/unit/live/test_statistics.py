@@ -157,7 +157,7 @@ def test_what_does_not_go_together_is_refused(change, says):
 def test_histograms_of_the_last_steps_are_not_of_people():
     windows = {"mechanism": "rg", "parameters": {"span": 2}}
     for statistic in ("people", "people/3h"):
-        with pytest.raises(InputError, match="people of several steps do not add up, and this mechanism adds up"):
+        with pytest.raises(InputError, match="numbers of different people cannot be added up over steps"):
             ev.publish(FRAME, **STREAM | windows | {"statistic": statistic})
     ev.publish(FRAME, **STREAM | windows | {"statistic": "events"})
 

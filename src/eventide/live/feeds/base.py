@@ -21,12 +21,15 @@ class ClosedStep(NamedTuple):
 
     The position is that of the oldest event of any step still open, so that after a crash nothing of those is missed.
     `kept` is raw and has to be kept with the step's release until another step is released: that step, and the bytes.
+    `more` says that the next step is at hand as well, or next in a complete source, so that both may be committed
+    together; after a step without it, whoever asks for the next one has committed all.
     """
 
     index: int  # type: ignore[assignment]
     counts: Ints
     position: Position
     kept: tuple[int, bytes] | None = None
+    more: bool = False
 
     def __repr__(self) -> str:
         return f"<closed step {self.index}>"

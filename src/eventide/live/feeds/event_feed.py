@@ -244,10 +244,15 @@ class EventFeed:
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)
 
-    def closed(self) -> Iterator[ClosedStep]:
-        """Close the steps that are over."""
-        end = self._end
-        while self._next < end and self._seen_until >= self._deadline(self._next):
+    def closed(self, most: float = math.inf) -> Iterator[ClosedStep]:
+        """Close the steps that are over, so many at the most; in a complete source more are to come."""
+        complete = self._source is not None and self._source.complete
+        first, end = self._next, self._end
+
+        def is_next() -> bool:
+            return self._next < min(end, first + most) and self._seen_until >= self._deadline(self._next)
+
+        while is_next():
             step = self._next
             self._next += 1
             self._warn_if_ahead()
@@ -255,7 +260,8 @@ class EventFeed:
             tally = self._open.pop(step, None) or self._tally()
             counts, kept = self._counts_of(step, tally)
             self.left_out += tally.left_out(counts)
-            yield ClosedStep(step, counts, next(iter(self._before.values()), self._position), kept)
+            position = next(iter(self._before.values()), self._position)
+            yield ClosedStep(step, counts, position, kept, more=complete or is_next())
 
     def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
         """The counts of a step, and what has to be kept of it."""

@@ -26,7 +26,7 @@ export class History {
 
   add(release) {
     if (this.latest && release.step <= this.latest.step) return false;
-    const told = { ...release, ...release.statistics?.[this.statistic] };
+    const told = { ...release, measured: release.fresh, ...release.statistics?.[this.statistic] };
     if (this.ofSlots && told.values.every((value) => value === null)) return false;
     this.releases.push(this.levels.flat(told));
     if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
