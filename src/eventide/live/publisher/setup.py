@@ -21,6 +21,7 @@ from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.open_cells import OpenCells
 from eventide.live.publisher.spare_bins import Placed, over_places
 from eventide.live.publisher.window_queries import Questions
@@ -127,8 +128,8 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         raise InputError(reason)
     if mechanism.gives_windows and not promise.adds_up_in_time:
         raise InputError(
-            "people of several steps do not add up, and this mechanism adds up the last ones; choose another one, or "
-            "publish events"
+            "numbers of different people cannot be added up over steps, and this mechanism does that; choose another "
+            "mechanism, or publish events"
         )
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
@@ -144,13 +145,13 @@ def _check_cap(mechanism: Mechanism, promise: Promise) -> None:
     given, bound = mechanism.window_sensitivity, promise.window_sensitivity(mechanism.window)
     if bound is None and given is not None:
         raise InputError(
-            "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
+            "window_sensitivity is for ready-made counts. For events only a cap bounds what a person adds in a window: "
             "give one, such as cap='2/7d', or leave both out"
         )
     if given != bound:
         raise InputError(
-            f"with a cap of {promise.cap} one person changes the counts by at most {bound} when a window of "
-            f"{mechanism.window} steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
+            f"the cap {promise.cap} and a window of {mechanism.window} steps need a mechanism with "
+            f"window_sensitivity={bound}, and this one has {given}; make it {bound}"
         )
 
 
@@ -249,7 +250,8 @@ def guarantee_of(
         epsilon=total_budget(mechanism, questions) / NANO,
         unit=promise.unit,
         assumptions=assumptions,
-        lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
+        exchanged=promise.exchanged,
+        lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
 
@@ -272,12 +274,12 @@ def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next
     """Where the events of a feed go that holds none; new cells, where it reads events again."""
     if not (isinstance(mechanism, PanPrivateMechanism) and feed.promise().one_by_one):
         return None
-    assert isinstance(feed, EventFeed)
+    assert isinstance(feed, NoisyFeed)
     if feed.reads_again:
         mechanism.forget_cells()
     if store.durable and mechanism.pan_private == ANNOUNCED:
         store.watch_intrusions()
-    return OpenCells(mechanism, store, origin, next_step, feed.step_at)
+    return OpenCells(mechanism, store, origin, next_step, feed.last_open)
 
 
 def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:

@@ -57,8 +57,8 @@ class Population:
         record = read_record(self._places, {name} | called_before, self._clients)
         if record is not None and record.account:
             raise StoreError(
-                f"the streams of {name} have drawn from an account until now, and their stores know it: write it as "
-                "account of the population"
+                f"the streams of {name} have drawn from an account until now; name it in the configuration, as account "
+                "of the population"
             )
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or PopulationRecord([], {})
@@ -84,8 +84,8 @@ class Population:
         first_steps = self._first_steps([one.member for one in served])
         if any(first > begun[stream] for stream, first in first_steps.items()):
             raise StoreError(
-                f"the stores of {self.name} turned out to be charged later than it seemed when this start began; "
-                "start again, with --new-epoch"
+                f"the stores of {self.name} were charged while this service was starting; start it again, with "
+                "--new-epoch"
             )
         stores = {
             store: known._replace(claims=list(self._gone[store]))
@@ -175,9 +175,10 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
     )
 
 
-def outlook(config: Config) -> list[str]:
-    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
-    said = []
+def outlook(config: Config) -> tuple[list[str], list[str]]:
+    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused."""
+    said: list[str] = []
+    refused: list[str] = []
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
@@ -188,10 +189,10 @@ def outlook(config: Config) -> list[str]:
                     try:
                         said += _prospects(stream, mechanism, first, config.server.clients, account)
                     except EventideError as problem:
-                        said.append(f"stream {stream.name} would be refused: {problem}")
+                        refused.append(f"stream {stream.name} would be refused: {problem}")
         except EventideError as problem:
-            said.append(str(problem))
-    return said
+            refused.append(str(problem))
+    return said, refused
 
 
 def population_of(
