@@ -17,13 +17,12 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypedDict, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
 from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
-from eventide.events.timeline import Timeline
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.caps import checked_cap
@@ -40,6 +39,9 @@ from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 from eventide.streams.named_counts import in_order
+
+if TYPE_CHECKING:
+    from eventide.events.timeline import Timeline  # which reads times, with pyarrow
 
 LARGEST_SENSITIVITY = 10**6
 _DOOR = (

@@ -93,7 +93,7 @@ def test_a_frame_and_a_file_have_people_of_days_beside_events_of_hours(source):
         scales = {row["statistic"]: row["scale"] for row in table if row["step"] == 23}
         assert scales == pytest.approx({"events": 168 / 0.75, "people/1d": 2 * 8 / 0.25})
     told = str(released.guarantee)
-    assert "inside any 168 consecutive steps are hidden by w-event differential privacy with epsilon 1" in told
+    assert "inside any 168 consecutive steps (7 days) are hidden by w-event differential privacy with epsilon 1" in told
     assert "that covers the releases of events, people/1d together" in told
     assert "comes with the last step of its 1 day and is charged from the first one on" in told
 
