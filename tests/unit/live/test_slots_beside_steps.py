@@ -258,10 +258,11 @@ def test_an_account_holds_both_in_one_part(source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["inside-transaction:12", "half-line:24", "after-commit:30", "before-commit:48"])
+@pytest.mark.parametrize("point", ["inside-transaction:3", "half-line:24", "after-commit:6", "after-draw:48"])
 def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, point):
     out = source.with_name("out.csv")
-    program = "from eventide.cli import main; main()"
+    program = "from eventide.live.publisher import publisher; publisher.TOGETHER = 5; "  # deaths come inside of days
+    program += "from eventide.cli import main; main()"
     environment = os.environ | {"EVENTIDE_FAULT": point}
     told = words(source, "--out", out)
     killed = subprocess.run([sys.executable, "-c", program, *told], env=environment, check=False)
