@@ -63,6 +63,7 @@ class Running:
     tokens: dict[str, str]
     clients: dict[str | None, httpx.Client] = field(default_factory=dict)
     health_address: str | None = None
+    server: object = None
 
     def client(self, role=None):
         token = self.tokens[role] if role else None
@@ -83,6 +84,13 @@ class Running:
         last = stream.notices.last + steps
         self.clock.set(stream.feed.timeline.end(last))
         wait_until(lambda: stream.notices.last >= last)
+
+    def pass_steps_of_all(self, steps=1):
+        """The same for all streams, which have the same steps."""
+        streams = self.service.streams.values()
+        last = max(stream.notices.last for stream in streams) + steps
+        self.clock.set(next(iter(streams)).feed.timeline.end(last))
+        wait_until(lambda: all(stream.notices.last >= last for stream in streams))
 
 
 def wait_until(holds):
@@ -115,7 +123,7 @@ def running(
     thread.start()
     wait_until(lambda: server.started)
     scheme = "https" if config.server.certificate else "http"
-    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens)
+    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens, server=server)
     if health is not None:
         up.health_address = f"http://127.0.0.1:{health.getsockname()[1]}"
     try:

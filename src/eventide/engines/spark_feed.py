@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import math
 import queue
 from collections import deque
@@ -139,8 +138,7 @@ class SparkFeed(EventFeed):
     def _closed(self, seen_until: int) -> Iterator[ClosedStep]:
         """The steps that are over, many at a time where many are; what was tallied goes when they are published."""
         self.take(EventBatch(Events.none(), None, seen_until))
-        closing = self.closed()
-        while steps := list(itertools.islice(closing, self._at_once)):
+        while steps := list(self.closed(self._at_once)):
             self._first_rows.decide()
             added = self._open_steps.add_counts(steps, self._counting, self._memory)
             self.left_out += added.left_out

@@ -35,6 +35,7 @@ from eventide.engines.spark_tallies import (
 from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.reader import Counters
+from eventide.events.several_statistics import SeveralMemories
 from eventide.events.siphash_kernels import hash_texts, key_words
 from eventide.events.texts import buffers, texts
 from eventide.events.zones import EARLIEST
@@ -142,7 +143,9 @@ class OpenSteps:
         handed.take(batch, part)
         return _summary(part / f"step={SUMMARY}")
 
-    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | None) -> Added:
+    def add_counts(
+        self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | SeveralMemories | None
+    ) -> Added:
         """Add to the counts of closed steps what was tallied of them, in one job; `memory` is that of a cap."""
         closed = {step.index: step.counts for step in steps}
         parts = [str(part) for step, part in self._parts() if step in closed]

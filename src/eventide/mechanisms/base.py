@@ -23,6 +23,7 @@ import numpy as np
 
 from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
+from eventide.events.timeline import Timeline
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.caps import checked_cap
@@ -178,6 +179,14 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def statistics_told(self) -> tuple[str, ...]:
         """The names of what is computed from its numbers and released, where these are not released themselves."""
         return ()
+
+    @property
+    def statistics_of_slots(self) -> frozenset[str]:
+        """The names of those that have no numbers but at the last steps of slots of several steps."""
+        return frozenset()
+
+    def know_times(self, timeline: Timeline, origin: int) -> None:
+        """Learn when steps are, of which step `origin` is step 0 here; most have no use for it."""
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""

@@ -36,6 +36,9 @@ class Guarantee:
         do.
     lasting
         How long a window lasts, where steps have a length, such as "7 days".
+    exchanged
+        Whether the sensitivity is by how much a step changes when a part of it does: where the unit leaves one bin and
+        comes to another, that is more than what it adds.
     """
 
     notion: str
@@ -48,13 +51,15 @@ class Guarantee:
     not_private: str | None = None
     window_sensitivity: int | None = None
     lasting: str | None = None
+    exchanged: bool = False
 
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
         reach += f" ({self.lasting})" if self.lasting else ""
+        bound = "change a step by at most {}" if self.exchanged else "add at most {} to a step"
         sentence = (
             f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
-            f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
+            f"epsilon {self.epsilon:g}, where they {bound.format(self.sensitivity)} over all bins"
         )
         if self.window_sensitivity is not None:
             sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"

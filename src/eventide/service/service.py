@@ -54,7 +54,8 @@ class Service:
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
-        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading)
+        forgetful = [stream.name for stream in config.streams if stream.one_by_one]
+        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading, forgetful)
         self.streams: dict[str, LiveStream] = {}
         try:
             self._open(clock, for_tests, circumstances, pauses)
@@ -147,6 +148,7 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            step_seconds=stream.feed.timeline.length / 1e6,
             zone=stream.feed.timeline.zone.name,
             cap=settings.cap,
             statistic=statistic.name,

@@ -3,13 +3,11 @@
 import functools
 import itertools
 
-import psycopg
 import pytest
 from confluent_kafka import Producer
 from nats_server import PATIENCE
 from noisy_lives import line
-from postgres_server import PostgresServer
-from seizures import BROKEN, PERSONS, FilePart, PipePart, check, check_looks, read_as_sketched, run, without_chance
+from seizures import BROKEN, PERSONS, FilePart, check, check_looks, read_as_sketched, without_chance
 
 from eventide.audit.two_worlds import WorldsDiffer
 from eventide.live.feeds import noisy_feed

@@ -697,6 +697,27 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back():
     server.kill()
 
 
+def test_a_store_holds_after_a_group_what_it_holds_after_each(opened):
+    """Kept events, the plan, the snapshot, the position and all rows, whose chain is checked."""
+
+    def commits():
+        for step in range(6):
+            plan, kept = PlanStep(b"plan", b"open %d" % step, whole=step == 3), (step + 2, b"used at %d" % step)
+            yield a_commit(step, snapshot=b"state" if step == 4 else None)._replace(plan=plan, kept=kept)
+
+    store = opened()
+    store.begin(SETTING)
+    store.keep([(3, b"open"), (7, b"later")], "batch")
+    store.commit(*commits())
+    store.verify()
+    assert store.kept() == [(6, b"used at 4"), (7, b"later"), (7, b"used at 5")]
+    assert list(store.releases()) == [(each.step, each.release) for each in commits()]
+    store.close()
+    state = opened().begin(SETTING)
+    assert (state.next_step, state.snapshot, state.recorded) == (6, b"state", [b"tape 5"])
+    assert (state.plan.released, state.plan.open_slots, state.position) == ([b"plan"] * 2, b"open 5", {"offset": 5})
+
+
 def test_releases_that_are_not_kept_are_gone_from_the_view_too(opened, address, server, monkeypatch):
     monkeypatch.setattr(publisher_module, "SNAPSHOT_EVERY", 4)
     with ev.Publisher(

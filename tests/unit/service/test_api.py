@@ -442,3 +442,23 @@ def test_after_a_long_pause_batches_are_taken_between_the_steps_that_are_due(cit
     wait_until(lambda: stream.notices.last == 399)
     city.pass_steps()
     assert released(city, 400)["values"] == [0, 1, 0]
+
+
+def test_steps_that_are_due_together_are_announced_when_they_are_durable(city, monkeypatch):
+    stream, committed, announced = city.service.streams["city"], [], []
+    store, notices = stream.publisher.store, stream.notices
+    commit, announce = store.commit, notices.announce
+
+    def committing(*commits):
+        commit(*commits)
+        committed.append([each.step for each in commits])
+
+    def announcing(step):
+        announced.append((step, committed[-1][-1]))
+        announce(step)
+
+    monkeypatch.setattr(store, "commit", committing)
+    monkeypatch.setattr(notices, "announce", announcing)
+    city.pass_steps(20)
+    assert [len(steps) for steps in committed] == [8, 8, 4]
+    assert all(told <= durable for told, durable in announced)

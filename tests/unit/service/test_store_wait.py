@@ -101,15 +101,15 @@ def test_what_was_drawn_is_written_as_it_was_drawn(tmp_path):
     noisy = stream(tmp_path, mechanism="uniform", parameters={"noise": Listening(7)}, filter="none")
     with running(configuration(tmp_path, [noisy]), pauses=SHORT) as up:
         city, commits, attempts = up.service.streams["city"], [], iter(range(5))
-        original = city.publisher.store._write_step
+        original = city.publisher.store._write_steps
 
-        def failing(head, row, commit):
-            commits.append(row)
-            original(head, row, commit)
+        def failing(head, given):
+            commits.extend(rows := original(head, given))
             if next(attempts, None) is not None:
                 raise Unavailable("the disk is full", "make room")
+            return rows
 
-        city.publisher.store._write_step = failing
+        city.publisher.store._write_steps = failing
         up.pass_steps()
         stored = city.publisher.store.release(0)
     assert len(commits) == 6
@@ -123,15 +123,16 @@ def test_the_log_of_a_store_is_emptied_before_it_is_tried_again(tmp_path):
         store = up.service.streams["city"].publisher.store
         store._database._log_cut_at = float("inf")  # not by commits
         up.pass_steps(3)
-        original, sizes = store._write_step, []
+        original, sizes = store._write_steps, []
 
-        def failing(head, row, commit):
+        def failing(head, commits):
             sizes.append((tmp_path / "city.store-wal").stat().st_size)
-            original(head, row, commit)
+            rows = original(head, commits)
             if len(sizes) == 1:
                 raise Unavailable("the disk is full", "make room")
+            return rows
 
-        store._write_step = failing
+        store._write_steps = failing
         up.pass_steps()
     assert sizes[0] > 0
     assert sizes[1:] == [0]
@@ -182,7 +183,7 @@ import sys
 from eventide.errors import StoreError
 from eventide.live.stores.database_store import DatabaseStore
 
-def commit(self, commit):
+def commit(self, *commits):
     raise {fault}
 
 DatabaseStore.commit = commit

@@ -21,6 +21,7 @@ from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.open_cells import OpenCells
 from eventide.live.publisher.spare_bins import Placed, over_places
 from eventide.live.publisher.window_queries import Questions
@@ -238,6 +239,7 @@ def guarantee_of(
         epsilon=total_budget(mechanism, questions) / NANO,
         unit=promise.unit,
         assumptions=assumptions,
+        exchanged=promise.exchanged,
         lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
@@ -261,12 +263,12 @@ def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next
     """Where the events of a feed go that holds none; new cells, where it reads events again."""
     if not (isinstance(mechanism, PanPrivateMechanism) and feed.promise().one_by_one):
         return None
-    assert isinstance(feed, EventFeed)
+    assert isinstance(feed, NoisyFeed)
     if feed.reads_again:
         mechanism.forget_cells()
     if store.durable and mechanism.pan_private == ANNOUNCED:
         store.watch_intrusions()
-    return OpenCells(mechanism, store, origin, next_step, feed.step_at)
+    return OpenCells(mechanism, store, origin, next_step, feed.last_open)
 
 
 def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:

@@ -103,6 +103,19 @@ class Database(abc.ABC):
     def make_intrusions(self) -> None:
         """Make the table of announced intrusions, inside a transaction, where there is none."""
 
+    def listen_for_intrusions(self) -> None:  # noqa: B027 - a file is looked at, and nobody counts that
+        """Have announcements told to this session."""
+
+    def tell_of_intrusion(self) -> None:  # noqa: B027
+        """Tell the sessions that listen of an announcement, inside its transaction."""
+
+    def is_told_of_intrusion(self) -> bool:
+        """Whether to look for an announcement now: always, or since the last time somebody told of one.
+
+        Asked before each event, so nothing may be asked of a server: it counts its statements, and so the events.
+        """
+        return True
+
     @abc.abstractmethod
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""

@@ -25,11 +25,15 @@ SCRIPTS = (
     "format",
     "heat",
     "history",
+    "idle",
     "levels",
     "plotly",
+    "range",
+    "saved",
     "search",
     "series",
     "theme",
+    "times",
     "windows",
 )
 ASSETS = ("docs.css", "icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))

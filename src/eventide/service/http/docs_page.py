@@ -93,15 +93,19 @@ def _body(told: Schema) -> str:
 
 
 def _answers(responses: Schema) -> str:
-    rows = [
-        (
+    """What comes back; refusals, which are much alike everywhere, are folded up."""
+    rows = {
+        status: (
             f"<code>{html.escape(status)}</code>",
             _words(answer["description"]) + (f" {_media_types(answer['content'])}" if status == "200" else ""),
             ", ".join(sorted({_kind(each["schema"]) for each in answer["content"].values() if each.get("schema")})),
         )
         for status, answer in responses.items()
-    ]
-    return _table("Answers", ("status", "meaning", "document"), rows)
+    }
+    heads = ("status", "meaning", "document")
+    good, refused = _table("Answer", heads, [rows.pop("200")]), _table("Refusals", heads, [*rows.values()])
+    folded = f"<details><summary>Refusals: {', '.join(rows)}</summary>{refused}</details>" if rows else ""
+    return good + folded
 
 
 def _document(name: str, schema: Schema) -> str:

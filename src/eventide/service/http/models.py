@@ -64,6 +64,8 @@ class StreamAnswer(Answer):
     """The length of a window, in steps."""
     step: str
     """The length of a step, such as `10min`."""
+    step_seconds: float
+    """The same in seconds. A step of whole days follows the calendar, so it may be an hour shorter or longer."""
     zone: str
     """The time zone in which steps begin, such as `Europe/Berlin`."""
     cap: str | None
