@@ -25,6 +25,7 @@ from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import nano
+from eventide.privacy.guarantees import about_large
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
 from eventide.service.populations.population_with_account import PopulationWithAccount
@@ -189,6 +190,7 @@ def outlook(config: Config) -> tuple[list[str], list[str]]:
             publishing = [(stream, stream.build_mechanism()) for stream in population.in_turn()]
             with _account_to_look_at(name, config) as account:
                 for stream, mechanism in publishing:
+                    said += [f"stream {stream.name}: {sentence}" for sentence in about_large(float(stream.epsilon))]
                     first = population.first_steps[stream.name]
                     try:
                         said += _prospects(stream, mechanism, first, config.server.clients, account)
