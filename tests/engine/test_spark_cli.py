@@ -47,6 +47,14 @@ not json
             RIDES,
             shlex.split("--statistic sum:fare --between fare=0,120,0.5 --max-per-step 2 --cap 2/9"),
         ),
+        (
+            "rides.csv",
+            RIDES,
+            shlex.split(
+                "--statistic people --statistic mean:fare --between fare=0,120,0.5 --statistic quantiles:fare "
+                "--edges fare=0,20,50,120 --max-per-step 2 --cap 2/9"
+            ),
+        ),
     ],
 )
 def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):

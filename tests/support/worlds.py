@@ -158,8 +158,7 @@ class Setup:
 def check(setup, runs=None):
     """Run it in two worlds; the verdict."""
     runs, unseen = runs or run, UNSEEN_IN.get(setup.life, ())
-    statistic = parse_statistic(setup.statistic, setup.between)
-    most = sum(part.sensitivity(setup.most) for part in getattr(statistic, "parts", [statistic]))
+    most = sum(part.sensitivity(setup.most) for part in statistics(setup))
     told = {"window": WINDOW, "most": most, "unseen": unseen}
     if setup.cap is not None:  # what counts can change until the block is over, and no more in all than the bound
         told |= {"window": range(WINDOW.start, STEPS), "most_in_all": bound(setup)}
@@ -259,8 +258,16 @@ UNSEEN_IN = {
 }
 
 
+def statistics(setup):
+    """Those that are published, one by one."""
+    statistic = parse_statistic(setup.statistic, setup.between)
+    return getattr(statistic, "parts", [statistic])
+
+
 def bound(setup):
-    return parse_cap(setup.cap, "1min").window_sensitivity(6, setup.most)
+    """How far one person moves all numbers of all statistics in a window, under the cap."""
+    cap = parse_cap(setup.cap, "1min")
+    return sum(part.window_sensitivity(cap, 6, setup.most) for part in statistics(setup))
 
 
 def mechanism(setup, epsilon):

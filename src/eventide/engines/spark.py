@@ -1,8 +1,8 @@
 """The publisher behind Spark Structured Streaming: `publish` takes a streaming frame of events.
 
 Spark counts on its executors, bounded by the same keyed hash as on one machine; mechanism, ledger and release run on
-the driver, one transaction of the store a step. A step that Spark hands over again is never drawn again. Needs the
-extra `spark`: pyspark is imported when a query starts.
+the driver, one transaction of the store for a step or for several that are due together. A step that Spark hands over
+again is never drawn again. Needs the extra `spark`: pyspark is imported when a query starts.
 """
 
 from __future__ import annotations

@@ -122,8 +122,9 @@ class SparkFeed(EventFeed):
         self._taken: deque[Counters] = deque()
         spark = self._events.sparkSession
         counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
-        self._counting = self._work.settle(counting, cores_of(spark))
-        self._open_steps = OpenSteps(spark, self._work.open_steps)
+        cores = cores_of(spark)
+        self._counting = self._work.settle(counting, cores)
+        self._open_steps = OpenSteps(spark, self._work.open_steps, cores)
         read_before = self._work.checkpoint.exists()  # or Spark begins anew, and so must the tallies
         self._open_steps.forget(resume.next_step if read_before else math.inf)
         self.begin(resume)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import itertools
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -114,15 +114,36 @@ class SeveralMemories:
         self.parts = parts
         self._there = [part for part in parts if part is not None]
 
+    def take_together(self, step: int, parts: Iterable[bytes]) -> bytes:
+        """Use the room at a step that memories of different users took, by their bytes; all of it as bytes."""
+        taken = [self._apart(part) for part in parts]
+        used = [own.take_together(step, [each[place] for each in taken]) for place, own in enumerate(self._capped)]
+        return _joined(used)
+
     def take_again(self, data: bytes) -> None:
         """Remember what a step before this life gave."""
-        for part, own in zip(self._there, _unpacked(data.removeprefix(MARK), len(self._there)), strict=True):
+        for part, own in zip(self._there, self._apart(data), strict=True):
             part.take_again(own)
+
+    def divided(self, step: int, parts: int) -> list[bytes]:
+        """As one memory does."""
+        every = [own.divided(step, parts) for own in self._capped]
+        return [_joined(of_part) for of_part in zip(*every, strict=True)]
 
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
         """As the one does that remembers longest."""
         kept = [found for part in self._there if (found := part.to_keep(step, used)) is not None]
         return max(kept, default=None)
+
+    @property
+    def _capped(self) -> list[CapMemory]:
+        """All of them, where users are counted apart from each other: an engine that does so refuses slots."""
+        capped = [part for part in self._there if isinstance(part, CapMemory)]
+        assert len(capped) == len(self._there)
+        return capped
+
+    def _apart(self, data: bytes) -> list[bytes]:
+        return _unpacked(data.removeprefix(MARK), len(self._there))
 
 
 class SeveralTallies(UserTally):
@@ -160,7 +181,7 @@ class SeveralTallies(UserTally):
             own_counts, own_used = tally.capped_counts(step, own)  # type: ignore[arg-type]
             counts.append(own_counts)
             used.append(own_used)
-        return np.concatenate(counts), MARK + _packed(used)
+        return np.concatenate(counts), _joined(used)
 
     def countable(self) -> int:
         """Of the first statistic. Raw: for operators only."""
@@ -182,6 +203,11 @@ class SeveralTallies(UserTally):
 
     def _of_first(self, counts: Ints) -> Ints:
         return counts[: len(self._tallies[0].counts(0))]
+
+
+def _joined(used: Sequence[bytes]) -> bytes:
+    """What each statistic used of a cap, as bytes that are known for it."""
+    return MARK + _packed(used)
 
 
 def _packed(parts: Sequence[bytes]) -> bytes:

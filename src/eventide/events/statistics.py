@@ -299,6 +299,21 @@ def parse_statistic(
     return made[0] if len(made) == 1 else SeveralStatistics(made)
 
 
+def with_step(written: Written, step: str) -> Written:
+    """The same names, where those of slots beside other statistics say how long a step is.
+
+    >>> with_step(["events", "people/1d"], "1h"), with_step("people/1d", "1h")
+    (('events', 'people/1d/1h'), 'people/1d')
+    """
+    if isinstance(written, str):
+        return written
+    return tuple(f"{name}/{step}" if _lacks_step(name) else name for name in written)
+
+
+def _lacks_step(name: str) -> bool:
+    return name.startswith(SLOTS) and "/" not in name.removeprefix(SLOTS)
+
+
 def statistic_of(described: Mapping[str, Any]) -> Statistic:
     """The statistic that a store describes in what may never change of it."""
     told = {name: described.get(name, "") for name in ("between", "edges")}

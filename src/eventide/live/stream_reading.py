@@ -93,21 +93,18 @@ class StreamReading:
         """
         from eventide.events.slot_times import refuse_no_slot
         from eventide.events.slots import slots_met
-        from eventide.events.statistics import SLOTS
+        from eventide.events.statistics import SLOTS, with_step
 
         values, written = self.values, self.values["statistic"]
         step, window = values["step"], values["window"]
-        waiting = {
-            name: name.removeprefix(SLOTS)
-            for name in ([written] if isinstance(written, str) else written)
-            if name.startswith(SLOTS) and "/" not in name.removeprefix(SLOTS)  # else it was done before
-        }
-        for slot in waiting.values():
-            refuse_no_slot(slot, step)
         if not isinstance(written, str):
-            values["statistic"] = tuple(f"{name}/{step}" if name in waiting else name for name in written)
+            values["statistic"] = with_step(written, step)
+            for name in values["statistic"]:
+                if name.startswith(SLOTS):
+                    refuse_no_slot(*name.removeprefix(SLOTS).split("/"))
             return
-        if not (slot := waiting.get(written, "")):
+        slot = written.removeprefix(SLOTS) if written.startswith(SLOTS) else ""
+        if not slot or "/" in slot:  # which was done before
             return
         met = slots_met(window or 1, step, slot, values["start"], values["zone"])
         values |= {"statistic": f"{written}/{step}", "step": slot, "window": window and met}

@@ -315,12 +315,12 @@ class StreamSpec:
     @classmethod
     def for_mechanism(cls, mechanism: Mechanism, options: EventOptions) -> Self:
         """What makes a feed for this mechanism: of events where the length of a step is given, else of counts."""
-        from eventide.events.statistics import parse_statistic
+        from eventide.events.statistics import parse_statistic, with_step
 
-        if options.get("step"):
+        if step := options.get("step"):
             told: dict[str, Any] = {name: options.get(name, "") for name in ("between", "edges")}
             told["quantiles"] = readers.parts(options.get("quantiles", ()))
-            of_one = parse_statistic(options.get("statistic", "events"), **told).sensitivity(1)
+            of_one = parse_statistic(with_step(options.get("statistic", "events"), step), **told).sensitivity(1)
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
         else:
             most = {"sensitivity": mechanism.sensitivity}

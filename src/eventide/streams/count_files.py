@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventide.arrays import Array, Ints
+from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.events.texts import texts
 from eventide.streams.frames import Frame
@@ -152,10 +152,14 @@ class LongFile(CountFile):
 
 
 class Matrix(NamedTuple):
-    """Counts of shape `(T, d)` with the names of the d bins."""
+    """Counts of shape `(T, d)` with the names of the d bins.
+
+    truth: where counts are not what is asked, but numbers of which that is told, what is true of each step.
+    """
 
     counts: Ints
     bins: tuple[str, ...]
+    truth: Floats | None = None
 
 
 def read_matrix(path: str | Path, steps: int = 0, *, named: bool = False) -> Matrix:

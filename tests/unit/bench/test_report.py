@@ -176,7 +176,7 @@ def test_a_stream_that_is_another_now_is_left_out(results):
     about = json.loads(json.dumps(results.about))
     about["streams"]["seasonal length=60 amplitude=10"]["digest"] = "another"
     shown = read_shown(results._replace(about=about), "mae", (), None)
-    assert list(shown.counts) == ["seasonal length=60 amplitude=1000"]
+    assert list(shown.looked) == ["seasonal length=60 amplitude=1000"]
     assert "no longer the stream that was studied" in shown.skipped[0]
 
 
@@ -257,7 +257,8 @@ def test_intervals_are_a_band_around_the_released_line_and_the_caption_says_so(t
 
 def test_zeros_cost_the_mean_of_the_counts(results):
     shown = read_shown(results, "mae", (), None)
-    assert shown.errors_of_zeros() == {label: pytest.approx(counts.mean()) for label, counts in shown.counts.items()}
+    means = {label: pytest.approx(looked.truth.mean()) for label, looked in shown.looked.items()}
+    assert shown.errors_of_zeros() == means
 
 
 def test_the_effect_of_a_chosen_mechanism_is_shown(results):

@@ -16,6 +16,7 @@ from contextlib import closing
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from rides import EXACT, START, STREAM, UNTIL, frame_of, write_rides
 
 import eventide as ev
 from eventide.cli import main
@@ -25,7 +26,6 @@ from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import StreamSpec
 from eventide.mechanisms.several import Several
 
-START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-01T03:00:00+00:00"
 ROWS = [
     ("2026-01-01T00:10", "anna", "north", "12.5"),
     ("2026-01-01T00:20", "anna", "south", "-7"),
@@ -36,19 +36,7 @@ ROWS = [
     ("2026-01-01T02:30", "ben", "south", "5e-324"),  # 0
     ("2026-01-01T02:40", "anna", "south", "-1" + "0" * 30),  # cut to -10
 ]
-NAMES = ("timestamp", "user", "bin", "fare")
-FRAME = dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
-STREAM = {
-    "epsilon": 1,
-    "window": 2,
-    "step": "1h",
-    "start": START,
-    "until": UNTIL,
-    "user": "user",
-    "bins": ["north", "south"],
-    "max_per_step": 2,
-    "mechanism": "uniform",
-}
+FRAME = frame_of(ROWS)
 FARE = {"between": "fare=-10,120,0.5"}
 MEAN, SUM = {"statistic": "mean:fare", **FARE}, {"statistic": "sum:fare", **FARE}
 STAYS = {"statistic": "quantiles:fare", "edges": "fare=-10,0,10,20,120", "quantiles": (0.25, 0.5)}
@@ -58,16 +46,12 @@ ALL = {
     "edges": STAYS["edges"],
     "split": "people=0.5,mean:fare=0.25,quantiles:fare=0.25",
 }
-EXACT = {"filter": "none", "parameters": {"noise": ev.noise.Zero()}}
 NO = None
 
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "rides.csv"
-    path.write_text("\n".join([",".join(NAMES), *map(",".join, ROWS), ""]))
-    path.with_name("bins.txt").write_text("north\nsouth\n")
-    return path
+    return write_rides(tmp_path, ROWS)
 
 
 def words(source, *more):

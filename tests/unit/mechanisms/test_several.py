@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import eventide as ev
-from eventide.errors import InputError, StateError
+from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.events.caps import Cap
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
@@ -137,6 +137,15 @@ def test_a_slot_that_began_before_is_not_measured_and_its_steps_are_those_of_the
     short = Several(1, 25, 1, statistics=[BESIDE[0], {"statistic": "people/1d/1h", "mechanism": "uniform"}])
     with pytest.raises(InputError, match="a window meets 3 slots of people/1d on these clocks"):
         short.know_times(hours, origin=0)
+
+
+def test_the_ledger_refuses_more_slots_than_were_planned():
+    """Three steps meet two slots: where each may spend the whole part of both, the second has no room."""
+    mechanism = Several(1, 3, 2, statistics=[BESIDE[0], BESIDE[1] | {"slots": 1}])
+    for _ in range(2):
+        mechanism.release([0] * 4)
+    with pytest.raises(BudgetExceeded):
+        mechanism.release([0] * 4)
 
 
 @pytest.mark.parametrize("name", ["uniform", "sample", "hybrid", "ba"])

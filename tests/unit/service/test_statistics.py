@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 import pytest
+import rides
 from click.testing import CliRunner
 from live_stores import make_twin
 from running_service import EXACT, MINUTE, START, configuration, event, running, stream
@@ -253,6 +254,24 @@ def test_several_statistics_are_released_together(three):
     assert refused == {UNREADABLE: 1}
     promised = reader.get("/v1/streams/city/guarantee").json()["sentence"]
     assert f"that covers the releases of {', '.join(names)} together" in promised
+
+
+def test_every_statistic_is_what_a_rational_oracle_says_and_hostile_values_hurt_nobody_else(tmp_path):
+    told = rides.EVERY | {"quantiles": list(rides.EVERY["quantiles"]), "max_per_step": 1, "filter": "none"}
+    found = []
+    for name, rows in (("quiet", rides.HARMLESS), ("attacked", [*rides.HARMLESS, *rides.HOSTILE])):
+        (tmp_path / name).mkdir()
+        with running(configuration(tmp_path / name, [stream(tmp_path / name, **told)])) as up:
+            answer = up.post([event(place, user) | {"fare": fare} for _, user, place, fare in rows])
+            assert answer.json()["refused"] == ({UNREADABLE: len(rides.UNREADABLE)} if name == "attacked" else {})
+            up.pass_steps()
+            (release,) = up.client("read").get("/v1/streams/city/releases").json()["releases"]
+        found.append({"people": release["values"]} | {n: e["values"] for n, e in release["statistics"].items()})
+    quiet, attacked = found
+    for place, fares in enumerate((rides.GOOD, rides.COUNTING)):
+        for name, number in rides.true_of(fares).items():
+            assert rides.agrees(attacked[name][place], number), (place, name)
+    assert {name: values[0] for name, values in quiet.items()} == {name: each[0] for name, each in attacked.items()}
 
 
 def table(up, form, more=""):

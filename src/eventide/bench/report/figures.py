@@ -43,7 +43,7 @@ IMAGE_KINDS = ("pdf", "svg", "png")
 UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}  # so that equal figures are equal files
 SETTING = "privacy setting"
 SWEPT = {"epsilon": "privacy budget epsilon", "window": "window w, in steps"}
-BAND = "The band around a release is the mechanism's own interval for the true count."
+BAND = "The band around a release is the mechanism's own interval for the true value."
 
 
 def styles(scores: Scores) -> dict[str, Style]:
@@ -168,12 +168,12 @@ def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence
             low, high = cell.interval.T.tolist()
             released = released._replace(low=low, high=high)
         true = Curve("true", Style(GREY), steps, cell.truth.astype(np.float64).tolist())
-        panels.append(Panel(cell.mechanism, "step", "count of all bins", [released, true], y_log=False))
+        panels.append(Panel(cell.mechanism, "step", "value of all bins", [released, true], y_log=False))
     rows = [[cell.mechanism, shown(cell.error)] for cell in cells]
     return Figure(
         f"streams-{number}",
         scores.streams[contest.stream].short,
-        f"True counts and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
+        f"True values and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
         + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
         TextTable(["mechanism", f"{scores.metric} of this release"], rows),

@@ -187,7 +187,7 @@ def _curves(material: Material) -> list[Figure]:
 
 def _streams(material: Material) -> list[Figure]:
     """A few streams, from the last to the first, under the setting that most experiments share."""
-    labels = [label for label in reversed(material.scores.streams) if label in material.shown.counts]
+    labels = [label for label in reversed(material.scores.streams) if label in material.shown.looked]
     places = dict.fromkeys(round(part * (len(labels) - 1) / (MOST_SHOWN - 1)) for part in range(MOST_SHOWN))
     drawn = []
     for number, label in enumerate((labels[place] for place in places if labels), start=1):
