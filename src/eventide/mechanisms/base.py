@@ -110,6 +110,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
+    kept_by_stores: tuple[str, ...] = ()  # parameters that nobody chooses: a store goes on with those that it has
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
