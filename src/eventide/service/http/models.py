@@ -117,8 +117,8 @@ class ReleaseAnswer(BaseModel):
     """A release, as it is stored: estimates of the numbers of one step, each with the scale of its noise.
 
     A value is null where there are no data. Where there are several statistics, `statistic` is the name of the first.
-    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale`.
-    `bins` has the names that spare bins had got by then.
+    Where the mechanism gives them, `window_values` are those of the last `span` steps together, with `window_scale` and
+    the ends of an interval, null where they are not known. `bins` has the names that spare bins had got by then.
     """
 
     step: int
@@ -131,6 +131,8 @@ class ReleaseAnswer(BaseModel):
     high: list[float | None] | None = None
     window_values: list[float] | None = None
     window_scale: list[float | None] | None = None
+    window_low: list[float | None] | None = None
+    window_high: list[float | None] | None = None
     levels: dict[str, LevelRelease] | None = None
     bins: dict[str, str] | None = None
     statistics: dict[str, LevelRelease] | None = None
