@@ -178,6 +178,10 @@ class ReleaseAnswer(Answer):
     """The estimates for the last `span` steps together, where the mechanism gives them."""
     window_scale: list[float | None] | None = None
     """The scale of the noise behind each of these."""
+    window_low: list[float | None] | None = None
+    """The lower end of the interval around each of these; null: not known."""
+    window_high: list[float | None] | None = None
+    """The upper end of the interval around each of these; null: not known."""
     levels: dict[str, LevelRelease] | None = None
     """For each level its sums."""
     bins: dict[str, str] | None = None
