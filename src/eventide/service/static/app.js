@@ -127,7 +127,7 @@ function arrived(release) {
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
-    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(history.latest.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
 }
