@@ -84,6 +84,8 @@ class StreamAnswer(Answer):
     """The number of the next step to be released; so many steps were released before it."""
     next_start: str | None
     """When that step begins."""
+    measured_from: int
+    """The first step that is measured. Steps before it only repeat the last release, until there is budget for more."""
     lag_seconds: float
     """How long the next release is overdue, in whole steps; 0 while the stream is on time."""
     health: Literal["running", "behind", "waiting", "failed"]
