@@ -17,13 +17,12 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypedDict, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
 from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
 from eventide.errors import InputError, StateError
-from eventide.events.timeline import Timeline
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
 from eventide.mechanisms.caps import checked_cap
@@ -40,6 +39,9 @@ from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 from eventide.streams.named_counts import in_order
+
+if TYPE_CHECKING:
+    from eventide.events.timeline import Timeline  # which reads times, with pyarrow
 
 LARGEST_SENSITIVITY = 10**6
 _DOOR = (
@@ -108,6 +110,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
+    kept_by_stores: tuple[str, ...] = ()  # parameters that nobody chooses: a store goes on with those that it has
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
