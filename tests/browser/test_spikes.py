@@ -22,7 +22,7 @@ def page(browser, tmp_path):
         opened, complaints = context.new_page(), []
         opened.on("pageerror", lambda error: complaints.append(str(error)))
         opened.goto(f"{up.address}/?stream=city#token={up.tokens['read']}")
-        opened.locator("#chart .scatterlayer path.js-line").first.wait_for()
+        opened.locator("#chart .scatterlayer path.js-line").first.wait_for(state="attached")
         yield opened
         context.close()
         assert complaints == []
