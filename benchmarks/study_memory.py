@@ -57,7 +57,8 @@ def main() -> None:
     largest = 0.0
     for generator in options.streams.split(","):
         stream = StudiedStream("generator", generator, {"length": options.steps, "bins": BINS})
-        wide = dataclasses.replace(study, streams=(stream,), facts={stream.label: Facts.of(stream.read())})
+        facts = Facts.of(stream.prepared(stream.matrix()))
+        wide = dataclasses.replace(study, streams=(stream,), facts={stream.label: facts})
         for name in options.names or ev.mechanism_names():
             seconds, peak = in_a_process_of_its_own(
                 dataclasses.replace(wide, mechanisms=(StudiedMechanism(name, name, {}),))

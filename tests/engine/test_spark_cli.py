@@ -39,13 +39,21 @@ not json
     ("name", "text", "more"),
     [
         ("events.csv", EVENTS, ["--levels", "levels.csv"]),
-        ("events.jsonl", OBJECTS, []),
+        pytest.param("events.jsonl", OBJECTS, [], marks=pytest.mark.nightly),
         ("events.jsonl", OBJECTS, ["--mechanism", "rg", "--set", "span=2"]),
-        ("events.csv", AGAIN, ["--cap", "1/5min"]),
+        pytest.param("events.csv", AGAIN, ["--cap", "1/5min"], marks=pytest.mark.nightly),
         (
             "rides.csv",
             RIDES,
             shlex.split("--statistic sum:fare --between fare=0,120,0.5 --max-per-step 2 --cap 2/9"),
+        ),
+        (
+            "rides.csv",
+            RIDES,
+            shlex.split(
+                "--statistic people --statistic mean:fare --between fare=0,120,0.5 --statistic quantiles:fare "
+                "--edges fare=0,20,50,120 --max-per-step 2 --cap 2/9"
+            ),
         ),
     ],
 )

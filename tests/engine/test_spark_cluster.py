@@ -2,7 +2,7 @@
 
 import pytest
 from spark_cluster import Cluster, Driver, wait_for
-from spark_events import check, new_life, releases_of_one_machine, shown, write_events
+from spark_events import SEVERAL_WITH_A_CAP, check, new_life, releases_of_one_machine, shown, write_events
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 KILLED = -9
@@ -29,11 +29,14 @@ def test_five_million_events_give_the_counts_of_one_machine(cluster, tmp_path):
 def arriving(master, folder, **more):
     """A life whose steps close while batches come: each file is a batch, events are late, some of them too late."""
     steps = 12
-    write_events(folder / "events", rows=60_000, steps=steps, users=3_000, files=6, seed=2, delay=8)
+    write_events(
+        folder / "events", rows=60_000, steps=steps, users=3_000, files=6, seed=2, delay=8, fares="statistic" in more
+    )
     life = new_life(folder, folder / "events", steps=steps, arrival="arrival", late="20s", **more)
     return life | {"master": master}, folder / "log", steps
 
 
+@pytest.mark.nightly
 def test_a_worker_is_killed(cluster, tmp_path):
     life, log, steps = arriving(cluster.address, tmp_path)
     driver = Driver(life, log)
@@ -60,8 +63,9 @@ def test_a_worker_and_the_driver_are_killed_and_the_next_driver_has_one_worker_l
 
 
 @pytest.mark.nightly
-def test_the_driver_is_killed_before_between_and_after_the_commits(cluster, tmp_path):
-    life, log, steps = arriving(cluster.address, tmp_path, cap="3/7min")  # what people used goes on with every life
+@pytest.mark.parametrize("bounds", [{"cap": "3/7min"}, SEVERAL_WITH_A_CAP], ids=["events", "several"])
+def test_the_driver_is_killed_before_between_and_after_the_commits(cluster, tmp_path, bounds):
+    life, log, steps = arriving(cluster.address, tmp_path, **bounds)  # what people used goes on with every life
     points = {
         "spark-batch-begins:3": "Spark and the store have committed what came before",
         "before-commit:2": "neither has committed the batch and its steps",

@@ -11,7 +11,7 @@ import pytest
 from live_stores import make_twin
 from spark_cluster import PATIENCE
 from spark_driver import frame, mechanism
-from spark_events import BINS, check_store, new_life, releases_of_one_machine, stored, write_events
+from spark_events import BINS, SEVERAL_WITH_A_CAP, check_store, new_life, releases_of_one_machine, stored, write_events
 
 from eventide.engines import spark_feed
 from eventide.engines.spark import publish
@@ -32,9 +32,10 @@ def published(spark, life, **changed):
     return publishing.publisher.feed.counters
 
 
-def arriving_life(folder, cap=None):
-    write_events(folder / "events", rows=3_000, steps=STEPS, users=300, files=2, seed=3, delay=8)
-    return new_life(folder, folder / "events", steps=STEPS, arrival="arrival", late="20s", cap=cap)
+def arriving_life(folder, bounds=None):
+    several = "statistic" in (bounds or {})
+    write_events(folder / "events", rows=3_000, steps=STEPS, users=300, files=2, seed=3, delay=8, fares=several)
+    return new_life(folder, folder / "events", steps=STEPS, arrival="arrival", late="20s", **(bounds or {}))
 
 
 @pytest.fixture
@@ -60,10 +61,10 @@ def test_a_timestamp_in_the_far_future_changes_nothing_for_others(spark, arrivin
     assert check_store(attacked, STEPS) == quiet
 
 
-@pytest.mark.parametrize("cap", [None, "3/7min"])
-def test_a_store_moves_between_engines(spark, tmp_path, cap):
+@pytest.mark.parametrize("bounds", [{}, {"cap": "3/7min"}, SEVERAL_WITH_A_CAP], ids=["plain", "cap", "several"])
+def test_a_store_moves_between_engines(spark, tmp_path, bounds):
     """Under a cap with what people have used of it, which both keep in the same bytes."""
-    arriving = arriving_life(tmp_path, cap)
+    arriving = arriving_life(tmp_path, bounds)
     half = (datetime.fromisoformat(arriving["steps"]["start"]) + timedelta(minutes=STEPS / 2)).isoformat()
     published(spark, arriving, until=half)
     assert len(stored(arriving["store"])[0]) == STEPS / 2
@@ -75,7 +76,7 @@ def test_a_store_moves_between_engines(spark, tmp_path, cap):
     assert check_store(arriving, STEPS) == whole
     kept = [kept_in(tmp_path / name) for name in ("store.db", "moved.db", "oracle.db")]
     assert kept[0] == kept[1] == kept[2]
-    assert len(kept[0]) == (STEPS if cap else 0)
+    assert len(kept[0]) == (STEPS if bounds else 0)
 
 
 def test_an_idle_stream_closes_steps_on_time(spark, arriving, tmp_path):

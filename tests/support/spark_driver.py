@@ -5,7 +5,6 @@ import sys
 
 import eventide as ev
 from eventide.engines.spark import publish
-from eventide.events.caps import parse_cap
 from eventide.live.stores.open_store import open_store
 
 
@@ -28,23 +27,22 @@ def spark_session(master, **settings):
     return session
 
 
+def described(life):
+    """The stream of a life; looks at every step and spends all it may, so that a number too many would show."""
+    cut = {name: value for name, value in life["steps"].items() if name != "skew"}
+    told = {"epsilon": 1, "window": life["window"], "bins": life["bins"], "mechanism": "uniform", "filter": "none"}
+    told |= {"parameters": {"noise": ev.noise.Zero()}} if life["noise"] == "zero" else {}
+    return ev.StreamSpec(**told, user="user", max_per_step=life["most"], **cut)
+
+
 def mechanism(life):
-    """One that looks at every step and spends all it may, so that a count or a charge too many would show."""
-    zero, cap = life["noise"] == "zero", life["steps"].get("cap")
-    bound = parse_cap(cap, life["steps"]["step"]).window_sensitivity(life["window"], life["most"]) if cap else None
-    return ev.Uniform(
-        epsilon=1,
-        window=life["window"],
-        bins=life["bins"],
-        sensitivity=life["most"],
-        window_sensitivity=bound,
-        noise=ev.noise.Zero() if zero else "secure",
-    )
+    return described(life).build_mechanism()
 
 
 def frame(spark, life):
     """The files, some at a time."""
     columns = ["timestamp", "user", "bin", *([life["arrival"]] if life["arrival"] else [])]
+    columns += ["fare"] if "statistic" in life["steps"] else []
     reader = spark.readStream.schema(", ".join(f"{name} string" for name in columns)).option("header", True)
     return reader.option("maxFilesPerTrigger", life["files"]).csv(life["source"])
 

@@ -9,12 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from live_stores import make_twin
-from spark_driver import mechanism
+from spark_driver import described, mechanism
 
 import eventide as ev
-from eventide.events.caps import parse_cap
-from eventide.events.reader import Columns, EventReader
-from eventide.events.timeline import Timeline
+from eventide.events.reader import Columns
 from eventide.events.times import parse_times
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.event_feed import EventFeed
@@ -25,13 +23,14 @@ from eventide.live.stores.verification import verify
 BEGIN = datetime(2024, 3, 30, tzinfo=UTC)
 BINS = [f"place {number}" for number in range(50)]
 MINUTE = 60
+SEVERAL_WITH_A_CAP = {"cap": "3/7min", "statistic": ["people", "mean:fare"], "between": "fare=0,120,0.5"}
 
 
 def iso(seconds):
     return (BEGIN + timedelta(seconds=seconds)).isoformat()
 
 
-def write_events(folder, *, rows, steps, users, files, seed, delay=None):
+def write_events(folder, *, rows, steps, users, files, seed, delay=None, fares=False):
     """CSV files with events of `steps` minutes in disorder; with `delay` in seconds, by the time of their arrival."""
     folder.mkdir()
     chance = np.random.default_rng(seed)
@@ -46,18 +45,20 @@ def write_events(folder, *, rows, steps, users, files, seed, delay=None):
     }
     if delay is not None:
         table["arrival"] = begin + arrival[order]
+    if fares:
+        table["fare"] = np.random.default_rng(seed).integers(0, 300, rows) / 2
     for number, part in enumerate(np.array_split(np.arange(rows), files)):
         path = folder / f"{number:03}.csv"
         pa_csv.write_csv(pa.table(table).slice(part[0], len(part)), path)
         os.utime(path, (number + 1, number + 1))  # Spark takes the oldest first
 
 
-def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most=2, late=None, cap=None):
+def new_life(folder, source, *, steps, noise="zero", arrival=None, files=1, most=2, late=None, **bounds):
     """What a driver needs; its store is made, and copied for the oracle, so that both have the same key."""
     open_store(folder / "empty.db", for_tests=noise == "zero").close()
     for name in ("store.db", "oracle.db"):
         make_twin(folder / "empty.db", folder / name)
-    cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min", "cap": cap}
+    cut = {"start": iso(0), "until": iso(steps * MINUTE), "step": "1min", **bounds}
     return {
         "master": "local[2]",
         "source": str(source),
@@ -89,7 +90,7 @@ class Recorded:
         if not self._files:
             return None
         path = self._files.pop(0)
-        text = pa_csv.ConvertOptions(column_types=dict.fromkeys([*Columns(), "arrival"], pa.string()))
+        text = pa_csv.ConvertOptions(column_types=dict.fromkeys([*Columns(), "arrival", "fare"], pa.string()))
         rows = pa_csv.read_csv(path, convert_options=text)
         arrival = parse_times(rows[self._arrival], self._reader.zone)[0] if self._arrival else None
         return EventBatch(self._reader.read(rows, 0, arrival), None, EARLIEST if self._files else FOREVER)
@@ -100,16 +101,7 @@ class Recorded:
 
 def releases_of_one_machine(folder, life, store="oracle.db"):
     """What the publisher of one machine releases for the files of a life, with the same key."""
-    cut = life["steps"]
-    feed = EventFeed(
-        Recorded(Path(life["source"]), life["arrival"]),
-        Timeline(cut["start"], cut["step"]),
-        EventReader(life["bins"], Columns()),
-        max_per_step=life["most"],
-        late=cut.get("late"),
-        cap=parse_cap(cut["cap"], cut["step"]) if cut["cap"] else None,
-        until=cut["until"],
-    )
+    feed = EventFeed(Recorded(Path(life["source"]), life["arrival"]), **described(life).counting())
     with ev.Publisher(feed, mechanism(life), folder / store) as publisher:
         publisher.run()
         assert publisher.feed.counters.accepted > 0

@@ -25,7 +25,7 @@ from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory, is_memory, rows_of_parts
 from eventide.events.files.lines import CsvLineReader, JsonLineReader
 from eventide.events.reader import Events
-from eventide.events.several_statistics import SeveralStatistics
+from eventide.events.several_statistics import SeveralMemories
 from eventide.events.tally import Tally, UserTally
 from eventide.events.texts import buffers, texts
 from eventide.events.times import parse_times
@@ -65,8 +65,6 @@ class Counting:
     def __post_init__(self) -> None:
         if self.spec.spare_bins:
             raise InputError("Spark cannot have spare bins; publish without Spark, or leave spare_bins out")
-        if self.spec.cap and isinstance(self.spec.made_statistic(), SeveralStatistics):
-            raise InputError("Spark publishes one statistic under a cap, not several; leave the cap or Spark out")
 
     @property
     def wanted(self) -> list[str]:
@@ -155,7 +153,7 @@ def bounded(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
         yield _counts(step, counts, left_out=left_out)
 
 
-def remembered(memory: CapMemory, next_step: int, shards: int) -> Any:
+def remembered(memory: CapMemory | SeveralMemories, next_step: int, shards: int) -> Any:
     """What users have used of a cap before a step, as rows (step, shard, tally) of the step before it."""
     parts = memory.divided(next_step, shards)
     return pa.Table.from_batches([_batch([(next_step - 1, shard, used) for shard, used in enumerate(parts)])])
@@ -170,7 +168,7 @@ def capped(counting: Counting, batches: Iterable[Any]) -> Iterator[Any]:
     assert cap is not None
     rows = itertools.chain.from_iterable(batch.to_pylist() for batch in batches)
     for _, of_shard in itertools.groupby(rows, key=lambda row: row["shard"]):
-        memory = CapMemory(cap, counting.key)
+        memory = counting.spec.made_statistic().memory(cap, counting.key)
         for step, of_step in itertools.groupby(of_shard, key=lambda row: row["step"]):
             tally = counting.tally()
             assert isinstance(tally, UserTally)

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.parquet as pa_parquet
 
 from eventide.engines.spark_batches import HandedOver
-from eventide.engines.spark_session import cores_of
 from eventide.engines.spark_tallies import (
     COUNT_COLUMNS,
     SUMMARY,
@@ -35,6 +34,7 @@ from eventide.engines.spark_tallies import (
 from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.reader import Counters
+from eventide.events.several_statistics import SeveralMemories
 from eventide.events.siphash_kernels import hash_texts, key_words
 from eventide.events.texts import buffers, texts
 from eventide.events.zones import EARLIEST
@@ -130,8 +130,8 @@ class Added(NamedTuple):
 class OpenSteps:
     """Open steps in a folder."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._folder, self._cores = folder, cores_of(spark)
+    def __init__(self, spark: SparkSession, folder: Path, cores: int) -> None:
+        self._folder, self._cores = folder, cores
         self._spark = spark.newSession()
         for name, value in READING.items():
             self._spark.conf.set(name, value)
@@ -142,7 +142,9 @@ class OpenSteps:
         handed.take(batch, part)
         return _summary(part / f"step={SUMMARY}")
 
-    def add_counts(self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | None) -> Added:
+    def add_counts(
+        self, steps: Sequence[ClosedStep], counting: Counting, memory: CapMemory | SeveralMemories | None
+    ) -> Added:
         """Add to the counts of closed steps what was tallied of them, in one job; `memory` is that of a cap."""
         closed = {step.index: step.counts for step in steps}
         parts = [str(part) for step, part in self._parts() if step in closed]

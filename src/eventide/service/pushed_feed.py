@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -159,9 +158,10 @@ class PushedFeed(EventFeed):
         while not self._ended:
             self._take_next(0.0 if self._seen_until >= self._deadline(self._next) else LOOK_UP)
             self.take(EventBatch(Events.none(), None, self.arrivals.worked_off_until()))
-            for closed in islice(self.closed(), STEPS_BETWEEN):
+            for closed in self.closed(STEPS_BETWEEN):
                 yield closed
-                self.notices.announce(closed.index)  # whoever asks for more has published this one
+                if not closed.more:
+                    self.notices.announce(closed.index)  # whoever asks for more has published this one
             yield None
 
     def end(self) -> None:

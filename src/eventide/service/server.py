@@ -187,7 +187,7 @@ class _Server(uvicorn.Server):
         try:
             self.service.take_names(self._reread())
         except EventideError as problem:
-            LOG.warning("the configuration cannot be read again, and all goes on as it was: %s", problem)
+            LOG.warning("the configuration cannot be read again, so the service keeps the old one: %s", problem)
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; and whether the configuration is to be looked at again."""

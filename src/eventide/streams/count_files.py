@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventide.arrays import Array, Ints
+from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.events.texts import texts
 from eventide.streams.frames import Frame
 from eventide.streams.named_counts import misfit
-from eventide.streams.tables import Table, open_table, whole_numbers
+from eventide.streams.tables import EVENTS_INSTEAD, Table, open_table, whole_numbers
 
 STEP_NAMES = ("t", "step")
 TIME_NAMES = ("time", "start")
@@ -152,10 +152,14 @@ class LongFile(CountFile):
 
 
 class Matrix(NamedTuple):
-    """Counts of shape `(T, d)` with the names of the d bins."""
+    """Counts of shape `(T, d)` with the names of the d bins.
+
+    truth: where counts are not what is asked, but numbers of which that is told, what is true of each step.
+    """
 
     counts: Ints
     bins: tuple[str, ...]
+    truth: Floats | None = None
 
 
 def read_matrix(path: str | Path, steps: int = 0, *, named: bool = False) -> Matrix:
@@ -207,6 +211,7 @@ def _open_wide(table: Table | Frame, bins: Sequence[str] | None) -> WideFile:
     if set(names) != set(header):
         raise InputError(
             f"{table.name}: the columns do not fit the list of bins ({misfit(header, names)}); correct one of them"
+            f"{EVENTS_INSTEAD}"
         )
     return WideFile(table, names, table.columns[0] if table.columns[0].lower() in STEP_NAMES else None)
 

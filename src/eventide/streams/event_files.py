@@ -16,18 +16,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from eventide.arrays import Ints
+from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
 from eventide.events.durations import milliseconds
 from eventide.events.files.open_file import open_file
 from eventide.events.rows import ParsedRows
-from eventide.events.statistics import STATISTICS, SUM, Statistic, parse_statistic
+from eventide.events.statistics import OfValues
 from eventide.events.texts import named, texts
 from eventide.events.timeline import MILLISECOND, parse_time
 from eventide.events.times import parse_times
-from eventide.events.value_grid import ValueGrid
+from eventide.events.value_grid import numbers
 from eventide.events.zones import Zone
 from eventide.streams.count_files import Matrix, text
+from eventide.streams.event_numbers import numbers_of, studied_statistic
 
 MOST_CELLS = 2**28  # steps times bins; more is surely a step that is too short
 UTC = Zone("UTC")
@@ -44,18 +45,20 @@ def count_events(
     user: str | None = None,
     statistic: str = "events",
     between: str = "",
+    edges: str = "",
+    quantiles: Sequence[float] = (),
 ) -> Matrix:
     """Count the events of each step, such as "1h", from `start` to before `until`, by default the first and last event.
 
-    The bins are those that occur and those of `bins`, sorted. `time`, `bin` and `user` name the columns. `statistic`
-    and `between` are as a stream has them, of events, people and sums; nobody is bounded, and sums are in units.
+    The bins are those that occur and those of `bins`, sorted. `time`, `bin` and `user` name the columns. `statistic`,
+    `between`, `edges` and `quantiles` are as a stream has them; nobody is bounded, and sums are in units.
     """
     length = milliseconds(step) * MILLISECOND
-    made = studied_statistic(statistic, between)
-    grid = made.grid if isinstance(made.grid, ValueGrid) else None
+    made = studied_statistic(statistic, between, edges, tuple(quantiles))
+    column = made.grid.column if isinstance(made, OfValues) else None
     if made.needs_users and user is None:
         raise InputError(f"{statistic} need a person; name the column of people, as user")
-    more = [*([user] if made.needs_users else []), *([] if grid is None else [grid.column])]
+    more = [*([user] if made.needs_users else []), *([] if column is None else [column])]
     times, names, *others = _columns(path, time, bin, *map(str, more))
     begin = int(times.min()) // length * length if start is None else parse_time(str(start), UTC)
     end = int(times.max()) + 1 if until is None else parse_time(str(until), UTC)
@@ -63,42 +66,23 @@ def count_events(
         raise InputError(f"until {until} does not lie after the start; give a later end")
     known = np.unique(np.concatenate([names.dictionary.to_pylist(), list(bins)]).astype(str))
     steps = -(-(end - begin) // length)
-    if steps * len(known) > MOST_CELLS:
+    if steps * len(known) * made.columns > MOST_CELLS:
         raise InputError(f"{steps:,} steps of {step} and {len(known):,} bins are too many; use a longer step")
     inside = (times >= begin) & (times < end)
     columns = np.searchsorted(known, np.array(names.dictionary.to_pylist(), dtype=str))[names.indices.to_numpy()]
     cells = (times[inside] - begin) // length * len(known) + columns[inside]
-    weights = np.ones(len(cells), np.int64)
-    if grid is not None:
-        weights = _values(others[-1], grid, Path(path).name)[inside]
-    elif made.needs_users:
-        people = others[0].indices.to_numpy().astype(np.int64)[inside]
-        _, first = np.unique(np.stack([cells, people]), axis=1, return_index=True)
-        cells, weights = cells[first], weights[first]
-    counts = np.zeros(steps * len(known), np.int64)
-    np.add.at(counts, cells, weights)
-    return Matrix(counts.reshape(steps, len(known)), tuple(map(str, known)))
+    people = others[0].indices.to_numpy().astype(np.int64)[inside] if made.needs_users else None
+    values = None if column is None else _values(others[-1], column, Path(path).name)[inside]
+    return numbers_of(made, cells, steps, tuple(map(str, known)), people, values)
 
 
-def studied_statistic(statistic: str, between: str = "") -> Statistic:
-    """A statistic of a stream that is studied: one number for each bin of a step, from 0 up."""
-    if not (statistic in STATISTICS or statistic.startswith(SUM)):
-        raise InputError(f"{statistic!r} cannot be studied; choose {', '.join(STATISTICS)} or {SUM}COLUMN")
-    made = parse_statistic(statistic, between)
-    if isinstance(made.grid, ValueGrid) and made.grid.low < 0:
-        raise InputError(f"values below 0 cannot be studied; begin the range of {made.grid.column} at 0 or above")
-    return made
-
-
-def _values(column: Any, grid: ValueGrid, file: str) -> Ints:
-    """The values of a column of text, in units."""
-    units, readable = grid.read(column.dictionary)
-    places = column.indices.to_numpy()
-    if not readable.all():
-        row = int(np.flatnonzero(~readable[places])[0]) + 1
-        raise InputError(f"{file}: row {row} has no number in column {grid.column!r}; correct that row")
-    values: Ints = units[places]
-    return values
+def _values(column: Any, name: str, file: str) -> Floats:
+    """The values of a column of text."""
+    values, places = numbers(column.dictionary), column.indices.to_numpy()
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values)[places])[0]) + 1
+        raise InputError(f"{file}: row {row} has no number in column {name!r}; correct that row")
+    return np.asarray(values[places])
 
 
 class EventRows(NamedTuple):

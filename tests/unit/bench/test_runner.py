@@ -21,7 +21,7 @@ from eventide.bench.run.journal import Journal
 from eventide.bench.run.results import standings, summary
 from eventide.bench.run.runner import Runner, batches_of
 from eventide.bench.run.workers import in_processes
-from eventide.bench.study.study import StudiedMechanism
+from eventide.bench.study.study import Looked, StudiedMechanism
 from eventide.cli.bench import command
 from eventide.errors import BudgetExceeded, InputError, StateError, StoreError
 from eventide.privacy.ledger import WindowLedger
@@ -177,7 +177,7 @@ def test_wide_streams_are_run_in_lots_and_long_ones_too(study, monkeypatch):
 def test_metrics_see_few_values_at_once(study, monkeypatch):
     monkeypatch.setattr(runner, "BLOCK", 100)
     cell = cell_of(study, "uniform", 1)
-    blocks = list(runner.releases(study, [cell], cell.stream.read()[None], 0, 6))
+    blocks = list(runner.releases(study, [cell], Looked.side_by_side(cell.stream.look()), 0, 6))
     assert max(block.released.size for block in blocks) <= 100
     assert sum(len(block.truth) for block in blocks) == 60
 

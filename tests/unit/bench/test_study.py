@@ -12,6 +12,7 @@ from documents import blocks
 
 from eventide.bench import builtin_studies, check_requirements, load_study, read_results, repeat_cell, run_study
 from eventide.bench.run.runner import releases
+from eventide.bench.study.study import Looked
 from eventide.errors import InputError
 from eventide.streams.real import REAL_STREAMS
 
@@ -157,9 +158,10 @@ def test_people_and_sums_of_a_file_of_events_are_studied(load):
     assert (sums.read().tolist(), sums.sensitivity) == ([[21, 0], [0, 22]], 20)  # in halves; 900 is cut to 10
     assert "statistic=sum:fare" in sums.label
     uniform = next(cell for cell in study.cells if cell.stream is sums and cell.mechanism.name == "uniform")
-    (block, *_) = releases(study, [uniform], sums.read()[None], 0, 200)
+    (block, *_) = releases(study, [uniform], Looked.side_by_side(sums.look()), 0, 200)
+    assert block.truth[:, 0, 0].tolist() == [[10.5, 0], [0, 11]]  # in the unit of the column
     errors = np.abs(block.released - block.truth).mean()
-    scale = sums.sensitivity * uniform.setting.window / uniform.setting.epsilon
+    scale = 10 * uniform.setting.window / uniform.setting.epsilon
     assert 0.5 * scale < errors < 2 * scale
     run_study(study, "results.parquet")
 
@@ -167,8 +169,11 @@ def test_people_and_sums_of_a_file_of_events_are_studied(load):
 @pytest.mark.parametrize(
     ("statistic", "more", "says"),
     [
-        ("people/1d", "", "'people/1d' cannot be studied; choose events, people or sum:COLUMN"),
-        ("mean:fare", BETWEEN, "cannot be studied"),
+        ("people/1d", "", "'people/1d' cannot be studied; choose one statistic of steps"),
+        ("mean:fare", "", "needs the range of fare"),
+        ("quantiles:fare", "", "needs the buckets of fare"),
+        ("mean:fare", BETWEEN + "\nspan = 3", "span is for counts of events and people"),
+        ("mean:fare", BETWEEN + "\nmerge = 2", "mean:fare of several steps of rides.csv do not add up"),
         ("sum:fare", "", "needs the range of fare"),
         ("sum:fare", '\nbetween = "fare=0,10"\nworkload = "special"', "window queries are of events"),
         ("people", "\nmerge = 2", "people of several steps of rides.csv do not add up"),
@@ -427,3 +432,7 @@ def test_the_example_in_the_documentation_runs(load, tmp_path):
     run_study(study, "ours.parquet")
     assert read_results("ours.parquet").table.num_rows == len(study.cells) * len(study.metrics)
     exec(compile(python[1], "studies.md", "exec"), {})
+
+
+def test_the_first_study_includes_the_mechanism_that_is_published_with_by_default():
+    assert "tide" in {cell.mechanism.name for cell in load_study("quick").cells}

@@ -18,7 +18,6 @@ from eventide import engines
 from eventide.engines.spark_tallies import SUMMARY, Counting, Tallying, bounded, capped, remembered, unpacked
 from eventide.engines.spark_work_folder import WorkFolder
 from eventide.errors import InputError
-from eventide.events.cap_memory import CapMemory
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import FOREVER, EventBatch
@@ -88,7 +87,7 @@ def counted(rule, partitions):
 def counted_under_a_cap(rule, partitions, at_once):
     """The same under a cap, so many closed steps at once; and what each step keeps."""
     counts, left_out, kept = nothing(rule), np.zeros(2, np.int64), []
-    rows, memory = tallied(rule, partitions)[0], CapMemory(rule.spec.cap_in_steps(), KEY)
+    rows, memory = tallied(rule, partitions)[0], rule.spec.made_statistic().memory(rule.spec.cap_in_steps(), KEY)
     for first in range(0, STEPS, at_once):
         steps, used = range(first, min(STEPS, first + at_once)), {}
         closing = [row for row in rows if row["step"] in steps] + remembered(memory, first, rule.shards).to_pylist()
@@ -152,7 +151,10 @@ def test_partitions_and_shards_change_nothing(statistic, user, events, partition
 
 @pytest.mark.parametrize(
     ("cap", "statistic"),
-    [*itertools.product(["2/1", "2/2", "3/3", "2/9"], ["events"]), ("3/3", "people"), ("3/3", "sum:fare")],
+    [
+        *itertools.product(["2/1", "2/2", "3/3", "2/9"], ["events"]),
+        *itertools.product(["3/3"], ["people", "sum:fare", ("people", "mean:fare")]),
+    ],
 )
 def test_under_a_cap_nothing_changes_either_nor_by_which_steps_close_together(cap, statistic):
     chance = random.Random(8)

@@ -142,7 +142,7 @@ def test_only_announced_streams_take_announcements(tmp_path):
     life.close()
     found = CliRunner().invoke(main, ["intrusion", str(tmp_path / "s.db")])
     assert found.exit_code == 2
-    assert "used up; to stand another, go on with --set pan_private=announced and --new-epoch" in found.output
+    assert "publish with --set pan_private=announced and --new-epoch" in found.output
     missing = CliRunner().invoke(main, ["intrusion", str(tmp_path / "no.db")])
     assert missing.exit_code == 2
     assert not (tmp_path / "no.db").exists()

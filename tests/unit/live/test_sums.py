@@ -9,6 +9,8 @@ from contextlib import closing
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from rides import EXACT, NAMES, START, UNTIL, as_lines, frame_of, write_rides
+from rides import STREAM as RIDES
 
 import eventide as ev
 from eventide.cli import main
@@ -22,7 +24,6 @@ from eventide.live.publisher.setup import check_fit
 from eventide.live.sources.base import EventBatch
 from eventide.live.stream_spec import StreamSpec
 
-START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-01T03:00:00+00:00"
 ROWS = [
     ("2026-01-01T00:10", "anna", "north", "12.5"),
     ("2026-01-01T00:20", "anna", "south", "7"),
@@ -34,30 +35,13 @@ ROWS = [
     ("2026-01-01T02:40", "anna", "south", "3.26"),
 ]
 SUMS = [[132.5, 7], [0, 0], [0, 3.5]]
-NAMES = ("timestamp", "user", "bin", "fare")
-FRAME = dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
-STREAM = {
-    "epsilon": 1,
-    "window": 2,
-    "step": "1h",
-    "start": START,
-    "until": UNTIL,
-    "user": "user",
-    "bins": ["north", "south"],
-    "statistic": "sum:fare",
-    "between": "fare=0,120,0.5",
-    "max_per_step": 2,
-    "mechanism": "uniform",
-}
-EXACT = {"filter": "none", "parameters": {"noise": ev.noise.Zero()}}
+FRAME = frame_of(ROWS)
+STREAM = RIDES | {"statistic": "sum:fare", "between": "fare=0,120,0.5"}
 
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "rides.csv"
-    path.write_text("\n".join([",".join(NAMES), *map(",".join, ROWS), ""]))
-    path.with_name("bins.txt").write_text("north\nsouth\n")
-    return path
+    return write_rides(tmp_path, ROWS)
 
 
 def called(source, *more, between="fare=0,120,0.5"):
@@ -68,8 +52,7 @@ def called(source, *more, between="fare=0,120,0.5"):
 
 
 def test_frames_and_files_are_summed_in_the_units_of_their_values(source, tmp_path):
-    lines = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
-    (tmp_path / "rides.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "rides.jsonl").write_text(as_lines(ROWS))
     for given in (FRAME, source, tmp_path / "rides.jsonl"):
         released = ev.publish(given, **STREAM, **EXACT)
         assert released.to_arrow()["value"].to_pylist() == [value for row in SUMS for value in row]
@@ -119,7 +102,7 @@ def test_a_cap_is_worth_for_sums_what_it_is_for_events():
     assert "of each person only the first 2 events count in every block of 9 hours" in str(released.guarantee)
     other = ev.Uniform(1, 9, ["north", "south"], sensitivity=480, window_sensitivity=960)
     promise = EventFeed(None, **StreamSpec(**capped).counting()).promise()
-    with pytest.raises(InputError, match=f"window_sensitivity is 960; make it {sums.window_sensitivity}"):
+    with pytest.raises(InputError, match=f"this one has 960; make it {sums.window_sensitivity}"):
         check_fit(other, promise)
 
 

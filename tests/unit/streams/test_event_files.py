@@ -33,7 +33,7 @@ def events(tmp_path):
 def test_every_event_counts_in_its_step_and_bin(events, monkeypatch, step, seconds):
     monkeypatch.setattr(lines, "BLOCK", 2000)  # so that the file comes in several batches
     path, pairs = events
-    counts, bins = count_events(path, step, start="2024-02-28", until="2024-03-03", bins=["west"])
+    counts, bins, _ = count_events(path, step, start="2024-02-28", until="2024-03-03", bins=["west"])
     assert bins == ("85123A", "north", "south", "west")
     expected = np.zeros((-(-4 * 86_400 // seconds), 4), dtype=int)
     for time, place in pairs:
@@ -44,7 +44,7 @@ def test_every_event_counts_in_its_step_and_bin(events, monkeypatch, step, secon
 
 def test_without_ends_the_first_and_last_event_are_inside(events):
     path, pairs = events
-    counts, _ = count_events(path, "1h")
+    counts, *_ = count_events(path, "1h")
     first, last = min(pairs)[0], max(pairs)[0]
     begin = first.replace(minute=0, second=0)
     assert len(counts) == (last - begin).total_seconds() // 3600 + 1
@@ -55,7 +55,7 @@ def test_without_ends_the_first_and_last_event_are_inside(events):
 
 def test_what_lies_outside_is_left_out(events):
     path, pairs = events
-    counts, _ = count_events(path, "1h", start="2024-02-29", until="2024-02-29 12:00")
+    counts, *_ = count_events(path, "1h", start="2024-02-29", until="2024-02-29 12:00")
     noon, midnight = datetime.datetime(2024, 2, 29, 12), datetime.datetime(2024, 2, 29)
     assert len(counts) == 12
     assert counts.sum() == sum(midnight <= time < noon for time, _ in pairs)
@@ -65,7 +65,7 @@ def test_the_start_is_inside_and_the_end_is_not(tmp_path):
     times = ("06:00", "07:59:59.9", "08:00")
     rows = [f"2024-01-01 {time},a\n" for time in times]
     (tmp_path / "events.csv").write_text("timestamp,bin\n" + "".join(rows))
-    counts, _ = count_events(tmp_path / "events.csv", "1h", "2024-01-01 06:00", "2024-01-01 08:00")
+    counts, *_ = count_events(tmp_path / "events.csv", "1h", "2024-01-01 06:00", "2024-01-01 08:00")
     assert counts.tolist() == [[1], [1]]
 
 
@@ -114,7 +114,7 @@ def test_a_damaged_file_is_refused(tmp_path, events, damage):
 def test_json_lines_and_offsets_are_read_as_the_publisher_reads_them(tmp_path):
     rows = [{"timestamp": "2024-01-01T01:30+01:00", "bin": "b"}, {"timestamp": "2024-01-01 01:30", "bin": "a"}]
     (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    counts, bins = count_events(tmp_path / "events.jsonl", "1h")
+    counts, bins, _ = count_events(tmp_path / "events.jsonl", "1h")
     assert bins == ("a", "b")
     assert counts.tolist() == [[0, 1], [1, 0]]
 

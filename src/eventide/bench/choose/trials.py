@@ -21,6 +21,7 @@ from eventide.bench.study.study import Cell, Setting, StudiedMechanism, StudiedS
 from eventide.events.levels import Levels
 from eventide.mechanisms.run import run
 from eventide.privacy.noise import Seeded
+from eventide.streams.count_files import Matrix
 
 NINE_OF_TEN = (0.05, 0.95)
 SHORT = 20_000_000  # what trials cost, in values, that are over before another process has begun
@@ -52,9 +53,9 @@ class InMemory(StudiedStream):
 
     counts: Ints
 
-    def read(self) -> Ints:
+    def matrix(self) -> Matrix:
         """The counts, `(T, d)`."""
-        return self.counts
+        return Matrix(self.counts, tuple(map(str, range(self.counts.shape[1]))))
 
 
 class Trials:

@@ -1,6 +1,6 @@
-"""The streams behind a report, read again: what zeros would cost, and releases next to true counts.
+"""The streams behind a report, read again: what zeros would cost, and releases next to what is true.
 
-True counts are shown of generated streams, and of others only if the user says that they are public. What is shown must
+True values are shown of generated streams, and of others only if the user says that they are public. What is shown must
 be what was studied: a stream with another digest is left out, and so is a cell that now gives another mean.
 """
 
@@ -10,32 +10,31 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Floats, Ints
+from eventide.arrays import Array, Floats, Ints
 from eventide.bench.report.scores import Contest, contest_of
 from eventide.bench.run.results import Results
 from eventide.bench.run.runner import LARGEST_RUN, LONGEST_RUN, releases
 from eventide.bench.study.custom_mechanisms import is_custom
 from eventide.bench.study.metrics import MetricOptions, MetricTally, StepBlock
-from eventide.bench.study.study import Cell, Facts, StudiedMechanism, StudiedStream, Study
+from eventide.bench.study.study import Cell, Facts, Looked, StudiedMechanism, StudiedStream, Study, stream_parameters
 from eventide.errors import EventideError, InputError
-from eventide.streams.generators import GENERATORS
 from eventide.streams.real import data_folder
 
 
 class Shown(NamedTuple):
     """A cell's first repetition: totals over all bins, true and released, step by step; and its error.
 
-    interval: the ends of the mechanism's own intervals `(T, 2)`, where it gives them; a total of several bins has none.
+    Of means and quantiles, which do not add up, the first bin and quantile. interval: the ends of the mechanism's own
+    intervals `(T, 2)`, where it gives them; a total of several bins has none.
     """
 
     mechanism: str
-    truth: Ints
+    truth: Array
     released: Floats
     error: float
     interval: Floats | None
@@ -43,32 +42,38 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownStreams:
-    """The counts of all streams that may be shown, by label; `skipped` says why some of them cannot be."""
+    """All streams that may be shown, by label; `skipped` says why some of them cannot be."""
 
     results: Results
     metric: str
-    counts: dict[str, Ints]
+    looked: dict[str, Looked]
     skipped: tuple[str, ...]
 
     def errors_of_zeros(self) -> dict[str, float]:
-        """By stream, the error of releasing zeros for ever."""
-        return {label: self._error_of_zeros(counts) for label, counts in self.counts.items()}
+        """By stream, the error of releasing zeros for ever; not of means and quantiles, for which 0 is no guess."""
+        return {
+            label: self._error_of_zeros(looked.truth)
+            for label, looked in self.looked.items()
+            if self._stream_of(label).without_data is None
+        }
 
     def released(self, contest: Contest, mechanism: str) -> Shown | None:
         """Run a cell again; None if it cannot be, or is not the one in the results."""
         row = self._rows.get((contest.stream, contest.setting, mechanism))
-        truth = self.counts[contest.stream]
-        if row is None or is_custom(row["mechanism_name"]) or _is_too_large(truth, row["repetitions"]):
+        numbers, truth = looked = self.looked[contest.stream]
+        if row is None or is_custom(row["mechanism_name"]) or _is_too_large(numbers, row["repetitions"]):
             return None
-        study = _study(self.results, row["repetitions"])
-        cell = Cell(_mechanism(row), _stream(row, Path()), contest.setting)
-        tally = self._tally(truth, study.repetitions, contest.setting.epsilon, contest.setting.window)
+        study, stream = _study(self.results, row["repetitions"]), _stream(row, Path())
+        cell, adds_up = Cell(_mechanism(row), stream, contest.setting), stream.without_data is None
+        told = study.repetitions, contest.setting.epsilon, contest.setting.window
+        tally = self._tally(truth, *told, adds_up=adds_up)
+        shown = slice(None) if adds_up else slice(1)
         released, intervals = [], []
         try:
-            for block in releases(study, [cell], truth[None], 0, study.repetitions):
+            for block in releases(study, [cell], Looked.side_by_side(looked), 0, study.repetitions):
                 tally.add(block)
-                released.append(block.released[:, 0, 0].sum(axis=1))
-                if block.interval is not None and truth.shape[1] == 1:
+                released.append(block.released[:, 0, 0, shown].sum(axis=1))
+                if block.interval is not None and (truth.shape[1] == 1 or not adds_up):
                     intervals.append(block.interval[:, :, 0, 0, 0])
         except EventideError:
             return None  # a mechanism that this version does not know, or not with these parameters
@@ -76,17 +81,23 @@ class ShownStreams:
         if not np.isclose(errors.mean(), row["mean"], rtol=1e-9):
             return None
         interval = np.concatenate(intervals) if intervals else None
-        return Shown(mechanism, truth.sum(axis=1), np.concatenate(released), float(errors[0]), interval)
+        true = truth[:, shown].sum(axis=1)
+        return Shown(mechanism, true, np.concatenate(released), float(errors[0]), interval)
 
-    def _error_of_zeros(self, counts: Ints) -> float:
-        zeros = np.zeros((len(counts), 1, 1))
-        tally = self._tally(counts, 1, 1.0, 1)
-        tally.add(StepBlock(0, counts[:, None, None], np.zeros((*zeros.shape, counts.shape[1])), zeros > 0, zeros))
+    def _error_of_zeros(self, truth: Array) -> float:
+        zeros = np.zeros((len(truth), 1, 1))
+        tally = self._tally(truth, 1, 1.0, 1)
+        tally.add(StepBlock(0, truth[:, None, None], np.zeros((*zeros.shape, truth.shape[1])), zeros > 0, zeros))
         return float(tally.figures()[self.metric][0, 0])
 
-    def _tally(self, counts: Ints, repetitions: int, epsilon: float, window: int) -> MetricTally:
+    def _tally(
+        self, truth: Array, repetitions: int, epsilon: float, window: int, *, adds_up: bool = True
+    ) -> MetricTally:
         options = MetricOptions(**self.results.about["options"])
-        return MetricTally((self.metric,), counts[None], repetitions, epsilon, window, options)
+        return MetricTally((self.metric,), truth[None], repetitions, epsilon, window, options, adds_up=adds_up)
+
+    def _stream_of(self, label: str) -> StudiedStream:
+        return _stream(next(row for row in self._rows.values() if row["stream"] == label), Path())
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -102,16 +113,16 @@ def read_shown(results: Results, metric: str, public: Iterable[str], data: str |
     known = {name for row in rows.values() for name in (row["stream"], row["stream_name"])}
     if unknown := sorted(public - known):
         raise InputError(f"these results hold no stream {unknown[0]!r}; choose from {', '.join(sorted(known))}")
-    counts: dict[str, Ints] = {}
+    looked: dict[str, Looked] = {}
     skipped: dict[str, list[str]] = {}
     for label, row in rows.items():
         if row["stream_source"] != "generator" and public.isdisjoint((label, row["stream_name"])):
             continue
         try:
-            counts[label] = _read(_stream(row, data_folder(data) or Path()), results.about["streams"].get(label, {}))
+            looked[label] = _read(_stream(row, data_folder(data) or Path()), results.about["streams"].get(label, {}))
         except EventideError as problem:
             skipped.setdefault(str(problem), []).append(label)
-    return ShownStreams(results, metric, counts, tuple(_not_shown(*each) for each in skipped.items()))
+    return ShownStreams(results, metric, looked, tuple(_not_shown(*each) for each in skipped.items()))
 
 
 def _not_shown(reason: str, labels: list[str]) -> str:
@@ -122,19 +133,19 @@ def _not_shown(reason: str, labels: list[str]) -> str:
     return f"{len(labels)} streams ({names}) are not shown: {reason}"
 
 
-def _read(stream: StudiedStream, facts: dict[str, Any]) -> Ints:
+def _read(stream: StudiedStream, facts: dict[str, Any]) -> Looked:
     try:
-        counts = stream.read()
+        matrix = stream.prepared(stream.matrix())
     except (OSError, KeyError):
         raise InputError("it is not in the data folder; name the folder with --data") from None
-    if facts.get("digest") not in (None, Facts.of(counts).digest):
+    if facts.get("digest") not in (None, Facts.of(matrix).digest):
         raise InputError("it is no longer the stream that was studied")
-    return counts
+    return stream.looked(matrix)
 
 
-def _is_too_large(truth: Ints, repetitions: int) -> bool:
+def _is_too_large(numbers: Ints, repetitions: int) -> bool:
     """Whether the study ran the repetitions in several lots, too large for a picture."""
-    steps, bins = truth.shape
+    steps, bins = numbers.shape
     return bool(repetitions * bins > LARGEST_RUN or repetitions * steps > LONGEST_RUN)
 
 
@@ -152,8 +163,7 @@ def _stream(row: dict[str, Any], folder: Path) -> StudiedStream:
     """The stream of a row; its parameters keep the order of its label, from which the noise follows."""
     described = json.loads(row["stream_parameters"])
     columns, merge, steps = (described.pop(key, None) for key in ("columns", "merge", "steps"))
-    known = signature(GENERATORS[row["stream_name"]]).parameters if row["stream_source"] == "generator" else ()
-    if not set(described) <= set(known):
+    if not set(described) <= set(stream_parameters(row["stream_source"], row["stream_name"])):
         raise InputError("windows were asked for, not counts")
     ordered = sorted(described, key=lambda key: row["stream"].index(f" {key}="))
     return StudiedStream(

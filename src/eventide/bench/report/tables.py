@@ -24,7 +24,7 @@ def streams_table(scores: Scores, results: Results) -> TextTable:
         numbers = [shown(facts.get(key, np.nan)) for key in ("least", "largest", "quantile_90")]
         zeros = percent(facts["zeros"]) if "zeros" in facts else "–"
         rows.append([stream.short, f"{facts.get('bins', 0):,}", f"{facts.get('steps', 0):,}", *numbers, zeros])
-    return TextTable(["stream", "bins", "steps", "least count", "largest", "90 % quantile", "zeros"], rows)
+    return TextTable(["stream", "bins", "steps", "least value", "largest", "90 % quantile", "0 or no data"], rows)
 
 
 def requirements_table(results: Results) -> TextTable:

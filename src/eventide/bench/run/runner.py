@@ -23,8 +23,9 @@ from eventide.bench.run.plan_runs import PlanRun
 from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summary, write_results
 from eventide.bench.run.workers import in_processes
 from eventide.bench.study.metrics import MetricTally, StepBlock
-from eventide.bench.study.study import Cell, StudiedStream, Study
+from eventide.bench.study.study import Cell, Looked, StudiedStream, Study
 from eventide.errors import EventideError, InputError
+from eventide.events.statistics import OfValues, Told
 from eventide.mechanisms.release import Release
 from eventide.mechanisms.sliding_sum import SlidingSum
 from eventide.privacy.noise import Seeded
@@ -46,18 +47,19 @@ def batches_of(study: Study) -> list[CellBatch]:
     """The batches of a study; they depend on nothing but the study."""
     alike: dict[object, list[int]] = {}
     for number, cell in enumerate(study.cells):
-        facts = study.facts[cell.stream.label]
-        alone = facts.bins > 1 or cell.stream.workload is not None
-        stream = cell.stream
+        facts, stream = study.facts[cell.stream.label], cell.stream
+        alone = facts.bins > 1 or stream.workload is not None or isinstance(stream.statistic, OfValues)
         joins = number if alone else (cell.mechanism.label, cell.setting, facts.steps, stream.span, stream.sensitivity)
         alike.setdefault(joins, []).append(number)
     batches = []
     for numbers in alike.values():
-        facts = study.facts[study.cells[numbers[0]].stream.label]
-        most = max(1, _replicas_at_once(facts.steps, facts.bins) // study.repetitions)
+        stream = study.cells[numbers[0]].stream
+        facts = study.facts[stream.label]
+        width = facts.bins * stream.statistic.columns
+        most = max(1, _replicas_at_once(facts.steps, width) // study.repetitions)
         for begin in range(0, len(numbers), most):
             cells = tuple(numbers[begin : begin + most])
-            values = len(cells) * study.repetitions * facts.bins
+            values = len(cells) * study.repetitions * width
             batches.append(CellBatch(cells, facts.steps * (values + STEP_COST)))
     return batches
 
@@ -115,7 +117,7 @@ class Runner:
     def __init__(self, study: Study) -> None:
         self.study = study
         self._labels: list[str] = []
-        self._counts: Ints = np.empty((0, 0, 0), dtype=np.int64)
+        self._looked = Looked(np.empty((0, 0, 0), dtype=np.int64), np.empty((0, 0, 0)))
 
     def __call__(self, numbers: Sequence[int]) -> list[CellFigures]:
         """For each cell, by number, the summary of each metric."""
@@ -124,11 +126,11 @@ class Runner:
 
     def figures(self, cells: Sequence[Cell]) -> dict[str, Floats]:
         """One figure for each cell and repetition, of each metric."""
-        counts = self._read(cells)
+        looked = self._read(cells)
         try:
             if cells[0].stream.workload is not None:
-                return {name: each[None] for name, each in self._answers(cells[0], counts[0]).items()}
-            return self._releases(cells, counts)
+                return {name: each[None] for name, each in self._answers(cells[0], looked.numbers[0]).items()}
+            return self._releases(cells, looked)
         except EventideError as problem:
             names = f"{cells[0].mechanism.label} on {cells[0].stream.label}"
             raise InputError(f"{names} cannot go on: {problem}") from problem
@@ -141,44 +143,43 @@ class Runner:
         run = PlanRun(cell.mechanism.name, workload, counts, setting.epsilon, setting.window, study.repetitions, seed)
         return run.figures(study.metrics, study.options)
 
-    def _releases(self, cells: Sequence[Cell], counts: Ints) -> dict[str, Floats]:
+    def _releases(self, cells: Sequence[Cell], looked: Looked) -> dict[str, Floats]:
         """The figures of a mechanism on streams of equal shape."""
-        study, setting = self.study, cells[0].setting
-        truth = cells[0].stream.asked(counts)
-        at_once = min(study.repetitions, _replicas_at_once(*counts.shape[1:]))
+        study, setting, stream = self.study, cells[0].setting, cells[0].stream
+        at_once = min(study.repetitions, _replicas_at_once(*looked.numbers.shape[1:]))
         parts = []
         for first in range(0, study.repetitions, at_once):
             repetitions = min(at_once, study.repetitions - first)
-            asked = (study.metrics, truth, repetitions, setting.epsilon, setting.window, study.options)
-            tally = MetricTally(*asked, cells[0].stream.levels)
-            for block in releases(study, cells, counts, first, repetitions):
+            asked = (study.metrics, looked.truth, repetitions, setting.epsilon, setting.window, study.options)
+            tally = MetricTally(*asked, stream.levels, adds_up=stream.without_data is None)
+            for block in releases(study, cells, looked, first, repetitions):
                 tally.add(block)
             parts.append(tally.figures())
         return {metric: np.concatenate([part[metric] for part in parts], axis=1) for metric in study.metrics}
 
-    def _read(self, cells: Sequence[Cell]) -> Ints:
+    def _read(self, cells: Sequence[Cell]) -> Looked:
         labels = [cell.stream.label for cell in cells]
         if labels != self._labels:
-            self._counts = np.stack([cell.stream.read() for cell in cells])
+            self._looked = Looked.side_by_side(*(cell.stream.look() for cell in cells))
             self._labels = labels
-        return self._counts
+        return self._looked
 
 
-def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repetitions: int) -> Iterator[StepBlock]:
-    """Run cells that differ in nothing but their streams, `counts` `(S, T, d)`, side by side, block after block."""
+def releases(study: Study, cells: Sequence[Cell], looked: Looked, first: int, repetitions: int) -> Iterator[StepBlock]:
+    """Run cells that differ in nothing but their streams, `(S, T, ...)`, side by side, block after block."""
+    counts, truth = looked
     streams, steps, bins = counts.shape
     shape = (streams, repetitions)
     seeds = [study.seed_of(cell, first) for cell in cells]
     noise = CellNoise(seeds, repetitions) if bins == 1 else Seeded(*seeds)
     length = max(1, BLOCK // (repetitions * bins))
     stream, replicas = cells[0].stream, streams * repetitions
-    truth, answer = stream.asked(counts), _Asked(stream, (replicas, bins))
-    mechanism = cells[0].mechanism.build(
-        cells[0].setting, bins, replicas, noise, stream.span, stream.sensitivity, stream.levels
-    )
+    answers = _Answers(stream, (replicas, bins))
+    asked = stream.span, stream.sensitivity, stream.levels, stream.statistic.direct
+    mechanism = cells[0].mechanism.build(cells[0].setting, bins, replicas, noise, *asked)
     for begin in range(0, steps, length):
         true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
-        released = np.empty((len(true), *shape, bins))
+        released = np.empty((len(true), *shape, truth.shape[2]))
         fresh = np.empty((len(true), *shape), dtype=np.bool_)
         unused = np.empty((len(true), *shape))
         ends: list[Floats] = []
@@ -189,38 +190,49 @@ def releases(study: Study, cells: Sequence[Cell], counts: Ints, first: int, repe
             started = time.process_time()
             release = mechanism.release(np.repeat(current, repetitions, axis=0) if streams > 1 else current[0])
             seconds += time.process_time() - started
-            released[step] = answer.of(release).reshape(*shape, bins)
+            values, interval = answers.of(release)
+            released[step] = values.reshape(released.shape[1:])
             fresh[step] = np.reshape(release.fresh, shape)
             unused[step] = left - np.reshape(release.spent, shape)
-            ends += answer.interval(release)
-        interval = np.stack(ends).reshape(len(true), 2, *shape, bins) if ends else None
-        yield StepBlock(begin, true[:, :, None], released, fresh, unused, interval, seconds)
+            ends += interval
+        held = np.stack(ends).reshape(len(true), 2, *released.shape[1:]) if ends else None
+        yield StepBlock(begin, true[:, :, None], released, fresh, unused, held, seconds, stream.without_data)
 
 
-class _Asked:
-    """What a release says about what is asked of a stream: its values, or the histogram of the last `span` steps.
+class _Answers:
+    """What releases say about what is asked of a stream, and the ends of the interval around it, where there is one.
 
-    A mechanism that gives no such histogram has it as the sum of its last releases.
+    That is their values, what a statistic tells of these, or the histogram of the last `span` steps, which has no
+    interval; a mechanism that gives no such histogram has it as the sum of its last releases.
     """
 
     def __init__(self, stream: StudiedStream, shape: tuple[int, int]) -> None:
-        self._shape = shape
+        self._shape, self._statistic = shape, stream.statistic
         self._sums = None if stream.span is None else SlidingSum(stream.span, shape)
 
-    def of(self, release: Release) -> Floats:
-        """The next release's answer."""
+    def of(self, release: Release) -> tuple[Floats, list[Floats]]:
+        """Those of the next release."""
         if self._sums is None:
-            return release.values
+            return self._told(Told(release.values, release.scale, release.low, release.high))
         if release.window_values is not None:
-            return release.window_values
+            return release.window_values, []
         self._sums.push(release.values.reshape(self._shape))
-        return self._sums.total
+        return self._sums.total, []
 
-    def interval(self, release: Release) -> tuple[Floats, ...]:
-        """The ends of the interval around the answer; a histogram of several steps has none."""
-        if self._sums is not None or release.low is None or release.high is None:
-            return ()
-        return release.low, release.high
+    def _told(self, found: Told) -> tuple[Floats, list[Floats]]:
+        if isinstance(self._statistic, OfValues):
+            columns = (self._shape[0], -1, self._statistic.columns)
+            numbers = (None if each is None else each.reshape(columns) for each in found)
+            told = self._statistic.tell(Told(*numbers)).values()  # type: ignore[arg-type]
+            found = Told(*map(_together, zip(*told, strict=True)))  # type: ignore[arg-type]
+        ends = [each for each in (found.low, found.high) if each is not None]
+        return found.values, ends
+
+
+def _together(numbers: Sequence[Floats | None]) -> Floats | None:
+    """What is told under several names, those of a bin side by side; None where nothing is."""
+    known = [each for each in numbers if each is not None]
+    return np.stack(known, axis=-1) if known else None
 
 
 def _replicas_at_once(steps: int, bins: int) -> int:

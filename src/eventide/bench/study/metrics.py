@@ -18,10 +18,15 @@ releases.
 | crossing_recall | of the moments at which the true total does, the part that the released one shows |
 | publications | steps with a fresh measurement, per window |
 | unused_budget | the part of epsilon that windows leave unspent, on average over all whole windows |
-| coverage | the part of true counts between the ends of their interval, where a mechanism gives one |
+| coverage | the part of true values between the ends of their interval, where a mechanism gives one |
+| data_missed | of means and quantiles: the part of steps and bins with events of which "no data" is released |
+| data_invented | of means and quantiles: the part of steps and bins without events of which a value is released |
 | release_seconds | processor time of one release; repetitions run side by side, and each has its part |
 
-A figure that does not exist (a season of a stream without one, the precision of no alarms) is NaN.
+A figure that does not exist (a season of a stream without one, the precision of no alarms) is NaN. Means and quantiles
+have errors in the unit of their column, over the steps and bins that have events; where "no data" is released of one
+that has, the middle of the range is taken. They do not add up and have no natural zero, so their totals and relative
+errors do not exist.
 """
 
 from __future__ import annotations
@@ -59,44 +64,56 @@ class StepBlock:
     """Some consecutive steps of a run: truth `(B, S, 1, d)`, released `(B, S, P, d)`; the rest `(B, S, P)`.
 
     interval: the ends of the mechanism's own intervals `(B, 2, S, P, d)`, if it gives any. seconds: what all these
-    releases took.
+    releases took. without_data: of means and quantiles, which may be NaN, what is taken where no data are released.
     """
 
     begin: int
-    truth: Ints
+    truth: Array
     released: Floats
     fresh: Bools
     unused: Floats
     interval: Floats | None = None
     seconds: float = 0.0
+    without_data: float | None = None
 
     @cached_property
     def error(self) -> Floats:
-        """The absolute error of each cell."""
-        return np.abs(self.released - self.truth)
+        """The absolute error of each cell; none where there is nothing to tell."""
+        if self.without_data is None:
+            return np.abs(self.released - self.truth)
+        said = np.where(np.isnan(self.released), self.without_data, self.released)
+        return np.where(np.isnan(self.truth), 0.0, np.abs(said - self.truth))
 
 
 class MetricTally:
-    """Figures of `metrics` for S streams `truth` `(S, T, d)` with `repetitions` each, under epsilon and a window."""
+    """Figures of `metrics` for S streams `truth` `(S, T, d)` with `repetitions` each, under epsilon and a window.
+
+    adds_up: the values of all bins together are their sum, which those of means and quantiles are not.
+    """
 
     def __init__(
         self,
         metrics: tuple[str, ...],
-        truth: Ints,
+        truth: Array,
         repetitions: int,
         epsilon: float,
         window: int,
         options: MetricOptions,
         levels: Levels | None = None,
+        *,
+        adds_up: bool = True,
     ) -> None:
         streams, self.steps, self.bins = truth.shape
+        self.adds_up = adds_up
+        self.known = np.isfinite(truth).sum(axis=(1, 2))[:, None]  # cells in which there is something to tell
         self.epsilon, self.window, self.options = epsilon, min(window, self.steps), options
         self.bound = sanity_bounds(truth, options)[:, None]
         self._sums = {name: np.zeros((streams, repetitions)) for name in metrics if name in SUMMED}
         self._of_levels = {name: _Groups.of(name, levels) for name in metrics if is_of_level(name)}
         self._sums |= {name: np.zeros((streams, repetitions)) for name in self._of_levels}
-        self._kept = [name for name in metrics if name in OF_TOTALS]
+        self._kept = [name for name in metrics if name in OF_TOTALS and adds_up]
         self._order = metrics
+        self._none = np.full((streams, repetitions), np.nan)
         self._totals = truth.sum(axis=2)
         self._released = np.empty((streams, repetitions, self.steps if self._kept else 0))
 
@@ -121,7 +138,7 @@ class MetricTally:
         pairs = list(zip(self._totals, self._released, strict=True))
         kept = {name: np.stack([OF_TOTALS[name](*pair, self.options) for pair in pairs]) for name in self._kept}
         found = self._sums | kept
-        return {name: found[name] for name in self._order}
+        return {name: found.get(name, self._none) for name in self._order}
 
 
 class _Groups(NamedTuple):
@@ -171,7 +188,9 @@ def total_squared(tally: MetricTally, block: StepBlock) -> Floats:
 
 def relative(tally: MetricTally, block: StepBlock) -> Floats:
     """What a block adds to the mean relative error."""
-    return _mean(tally, block.error / np.maximum(block.truth, tally.bound))
+    if not tally.adds_up:
+        return np.full(block.fresh.shape[1:], np.nan)
+    return _mean(tally, block.error / np.maximum(np.abs(block.truth), tally.bound))
 
 
 def publications(tally: MetricTally, block: StepBlock) -> Floats:
@@ -187,12 +206,24 @@ def unused_budget(tally: MetricTally, block: StepBlock) -> Floats:
 
 
 def coverage(tally: MetricTally, block: StepBlock) -> Floats:
-    """What a block adds to the part of true counts that intervals hold."""
+    """What a block adds to the part of true values that intervals hold."""
     if block.interval is None:
         return np.full(block.fresh.shape[1:], np.nan)
     low, high = block.interval[:, 0], block.interval[:, 1]
-    held = (low <= block.truth) & (block.truth <= high)
-    return np.asarray(held.mean(axis=3).sum(axis=0) / tally.steps)
+    return _mean(tally, (low <= block.truth) & (block.truth <= high))
+
+
+def data_missed(tally: MetricTally, block: StepBlock) -> Floats:
+    """What a block adds to the part of cells with data of which none are released."""
+    if tally.adds_up:
+        return np.full(block.fresh.shape[1:], np.nan)
+    return _mean(tally, np.isnan(block.released) & ~np.isnan(block.truth))
+
+
+def data_invented(tally: MetricTally, block: StepBlock) -> Floats:
+    """What a block adds to the part of cells without data of which a value is released."""
+    invented = (np.isnan(block.truth) & ~np.isnan(block.released)).sum(axis=(0, 3))
+    return _ratio(invented, np.broadcast_to(tally.steps * tally.bins - tally.known, invented.shape))
 
 
 def release_seconds(tally: MetricTally, block: StepBlock) -> Floats:
@@ -243,6 +274,8 @@ SUMMED: dict[str, Callable[[MetricTally, StepBlock], Floats]] = {
     "publications": publications,
     "unused_budget": unused_budget,
     "coverage": coverage,
+    "data_missed": data_missed,
+    "data_invented": data_invented,
     "release_seconds": release_seconds,
 }
 OF_TOTALS: dict[str, Callable[[Array, Floats, MetricOptions], Floats]] = {
@@ -302,8 +335,8 @@ def _without_trend(series: Array) -> Floats:
     return np.asarray(series - (series @ basis) @ basis.T)
 
 
-def _mean(tally: MetricTally, cells: Floats) -> Floats:
-    return np.asarray(cells.sum(axis=(0, 3)) / (tally.steps * tally.bins))
+def _mean(tally: MetricTally, cells: Array) -> Floats:
+    return np.asarray(cells.sum(axis=(0, 3)) / tally.known)
 
 
 def _rises(truth: Ints, released: Floats, options: MetricOptions) -> tuple[Bools, Bools]:

@@ -8,30 +8,36 @@ in the place of mechanisms.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Ints
+from eventide.arrays import Array, Ints
 from eventide.bench.study.metrics import MetricOptions
 from eventide.bench.study.workloads import StudiedWorkload
 from eventide.errors import InputError
 from eventide.events.levels import Levels
+from eventide.events.statistics import OfValues, Statistic
 from eventide.filters import by_name
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.levels import without_truncation
 from eventide.mechanisms.registry import find_mechanism
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.privacy.noise import Source
 from eventide.streams.count_files import Matrix, read_matrix
-from eventide.streams.event_files import count_events, studied_statistic
+from eventide.streams.event_files import count_events
+from eventide.streams.event_numbers import studied_statistic
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import read_real
+from eventide.streams.value_generators import VALUE_GENERATORS
 
 SOURCES = ("generator", "real", "file", "events")  # of streams
+STATISTIC_KEYS = ("statistic", "between", "edges", "quantiles")  # of streams of events
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,12 @@ class StudiedMechanism:
         span: int | None = None,
         sensitivity: int = 1,
         levels: Levels | None = None,
+        direct: bool = True,
     ) -> Mechanism:
-        """A new one; if it can, it publishes histograms of the last `span` steps; with `levels`, if it is to."""
+        """A new one; if it can, it publishes histograms of the last `span` steps; with `levels`, if it is to.
+
+        direct: what it measures is what is published, so that it may be made whole numbers from 0 up.
+        """
         cls = find_mechanism(self.name)
         own = dict(self.parameters)
         if (wanted := own.pop("levels", None)) is True:
@@ -69,13 +79,14 @@ class StudiedMechanism:
         asked: dict[str, Any] = {"span": span} if span is not None and issubclass(cls, WindowMechanism) else {}
         if "sensitivity" not in self.parameters and sensitivity != 1:
             asked["sensitivity"] = sensitivity
+        chosen = None if self.filter is None else by_name(self.filter)
         return cls(
             epsilon=setting.epsilon,
             window=setting.window,
             bins=bins,
             replicas=replicas,
             noise=noise,
-            filter=None if self.filter is None else by_name(self.filter),
+            filter=chosen if direct else without_truncation(chosen),
             **own,
             **asked,
         )
@@ -83,6 +94,18 @@ class StudiedMechanism:
 
 class StudiedPlanner(StudiedMechanism):
     """A planner of window queries, which stands in a study where a mechanism does."""
+
+
+class Looked(NamedTuple):
+    """Streams as they are looked at: the numbers that are measured `(..., T, n)`, and what is true `(..., T, d)`."""
+
+    numbers: Ints
+    truth: Array
+
+    @classmethod
+    def side_by_side(cls, *streams: Looked) -> Looked:
+        """Streams of equal shape as one array each."""
+        return cls(*(np.stack(arrays) for arrays in zip(*streams, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -126,18 +149,41 @@ class StudiedStream:
         asked = {} if self.workload is None else self.workload.described
         return self.parameters | {key: value for key, value in prepared.items() if value is not None} | asked
 
+    @cached_property
+    def statistic(self) -> Statistic:
+        """What is asked of its events; of counts, these."""
+        return studied_statistic(**{key: self.parameters[key] for key in STATISTIC_KEYS if key in self.parameters})
+
     @property
     def sensitivity(self) -> int:
-        """What one event adds to a step: 1, or of sums the end of the range in its units."""
-        told = [str(self.parameters.get(name, default)) for name, default in (("statistic", "events"), ("between", ""))]
-        return studied_statistic(*told).sensitivity(1) if self.source == "events" else 1
+        """What one event adds to a step: 1, or of values what the statistic says."""
+        return self.statistic.sensitivity(1)
+
+    @property
+    def without_data(self) -> float | None:
+        """Of means and quantiles, what somebody says who is told that there are no data: the middle of the range."""
+        statistic = self.statistic
+        if statistic.adds_up(1) or not isinstance(statistic, OfValues):
+            return None
+        return float(statistic.grid.low + statistic.grid.high) / 2
 
     def read(self) -> Ints:
-        """The counts, `(T, d)`."""
-        return self.prepared(self.matrix())
+        """The numbers of all steps, `(T, n)`: counts of each bin, or those of which a statistic is told."""
+        return self.look().numbers
+
+    def look(self) -> Looked:
+        """The same with what is true of what is asked."""
+        return self.looked(self.prepared(self.matrix()))
+
+    def looked(self, matrix: Matrix) -> Looked:
+        """The numbers of a prepared matrix, and what is true of what is asked of them."""
+        return Looked(matrix.counts, self.asked(matrix.counts) if matrix.truth is None else matrix.truth)
 
     def matrix(self) -> Matrix:
         """Make the stream or read it, as it is."""
+        if self.source == "generator" and self.name in VALUE_GENERATORS:
+            made = {key: value for key, value in self.parameters.items() if key not in STATISTIC_KEYS}
+            return VALUE_GENERATORS[self.name](**made).numbers(self.statistic)
         if self.source == "generator":
             counts = GENERATORS[self.name](**self.parameters)
             return Matrix(counts, tuple(map(str, range(counts.shape[1]))))
@@ -145,23 +191,31 @@ class StudiedStream:
             return count_events(self.folder / self.name, **self.parameters)
         return read_real(self.name, self.folder) if self.source == "real" else read_matrix(self.folder / self.name)
 
-    def prepared(self, matrix: Matrix) -> Ints:
+    def prepared(self, matrix: Matrix) -> Matrix:
         """Choose columns, merge and choose steps; a rest of steps too short to be merged is left out."""
-        counts, bins = matrix
-        if self.merge > 1 and self.parameters.get("statistic") == "people":
-            raise InputError(f"people of several steps of {self.name} do not add up; make steps longer instead")
+        counts, bins, truth = matrix
+        if self.merge > 1 and not (self.statistic.adds_up(1) and self.statistic.adds_up_in_time):
+            raise InputError(
+                f"{self.statistic.name} of several steps of {self.name} do not add up; make steps longer instead"
+            )
         if self.columns is not None:
             missing = [column for column in self.columns if column not in bins]
             if missing:
                 known = ", ".join(bins[:9]) + " ..." * (len(bins) > 9)
                 raise InputError(f"{self.name} has no column {missing[0]!r}; its columns are {known}")
-            counts = counts[:, [bins.index(column) for column in self.columns]]
+            chosen = [bins.index(column) for column in self.columns]
+            counts, bins = _of_bins(counts, len(bins), chosen), self.columns
+            truth = None if truth is None else _of_bins(truth, len(matrix.bins), chosen)
         steps = len(counts) // self.merge
         if steps == 0:
             raise InputError(f"{self.name} has {len(counts)} steps; it cannot be merged by {self.merge}")
         if self.steps is not None and steps < self.steps:
             raise InputError(f"{self.name} has only {steps} of the {self.steps} steps to keep")
-        merged = counts[: steps * self.merge].reshape(steps, self.merge, -1).sum(axis=1)
+        return Matrix(self._merged(counts), bins, None if truth is None else self._merged(truth))
+
+    def _merged(self, rows: Array) -> Array:
+        steps = len(rows) // self.merge
+        merged = rows[: steps * self.merge].reshape(steps, self.merge, -1).sum(axis=1)
         return np.asarray(merged[: self.steps])
 
     def asked(self, counts: Ints) -> Ints:
@@ -189,27 +243,38 @@ class Setting:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a stream looks like; `digest` tells whether it is the same stream again."""
+    """What a stream looks like; `digest` tells whether it is the same stream again.
+
+    zeros: the part of its cells that hold 0, or have no data.
+    """
 
     steps: int
     bins: int
     digest: str
-    least: int
-    largest: int
+    least: float
+    largest: float
     quantile_90: float
     zeros: float
 
     @classmethod
-    def of(cls, counts: Ints) -> Facts:
-        """Look at a stream."""
+    def of(cls, matrix: Matrix) -> Facts:
+        """Look at a stream: at its counts, or at what is true of its numbers."""
+        digest = hashlib.sha256(np.ascontiguousarray(matrix.counts).data)
+        values: Array = matrix.counts
+        known = values
+        if matrix.truth is not None:
+            digest.update(np.ascontiguousarray(matrix.truth).data)
+            values, known = matrix.truth, matrix.truth[~np.isnan(matrix.truth)]
+        if not known.size:
+            raise InputError("there are no events in any of its steps and bins; choose others")
         return cls(
-            steps=counts.shape[0],
-            bins=counts.shape[1],
-            digest=hashlib.sha256(np.ascontiguousarray(counts).data).hexdigest(),
-            least=int(counts.min()),
-            largest=int(counts.max()),
-            quantile_90=float(np.quantile(counts, 0.9)),
-            zeros=float((counts == 0).mean()),
+            steps=len(values),
+            bins=len(matrix.bins),
+            digest=digest.hexdigest(),
+            least=known.min().item(),
+            largest=known.max().item(),
+            quantile_90=float(np.quantile(known, 0.9)),
+            zeros=float((values.size - np.count_nonzero(known)) / values.size),
         )
 
 
@@ -268,6 +333,24 @@ def labelled(name: str, parameters: dict[str, Any]) -> str:
     'hybrid k=5'
     """
     return " ".join([name, *(f"{key}={value}" for key, value in parameters.items())])
+
+
+def stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:
+    """The parameters with which a stream is made."""
+    if source not in ("generator", "events"):
+        return {}
+    of_events = dict(inspect.signature(count_events).parameters)
+    if source == "events":
+        return {key: parameter for key, parameter in of_events.items() if key != "path"}
+    if name in GENERATORS:
+        return dict(inspect.signature(GENERATORS[name]).parameters)
+    own = inspect.signature(VALUE_GENERATORS[name]).parameters
+    return dict(own) | {key: of_events[key] for key in STATISTIC_KEYS}
+
+
+def _of_bins(rows: Array, bins: int, chosen: list[int]) -> Array:
+    """Of rows with one or several numbers for each bin, those of some bins."""
+    return np.asarray(rows.reshape(len(rows), bins, -1)[:, chosen].reshape(len(rows), -1))
 
 
 def _takes_part(part: StudiedMechanism | StudiedStream, setting: Setting) -> bool:

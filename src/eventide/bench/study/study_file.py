@@ -22,7 +22,6 @@
 from __future__ import annotations
 
 import datetime
-import inspect
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -43,21 +42,22 @@ from eventide.bench.study.study import (
     StudiedStream,
     Study,
     labelled,
+    stream_parameters,
 )
 from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
 from eventide.errors import InputError
 from eventide.events.levels import Levels
-from eventide.events.statistics import EVENTS
+from eventide.events.statistics import EVENTS, OfValues
 from eventide.filters import names as filter_names
 from eventide.mechanisms.registry import find_mechanism, mechanism_names
 from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
 from eventide.privacy.noise import Seeded, Zero
-from eventide.streams.event_files import count_events
 from eventide.streams.generators import GENERATORS
 from eventide.streams.real import REAL_STREAMS, data_folder, why_missing
+from eventide.streams.value_generators import VALUE_GENERATORS
 from eventide.toml_lines import TOP, Document, TomlTable
 from eventide.windows.planners.registry import PLANNERS
 
@@ -68,7 +68,7 @@ OPTIONS: dict[str, tuple[Callable[[float], bool], str]] = {
 }
 TABLES = ("mechanisms", "streams", "privacy")
 TOP_KEYS = ("title", "seed", "repetitions", "metrics", *OPTIONS, "filter", *TABLES)
-KNOWN_STREAMS: dict[str, Collection[str]] = {"generator": GENERATORS, "real": REAL_STREAMS}
+KNOWN_STREAMS: dict[str, Collection[str]] = {"generator": (*GENERATORS, *VALUE_GENERATORS), "real": REAL_STREAMS}
 SET_BY_THE_STUDY = ("epsilon", "window", "bins", "span", "replicas", "noise", "seed")
 WORKLOAD_KEYS = ("workload_seed", "window_factor", "step_factor")
 
@@ -271,18 +271,28 @@ class StudyFile(StudyTables):
                 levels_file=str(values.pop("levels", "")),
                 parameters={key: _plain(value) for key, value in values.items()},  # what is left
             )
-            self.check_parameters(values, _stream_parameters(source, name), entry, name)
-            if stream.workload is not None and stream.parameters.get("statistic", EVENTS.name) != EVENTS.name:
-                raise self.document.complaint("window queries are of events; leave statistic out", entry, "statistic")
+            self.check_parameters(values, stream_parameters(source, name), entry, name)
+            self._check_statistic(entry, stream)
             matrix = self.asked(entry, source, stream.matrix)
             preparing = next((key for key in ("columns", "steps") if getattr(stream, key)), "merge")
-            counts = self.asked(entry, preparing, stream.prepared, matrix)
-            stream = self._with_levels(entry, stream, stream.columns or matrix.bins)
-            facts = Facts.of(counts)
+            matrix = self.asked(entry, preparing, stream.prepared, matrix)
+            stream = self._with_levels(entry, stream, matrix.bins)
+            facts = self.asked(entry, preparing, Facts.of, matrix)
             if stream.levels is not None:
                 facts = replace(facts, digest=f"{facts.digest} {stream.levels.digest()}")
             self.facts[stream.label] = facts
             yield entry, stream
+
+    def _check_statistic(self, entry: TomlTable, stream: StudiedStream) -> None:
+        """Refuse what cannot be asked of a statistic."""
+        statistic = self.asked(entry, "statistic", lambda: stream.statistic)
+        if stream.workload is not None and statistic is not EVENTS:
+            raise self.document.complaint("window queries are of events; leave statistic out", entry, "statistic")
+        unfit = [key for key in ("span", "levels") if key in stream.described]
+        if unfit and isinstance(statistic, OfValues):
+            raise self.document.complaint(
+                f"{unfit[0]} is for counts of events and people; leave it or statistic out", entry, unfit[0]
+            )
 
     def _with_levels(self, entry: TomlTable, stream: StudiedStream, bins: Sequence[str]) -> StudiedStream:
         """The stream with the groups of its file, found from the folder of the study."""
@@ -318,17 +328,10 @@ class StudyFile(StudyTables):
         facts, streams = study.facts, {each.stream.label: each.stream for each in cells}
         built = dict.fromkeys((each.setting, each.stream.label) for each in cells)
         for setting, label in built:
-            asked = streams[label].span, streams[label].sensitivity, streams[label].levels
-            self.asked(entry, "name", mechanism.build, setting, facts[label].bins, 1, Zero(), *asked)
-
-
-def _stream_parameters(source: str, name: str) -> dict[str, inspect.Parameter]:
-    """The parameters with which a stream is made."""
-    if source not in ("generator", "events"):
-        return {}
-    parameters = dict(inspect.signature(GENERATORS[name] if source == "generator" else count_events).parameters)
-    parameters.pop("path", None)
-    return parameters
+            stream = streams[label]
+            numbers, direct = facts[label].bins * stream.statistic.columns, stream.statistic.direct
+            asked = stream.span, stream.sensitivity, stream.levels, direct
+            self.asked(entry, "name", mechanism.build, setting, numbers, 1, Zero(), *asked)
 
 
 def _plain(value: Any) -> Any:

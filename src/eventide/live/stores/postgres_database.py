@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from eventide.errors import InputError, StoreError
+from eventide.errors import StoreError, missing_extra
 from eventide.live.client_settings import settings_of
-from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, Unreachable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
 from eventide.live.stores.tables import INTRUSIONS, RAW
 
@@ -192,7 +192,7 @@ class PostgresDatabase(Database):
         try:
             yield
         except self._psycopg.Error as problem:
-            raise StoreError(
+            raise Unreachable(
                 f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
@@ -281,7 +281,5 @@ def load_psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise InputError(
-            "a PostgreSQL store needs the extra postgres; install it with: pip install 'eventide[postgres]'"
-        ) from None
+        raise missing_extra("a PostgreSQL store needs the extra postgres", "postgres") from None
     return psycopg
