@@ -65,6 +65,7 @@ def test_statistics_have_errors_in_their_own_units():
     assert 50 > fares.steady[0] > fares.steady[1] > fares.steady[2] > 0  # the more events, the sharper
 
 
+@pytest.mark.slow
 def test_people_of_a_day_beside_hourly_counts_are_predicted_at_the_ends_of_days():
     how = {"step": "1h", "start": "2024-03-01", "user": "who", "bins": ["a", "b"], "mechanism": "uniform"}
     spec = ev.StreamSpec(epsilon=1, window="7d", statistic=["events", "people/1d"], **how)
