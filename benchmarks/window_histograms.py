@@ -8,7 +8,7 @@ from 0 up. A plan is asked at every step, and at every fifth of the span; in bet
 are those of releases without a filter of the command line. Of a wide stream the bins with most events take part. A real
 stream that is not in the data folder is left out.
 
-    python benchmarks/window_histograms.py [--data FOLDER] [--steps 300] [--bins 1000] [--repetitions 2] [--json FILE]
+    python benchmarks/window_histograms.py [--data FOLDER] [--steps 300] [--bins 1000] [--repetitions 5] [--json FILE]
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--bins", type=int, default=1000)
-    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--json", type=Path, help="keep the figures here, too")
     options = parser.parse_args()
     kept = []

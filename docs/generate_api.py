@@ -18,7 +18,7 @@ MODULES = {
     "eventide": ["eventide.live.feeds.operators_only.OperatorsOnly"],
     "eventide.noise": [],
     "eventide.filters": [],
-    "eventide.windows": ["eventide.audit.plans.audit_plan"],
+    "eventide.windows": ["eventide.audit.plans.audit_plan", "eventide.audit.running_totals.audit_running_total"],
     "eventide.bench": [],
     "eventide.audit": [
         "eventide.audit.events.audit_events",

@@ -1,4 +1,4 @@
-"""What can go wrong, as four kinds a caller may tell apart; and the sentence about a name that nothing has.
+"""What can go wrong, as four kinds a caller may tell apart; and sentences that several places need.
 
 A message says what is wrong and what to do, and never shows a true count.
 """
@@ -6,6 +6,8 @@ A message says what is wrong and what to do, and never shows a true count.
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+MOST_LISTED = 20  # names in a message
 
 
 class EventideError(Exception):
@@ -51,6 +53,16 @@ class StoreError(EventideError):
     """A store, or a file that releases go to, is busy, damaged, full or of another version; no charge is lost."""
 
 
+def missing_extra(what: str, extra: str) -> InputError:
+    """A package is not installed that comes with an extra of eventide.
+
+    >>> print(missing_extra("Kafka needs it", "kafka"))
+    Kafka needs it; install it with: pip install 'eventide[kafka]', in a copy of the source: pip install '.[kafka]'
+    """
+    how = f"pip install 'eventide[{extra}]', in a copy of the source: pip install '.[{extra}]'"
+    return InputError(f"{what}; install it with: {how}")
+
+
 def unknown(what: str, given: str, known: Iterable[str]) -> str:
     """There is no such thing; perhaps a similar one was meant.
 
@@ -61,5 +73,7 @@ def unknown(what: str, given: str, known: Iterable[str]) -> str:
 
     known = list(known)
     close = difflib.get_close_matches(given, known, n=1)
-    advice = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
+    more = f" and {len(known) - MOST_LISTED:,} others" if len(known) > MOST_LISTED else ""
+    listed = ", ".join(known[:MOST_LISTED]) + more
+    advice = f"did you mean {close[0]!r}?" if close else f"choose one of {listed}"
     return f"there is no {what} {given!r}; {advice}"

@@ -18,7 +18,7 @@ from eventide.windows.workload import Query
 pytestmark = pytest.mark.browser
 
 DESKTOP = {"viewport": {"width": 1360, "height": 900}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 NASTY = '<img src=x onerror="document.title=1">&amp;<b>bold</b>'
 BINS = (*(f"road {number:04}" for number in range(1500)), "Harbour Bridge", NASTY)
 WINDOW = 5
@@ -156,7 +156,7 @@ def test_the_latest_answers_are_shown_with_their_noise(opened, city, pictures):
         (answer,) = city.client("read").get("/v1/streams/city/answers", params=latest).json()["answers"]
         noise = f"{round(2 * answer['variance'] ** 0.5):,}"
         shown = f"{answer['values'][0]:,} ± {noise}"
-        until = answer["until"][:16].replace("T", " ")
+        until = f"1 Jan 2026, {answer['until'][11:16]}"
         row = "document.getElementById('answers-body').rows[0].textContent"
         page.wait_for_function(f"parts => parts.every((part) => {row}.includes(part))", arg=[shown, until])
     assert NASTY in rows.nth(1).inner_text()
@@ -177,11 +177,13 @@ def test_operators_figures_are_for_operators(opened, city, pictures):
     assert "late" not in reader.locator("#operations").inner_text()
 
 
-def test_without_a_token_the_page_asks_for_one(opened, city, pictures):
-    page = opened(None)
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_without_a_token_the_page_asks_for_one(opened, city, pictures, screen):
+    page = opened(None, **screen)
     dialog = page.get_by_role("dialog", name="A token, please")
     dialog.wait_for()
     page.screenshot(path=pictures / "sign-in.png")
+    assert page.evaluate("document.activeElement.id") == "token"
     page.keyboard.press("Escape")
     assert dialog.is_visible()
     page.get_by_role("textbox", name="Token").fill("wrong")

@@ -44,7 +44,7 @@ def bars(page):
 
 def test_the_largest_bins_stand_first_and_move(page, site, tmp_path):
     latest = site.client("read").get("/v1/streams/city/releases?latest=1").json()["releases"][0]
-    assert "3 steps of 1min" in page.locator("#windows-note").inner_text()
+    assert "3 steps of 1 minute" in page.locator("#windows-note").inner_text()
     shown = bars(page)
     assert [name for name, _ in shown] == [f"/page/{number}" for number in range(19, 7, -1)]
     assert shown[0][1].split(" ± ")[0] == str(latest["window_values"][19])

@@ -37,6 +37,7 @@ def live(life):
     faults._point, _, count = life["fault"].partition(":")
     faults._passings_left = int(count or 1)
     publisher.SNAPSHOT_EVERY = window_queries.SNAPSHOT_EVERY = 8  # so that each life meets some
+    publisher.TOGETHER = life.get("together", 3)  # so that deaths come inside of groups and between them
     event_lines.BLOCK = log_file.BLOCK = 1500  # so that steps spread over blocks, and positions matter
     os.dup2(os.open(life["seen"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     options = life["feed"] | ({"clock": FileClock(Path(life["clock"]))} if life["clock"] else {})

@@ -13,7 +13,7 @@ from eventide.live.faults import POINTS
 
 DAYS = 4
 FILE = {"start": "2024-03-01T00:00:00+00:00", "until": f"2024-03-{1 + DAYS:02}T00:00:00+00:00", "user": "user"}
-ELSEWHERE = ("keep", "migrati", "spark", "forgetting", "naming")  # other feeds, stores and verbs
+ELSEWHERE = ("keep", "migrati", "spark", "forgetting", "naming", "group")  # other feeds, stores and verbs
 ON_THE_WAY = [point for point in POINTS if not any(word in point for word in ELSEWHERE)]
 
 

@@ -74,7 +74,7 @@ def test_under_a_cap_the_same_events_count_however_often_it_dies(
     if server is not None:
         life, twin = in_postgres(life, twin, server)
     for number, point in enumerate(OF_A_FILE):
-        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 5
+        passings = 1 if "epoch" in point or "deliver" in point else 1 + number % 3
         assert lives(life, fault=f"{point}:{passings}") == KILLED, point
         if server is not None:
             let_go(server)
@@ -103,7 +103,7 @@ def test_killed_while_old_releases_are_erased(lives, tmp_path, request, noise, q
     server = request.getfixturevalue("postgres") if database == "postgres" else None
     if server is not None:
         life, twin = in_postgres(life, twin, server)
-    for point in ("before-forgetting", "inside-forgetting", "after-forgetting", "inside-transaction:5"):
+    for point in ("before-forgetting", "inside-forgetting", "after-forgetting", "inside-group:3"):
         assert lives(life | {"keep": 12}, fault=point) == KILLED, point
         if server is not None:
             let_go(server)
@@ -178,7 +178,7 @@ def test_killed_in_the_middle_of_a_folder(lives, tmp_path, dealt):
     write_events(tmp_path / "events.csv", seed=1)
     split(tmp_path / "events.csv", tmp_path / "events", dealt)
     life, twin = new_life(tmp_path, tmp_path / "events", mechanism="uniform", **FILE)
-    for point in ("after-commit", "inside-transaction:9", "before-commit:20", "after-draw:12"):
+    for point in ("after-commit", "inside-transaction:3", "before-commit:6", "after-draw:11"):
         assert lives(life, fault=point) == KILLED, point
     assert lives(life) == 0
     check_like_twin(lives, life, twin | {"source": str(tmp_path / "events.csv")}, tmp_path, STEPS)

@@ -23,6 +23,7 @@ import httpx
 import numpy as np
 import pytest
 from live_stores import make_twin
+from postgres_server import PostgresServer
 from running_service import PATIENCE, START, wait_until
 
 import eventide as ev
@@ -63,10 +64,12 @@ class Lives:
     def __init__(self, cradle, folder, fault, cap):
         self.cradle, self.folder, self.cap = cradle, folder, cap
         self.deaths = 0
+        (folder / "tokens").unlink(missing_ok=True)  # of a life before
         token = add_token(folder / "tokens", "ingest", "client")
         headers = {"Authorization": f"Bearer {token}"}
         self.client = httpx.Client(headers=headers, timeout=PATIENCE, trust_env=False, verify=False)
-        (folder / "clock").write_text(str(timeline().start))
+        if not (folder / "clock").exists():
+            (folder / "clock").write_text(str(timeline().start))
         self.begin(fault)
 
     def begin(self, fault="none"):
@@ -265,3 +268,106 @@ def test_killed_around_the_charge_of_an_account_every_step_is_out_once(cradle, t
         found = account_report(account)
     assert (found.problems, found.worst) == ([], 10**9)
     assert [tenure.charged_until for tenure in found.tenures] == [timeline().end(STEPS - 1)]
+
+
+POINTS = (
+    *("inside-epoch", "after-epoch", "before-draw", "after-draw", "before-snapshot", "after-snapshot"),
+    *("before-commit", "inside-transaction", "after-commit"),
+)
+
+
+class NoisyLives(Lives):
+    """A service that holds events in noisy cells alone, in `store`: whoever kills it takes those of the open step."""
+
+    def __init__(self, cradle, folder, fault, store):
+        self.held = np.zeros(BINS, dtype=np.int64)
+        super().__init__(cradle, folder, fault, store)
+
+    def begin(self, fault="none"):
+        """One that dies before it listens is followed by the next."""
+        self.held[:] = 0
+        self.cradle.stdin.write(f"{self.folder} {fault} {self.cap}\n")
+        if (said := self.cradle.stdout.readline()) == "ended\n":
+            self.deaths += 1
+            self.begin()
+        else:
+            self.process, self.address = int(said.split()[0]), said.split()[1].rstrip("/")
+
+    def hand_in(self, step, places):
+        batch = [{"time": timeline().iso(step), "bin": str(place)} for place in places]
+        answer = self.client.post(f"{self.address}/v1/streams/city/events", json=batch)
+        assert (answer.status_code, answer.json()["accepted"]) == (200, len(batch))
+        self.held += np.bincount(places, minlength=BINS)
+
+    def seal(self, step):
+        """Let the next step begin; give what was held when this one was committed."""
+        held = self.held.copy()
+        (self.folder / "clock").write_text(str(timeline().begin(step + 1) + 30_000_000))
+
+        def sealed():
+            dies = not self.alive()
+            if dies and not is_released(self.cap, step):
+                held[:] = 0
+            self.revive()
+            return not dies and is_released(self.cap, step)
+
+        wait_until(sealed)
+        self.held -= held
+        return held
+
+
+def is_released(store, step):
+    with closing(open_store(store, read_only=True)) as reader:
+        return reader.next_step() > step
+
+
+def killed_at_every_point(cradle, folder, store):
+    """A life for each point: it takes events, dies at the point, if not at once, and is followed by another."""
+    places, expected = np.random.default_rng(2), []
+    (folder / "clock").write_text(str(timeline().start + 30_000_000))
+    for step, point in enumerate(("none", *POINTS, "none")):
+        with noisy_lives(cradle, folder, point, store) as service:
+            for _ in range(2):
+                service.hand_in(step, places.integers(0, BINS, 5))
+            expected.append(service.seal(step))
+            assert service.deaths == (point != "none"), point
+    return expected
+
+
+@contextmanager
+def noisy_lives(cradle, folder, fault, store):
+    service = NoisyLives(cradle, folder, fault, store)
+    try:
+        yield service
+    finally:
+        service.end()
+
+
+def check_noisy(store, expected):
+    with closing(open_store(store, read_only=True)) as found:
+        found.verify()
+        lines = [read_line(line) for _, line in found.releases()]
+        assert verify(found.entries(), found.epochs(), found.next_step()).holds
+        left = [found._database.all(f"SELECT COUNT(*) FROM {table}") for table in ("kept", "batch")]
+        assert left == [[(0,)], [(0,)]]
+        assert found._database.all("SELECT position FROM head") == [("null",)]
+    assert [line.values.astype(int).tolist() for line in lines] == [each.tolist() for each in expected]
+    assert sum(each.any() for each in expected) >= 3, "some steps kept their events"
+    assert not all(each.any() for each in expected), "what was held when it died is gone"
+
+
+@pytest.mark.slow
+def test_a_pan_private_service_killed_at_every_write_point_leaves_nothing(cradle, tmp_path):
+    store = str(tmp_path / "city.store")
+    check_noisy(store, killed_at_every_point(cradle, tmp_path, store))
+
+
+@pytest.mark.slow
+@pytest.mark.database
+def test_so_it_is_with_a_store_in_postgresql(cradle, tmp_path):
+    server = PostgresServer().start()
+    try:
+        store = f"{server.address}#city"
+        check_noisy(store, killed_at_every_point(cradle, tmp_path, store))
+    finally:
+        server.kill()

@@ -39,9 +39,9 @@ not json
     ("name", "text", "more"),
     [
         ("events.csv", EVENTS, ["--levels", "levels.csv"]),
-        ("events.jsonl", OBJECTS, []),
+        pytest.param("events.jsonl", OBJECTS, [], marks=pytest.mark.nightly),
         ("events.jsonl", OBJECTS, ["--mechanism", "rg", "--set", "span=2"]),
-        ("events.csv", AGAIN, ["--cap", "1/5min"]),
+        pytest.param("events.csv", AGAIN, ["--cap", "1/5min"], marks=pytest.mark.nightly),
         (
             "rides.csv",
             RIDES,

@@ -36,6 +36,7 @@ def arriving(master, folder, **more):
     return life | {"master": master}, folder / "log", steps
 
 
+@pytest.mark.nightly
 def test_a_worker_is_killed(cluster, tmp_path):
     life, log, steps = arriving(cluster.address, tmp_path)
     driver = Driver(life, log)

@@ -5,9 +5,11 @@ import functools
 import pytest
 
 from eventide import windows
-from eventide.audit.plans import PlanSubject, audit_plan, audit_start
+from eventide.audit import audit
+from eventide.audit.plans import PlanSubject, audit_plan, audit_start, slot_pairs
+from eventide.audit.running_totals import RunningTotalSubject, audit_running_total
 from eventide.privacy.noise import Seeded
-from eventide.windows import Query
+from eventide.windows import Query, RunningTotal
 
 QUERIES = [Query(1, 1), Query(4, 2), *[Query(8, 4)] * 4]
 SETTINGS = {"event-level": {"window": 1, "bins": 1}, "w-event": {"window": 3, "bins": 2}}
@@ -61,3 +63,20 @@ def test_a_window_of_ticks_that_shares_nothing_is_found():
 def test_the_real_noise_passes():
     verdict = audit_plan(windows.plan(QUERIES), runs=3_000, alpha=1e-12, secure=True)
     assert not verdict.broken, str(verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_running_totals_pass(setting):
+    verdict = audit_running_total(1.0, **SETTINGS[setting], horizon=60, runs=10_000, alpha=1e-6)
+    assert not verdict.broken, str(verdict)
+    assert verdict.bound > 0.5, str(verdict)
+
+
+@pytest.mark.slow
+def test_running_totals_with_too_little_noise_are_found():
+    start = functools.partial(RunningTotal, 1.0, horizon=60)
+    subject = RunningTotalSubject(start, Quiet)
+    pairs = list(slot_pairs(7, 14, 1, 1, 1))
+    verdict = audit(subject, pairs, 1.0, attacks={"slots": subject.likelihood_ratio}, runs=40_000)
+    assert verdict.broken, str(verdict)

@@ -69,7 +69,7 @@ class Seized:
         mechanism, events, seen = publisher.mechanism, 0, None
         for closed in publisher._closed_steps():
             if closed is not None:
-                publisher._publish(*closed)
+                publisher._publish(closed)
                 continue
             cells = mechanism._open._cells
             if mechanism.step == SEEN_AT and cells:

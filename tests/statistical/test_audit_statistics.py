@@ -133,6 +133,26 @@ TOGETHER = {
 }
 
 
+BESIDE = {
+    "statistic": ["events", "people/2h"],
+    "window": 3,
+    "bins": 1,
+    "parameters": {
+        "statistics": [
+            {"statistic": "events", "mechanism": "uniform"},
+            {"statistic": "people/2h/1h", "mechanism": "uniform"},
+        ]
+    },
+}
+
+
+@pytest.mark.slow
+def test_slots_beside_steps_pass_and_the_attack_has_power():
+    verdict = audit_events(Several, 1.0, **BESIDE, runs=4_000)
+    assert 0.5 <= verdict.bound <= 1, str(verdict)
+    assert not verdict.broken, str(verdict)
+
+
 def test_several_at_once_pass_and_the_attack_has_power():
     verdict = audit_events(Several, 1.0, **TOGETHER, runs=4_000)
     assert 0.5 <= verdict.bound <= 1, str(verdict)

@@ -69,7 +69,7 @@ class Life:
         """Read one event, or look at the clock; or publish a step that is due, and say so."""
         closed = next(self.turns)
         if closed is not None:
-            self.publisher._publish(*closed)
+            self.publisher._publish(closed)
         return closed is not None
 
     def go_to(self, minutes):

@@ -17,6 +17,7 @@ from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
 from eventide.service.server import HEADER_SECONDS, build_server, listen, listen_for_health
 from eventide.service.service import Service
+from eventide.service.store_wait import USUAL_PAUSES
 
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60_000_000
@@ -62,6 +63,7 @@ class Running:
     tokens: dict[str, str]
     clients: dict[str | None, httpx.Client] = field(default_factory=dict)
     health_address: str | None = None
+    server: object = None
 
     def client(self, role=None):
         token = self.tokens[role] if role else None
@@ -83,6 +85,13 @@ class Running:
         self.clock.set(stream.feed.timeline.end(last))
         wait_until(lambda: stream.notices.last >= last)
 
+    def pass_steps_of_all(self, steps=1):
+        """The same for all streams, which have the same steps."""
+        streams = self.service.streams.values()
+        last = max(stream.notices.last for stream in streams) + steps
+        self.clock.set(next(iter(streams)).feed.timeline.end(last))
+        wait_until(lambda: all(stream.notices.last >= last for stream in streams))
+
 
 def wait_until(holds):
     end = time.monotonic() + PATIENCE
@@ -92,11 +101,20 @@ def wait_until(holds):
 
 
 @contextmanager
-def running(config, *, for_tests=True, truth=None, clock=None, header_seconds=HEADER_SECONDS, **circumstances):
+def running(
+    config,
+    *,
+    for_tests=True,
+    truth=None,
+    clock=None,
+    header_seconds=HEADER_SECONDS,
+    pauses=USUAL_PAUSES,
+    **circumstances,
+):
     """`circumstances` are what a publisher must be told, as of `Circumstances`."""
     tokens = {role: add_token(config.access.tokens, role, role) for role in ROLES}
     clock, told = clock or ManualClock(), Circumstances(**circumstances)
-    service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told)
+    service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told, pauses=pauses)
     if isinstance(clock, ManualClock):
         clock.set(next(iter(service.streams.values())).feed.timeline.start)
     listening, health = listen(config), listen_for_health(config)
@@ -105,7 +123,7 @@ def running(config, *, for_tests=True, truth=None, clock=None, header_seconds=HE
     thread.start()
     wait_until(lambda: server.started)
     scheme = "https" if config.server.certificate else "http"
-    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens)
+    up = Running(service, f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", clock, tokens, server=server)
     if health is not None:
         up.health_address = f"http://127.0.0.1:{health.getsockname()[1]}"
     try:

@@ -18,6 +18,7 @@ from eventide.windows.workload import Query
 HOUR = 60 * MINUTE
 PATHS = []
 FORMS = [f"{what}?format={form}" for what in ("releases", "answers") for form in ("csv", "arrow")]
+LONG = "releases?format=csv&layout=long"  # as the dashboard saves what it shows
 WRONG = ["/v1/streams/nowhere", "/v1/streams/city/releases?first=x", "/nothing"]
 
 
@@ -161,7 +162,9 @@ def paths(reader):
 def read(world, up):
     """Everything that a reader may ask for, and what operators see."""
     reader = up.client("read")
-    for path in [*paths(reader), *(f"/v1/streams/city/{form}" for form in FORMS), *WRONG]:
+    asked = [*paths(reader), *(f"/v1/streams/city/{form}" for form in (*FORMS, LONG)), "/", *WRONG]
+    assert "/v1/streams/city/guarantee.html" in asked
+    for path in asked:
         answer = reader.get(path)
         world.show(f"GET {path}", f"{answer.status_code} {sorted(answer.headers.items())}\n")
         world.show(f"GET {path}", answer.content)

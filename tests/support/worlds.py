@@ -34,6 +34,7 @@ from eventide.events.timeline import Timeline
 from eventide.live.accounts.account import create_account
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
+from eventide.live.publisher import publisher
 from eventide.live.publisher.naming import name_bin
 from eventide.live.sources.growing_file import GrowingFile
 from eventide.live.sources.standard_input import StandardInput
@@ -180,10 +181,12 @@ def run(world, setup, store=None):
     for life in LIVES[setup.life]:
         told = dict(life)
         before, dies_at = told.pop("before", lambda store: None), told.pop("dies_at", None)
+        alone = dies_at is not None and not told.pop("together", False)  # so that the fifth commit is that of step 4
         before(store)
         of = StoreError if setup.source == "http" else Crash  # its threads would not end by a crash
         told |= {"account": account_in(world)} if setup.account else {}
-        world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
+        with mock.patch.object(publisher, "TOGETHER", 1 if alone else publisher.TOGETHER):
+            world.live(lambda told=told: publish(world, setup, store, **told), dies_at, of)
     if setup.account:
         command(world, ["account", "show", account_in(world)])
         for number, place in enumerate((account_in(world), store)):
@@ -219,6 +222,10 @@ LIVES = {
     "dies once": [{"dies_at": "before-commit:5"}, {}],
     "dies before the commit": [{"dies_at": "before-commit:5"}, {"dies_at": "inside-transaction:1"}, {}],
     "dies at emitting": [{"dies_at": "after-commit:5"}, {"dies_at": "half-line:3"}, {"dies_at": "before-emit:2"}, {}],
+    "dies inside a group": [
+        *({"dies_at": point, "together": True} for point in ("after-draw:3", "inside-group:2", "half-line:4")),
+        {},
+    ],
     "dies at a snapshot": [{"dies_at": "before-snapshot:3"}, {"dies_at": "after-snapshot:2"}, {}],
     "dies at the account": [
         *({"dies_at": point} for point in ("after-charge:4", "after-charge", "after-commit:2", "after-settle:2")),
@@ -276,10 +283,10 @@ def by_library(world, setup, store, *, epsilon=1, until=None, **told):
         feed = FEEDS[setup.source](world, setup, ended)
         sinks = [world.seen / "out.jsonl", world.seen / "out.csv"]
         made = mechanism(setup, epsilon)
-        with ev.Publisher(feed, made, store, sinks, questions=questions, population="walkers", **told) as publisher:
-            publisher.run(until=until)
-        world.show("guarantee", str(publisher.guarantee))
-        world.show("spent", f"{publisher.worst_window()} {publisher.published} {publisher.fresh_looks}")
+        with ev.Publisher(feed, made, store, sinks, questions=questions, population="walkers", **told) as live:
+            live.run(until=until)
+        world.show("guarantee", str(live.guarantee))
+        world.show("spent", f"{live.worst_window()} {live.published} {live.fresh_looks}")
 
 
 def written(world, name, lines):

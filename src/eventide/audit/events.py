@@ -25,7 +25,7 @@ from eventide.events.caps import Cap
 from eventide.events.durations import milliseconds
 from eventide.events.reader import EventReader
 from eventide.events.slots import SlotPeople, slots_met
-from eventide.events.statistics import EVENTS, SLOTS, Statistic, parse_statistic
+from eventide.events.statistics import EVENTS, SLOTS, Statistic, parse_statistic, with_step
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed
@@ -226,7 +226,8 @@ def audit_events(
         of_cap = () if cap is None else capped_event_pairs(window, bins, cap, max_per_step)
         pairs = [*event_pairs(window, bins, max_per_step), *of_cap]
     slots = isinstance(statistic, str) and statistic.startswith(SLOTS)
-    made = parse_statistic(f"{statistic}/{HOUR}" if slots else statistic, between).for_bins(bins)
+    written = f"{statistic}/{HOUR}" if slots else with_step(statistic, HOUR)
+    made = parse_statistic(written, between).for_bins(bins)
     if cap is not None:
         feed = functools.partial(feed, cap=cap)
         parameters = {"window_sensitivity": made.window_sensitivity(cap, window, max_per_step)} | (parameters or {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from eventide.audit.subjects import Transcript
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Secure, Seeded, Source, Zero
 from eventide.privacy.slot_sums import Cut, SlotSums
-from eventide.windows.answering.answers import Answers
 from eventide.windows.plans import Plan
 
 
@@ -32,7 +31,7 @@ class PlanSubject:
     `extra` holds the slots that were released, and then all answers.
     """
 
-    def __init__(self, start: Callable[..., Answers], noise: Callable[[int], Source]) -> None:
+    def __init__(self, start: Callable[..., Any], noise: Callable[[int], Source]) -> None:
         self.start, self.noise = start, noise
 
     def observe(self, stream: Ints, runs: int, seed: int) -> Transcript:
@@ -56,20 +55,18 @@ class PlanSubject:
     def _run(self, stream: Ints, runs: int, noise: Source) -> tuple[Transcript, Floats]:
         """What is seen, and one over the noise scale of each slot."""
         answers = self.start(replicas=runs, noise=noise)
-        answers.meter = meter = _Recording(answers.meter)
+        answers.meter = meter = RecordingMeter(answers.meter)
         due = answers.push_many(stream)
         answered = due.value.reshape(len(due), runs, -1)
         values = np.zeros((runs, *stream.shape))
         for index in np.lexsort((due.begin, due.refined))[~np.sort(due.refined)]:
             values[:, due.end[index] - 1] = answered[index]
-        slots = np.concatenate([slots.reshape(-1, runs, stream.shape[1]) for slots in meter.released])
-        rates = np.repeat(np.concatenate(meter.budgets), stream.shape[1]) / meter._numerator(1, None)
-        seen = np.concatenate([slots, answered])
-        return Transcript(values, extra=np.moveaxis(seen, 1, 0).reshape(runs, -1)), rates
+        seen = np.concatenate([meter.slots, answered])
+        return Transcript(values, extra=np.moveaxis(seen, 1, 0).reshape(runs, -1)), meter.rates
 
 
-class _Recording(Meter):
-    """A meter that keeps what it hands out."""
+class RecordingMeter(Meter):
+    """A meter that keeps what it hands out of slots."""
 
     __slots__ = ("budgets", "released")
 
@@ -77,6 +74,16 @@ class _Recording(Meter):
         super().__init__(meter.ledger, meter.source, meter.shape[1], meter.sensitivity)
         self.released: list[Array] = []
         self.budgets: list[Ints] = []
+
+    @property
+    def slots(self) -> Array:
+        """All slots that were released, `(slots, R, d)`."""
+        return np.concatenate([slots.reshape(-1, *self.shape) for slots in self.released])
+
+    @property
+    def rates(self) -> Floats:
+        """One over the noise scale of each of these slots, bin by bin."""
+        return np.asarray(np.repeat(np.concatenate(self.budgets), self.shape[1]) / self._numerator(1, None))
 
     def _ended(self, sums: SlotSums, counts: Ints, cuts: Sequence[Cut]) -> list[Array]:
         values = super()._ended(sums, counts, cuts)
@@ -92,6 +99,11 @@ def plan_pairs(plan: Plan, window: int, bins: int, sensitivity: int) -> Iterator
     """
     length = plan.scheme.length
     ticks = -(-(length + window) // length) * length if plan.scheme.periodic else length
+    return slot_pairs(length, ticks, window, bins, sensitivity)
+
+
+def slot_pairs(length: int, ticks: int, window: int, bins: int, sensitivity: int) -> Iterator[Pair]:
+    """The same for slots that end after `length` ticks at the latest, on streams of `ticks`."""
     stream = np.full((ticks, bins), 4 * sensitivity)
     for begin in sorted({0, length // 2, max(length - window, 0)}):
         for signs in added_or_in_turn(window):

@@ -68,6 +68,8 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             return None
         command: click.Command = importlib.import_module(f"eventide.cli.{cmd_name}").command
+        if "_EVENTIDE_COMPLETE" in os.environ:  # a shell asks, to complete a line
+            _complete_values(command)
         return command
 
     def resolve_command(
@@ -103,6 +105,17 @@ class Verbs(click.Group):
             _end(ctx, f"unexpected {kind}, a fault of eventide; EVENTIDE_DEBUG=1 shows where (and may show data)", 1)
 
 
+def _complete_values(command: click.Command) -> None:
+    """Let a shell complete mechanisms, and names of files wherever a text may be one."""
+    from eventide.mechanisms.registry import mechanism_names
+
+    for parameter in command.params:
+        if parameter.type is click.STRING:
+            parameter.type = click.Choice(mechanism_names()) if parameter.name == "mechanism" else click.Path()
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _complete_values(inner)
+
+
 def _end(ctx: click.Context, sentence: str, code: int) -> None:
     click.echo(f"Error: {sentence}", err=True)
     ctx.exit(code)
@@ -119,4 +132,7 @@ def main() -> None:
 
     `eventide VERB --help` says more. Exit codes: 0 done, 1 unexpected, 2 bad input or usage, 3 refused for budget,
     4 guarantee violated, 5 store or output unusable, 130 interrupted.
+
+    \b
+    Completion in bash: eval "$(_EVENTIDE_COMPLETE=bash_source eventide)"
     """

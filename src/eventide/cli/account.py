@@ -43,9 +43,13 @@ def create(address: str, population: str, epsilon: str, window: str) -> None:
     Example: eventide account create people.account --population patients --epsilon 1 --window 7d
     """
     from eventide.live.accounts.account import create_account
+    from eventide.privacy.amounts import NANO, nano
+    from eventide.privacy.guarantees import about_large
 
     warn_of_secrets(address)
     create_account(address, population, epsilon, window)
+    for sentence in about_large(nano(epsilon) / NANO):
+        click.echo(sentence, err=True)
     click.echo(f"Inside any {window}, everything published about one of {population} costs at most epsilon {epsilon}.")
 
 
@@ -91,7 +95,8 @@ def _tell(ctx: click.Context, found: AccountReport, as_json: bool) -> None:
 def end(address: str, publication: str) -> None:
     """End PUBLICATION at the account at ADDRESS: its part is free again a window after its last step.
 
-    PUBLICATION is its store, or the name that `eventide account show` gives.
+    PUBLICATION is its store, or the name that `eventide account show` gives. Stop its publisher first: one that is
+    started again with the same store joins the account again. To keep it out but leave it its part, use `pause`.
 
     \b
     Example: eventide account end people.account hourly.db
@@ -105,6 +110,7 @@ def end(address: str, publication: str) -> None:
             click.echo("Ended. Nothing was charged, so its part is free now.")
         else:
             click.echo(f"Ended. Its part is free for steps that begin at {iso(behind(ended, account.window))}.")
+        click.echo("A publisher that is started again with this store joins the account again.")
 
 
 @command.command("pause")

@@ -74,7 +74,7 @@ def command(
     try:
         with theirs(f"cannot import {mechanism}"):
             cls = find_class(mechanism)
-        with counting("attacking") as tell:
+        with counting("attacking", unit="runs") as tell:
             verdict = audit_mechanism(
                 cls,
                 epsilon,

@@ -56,12 +56,12 @@ def command(
 ) -> None:
     """Run STUDY, a TOML file or the name of a built-in one, and write its results.
 
-    Built in: quick (a minute), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism against
-    the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive (histograms of
-    sliding windows), sliding (planners of window queries). A study that was interrupted goes on where it stopped when
-    the same command is given again. With --with a mechanism more takes part, yours as module:Class; --set gives it its
-    parameters. Results are figures about mechanisms, computed from true counts: they are not
-    private.
+    Built in: quick (two minutes), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism
+    against the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive
+    (histograms of sliding windows), sliding (planners of window queries). A study that was interrupted goes on
+    where it stopped when the same command is given again. With --with a mechanism more takes part, yours as
+    module:Class; --set gives it its parameters. Results are figures about mechanisms, computed from true counts:
+    they are not private.
 
     \b
     Example: eventide bench quick --out results.parquet
@@ -87,7 +87,7 @@ def command(
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
     begin = time.monotonic()
-    with counting("Running") as tell:
+    with counting("Running", unit=None) as tell:
         run_study(loaded, out, processes or os.cpu_count() or 1, tell)
     document = {
         "study": loaded.name,

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @click.command("bins")
 @click.argument("store")
 @click.option("--name", metavar="NEW", help="Give a spare bin this name.")
-@click.option("--close", "ended", metavar="BIN", help="Count no more events of this bin; what it had stays.")
+@click.option("--close", "ended", metavar="BIN", help="Stop counting events of this bin; its releases stay.")
 @click.option(
     "--from",
     "start",
     metavar="STEP",
-    help="The first step at which that holds: its number, or a time.  [default: the next step to begin]",
+    help="From which step on: its number, or a time.  [default: the next step to begin]",
 )
 @click.option("--like", metavar="BIN", help="With --name, where there are levels: put it into the groups of this bin.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")

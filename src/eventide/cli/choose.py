@@ -25,7 +25,7 @@ REPEATED = 5  # times the repetitions, in the command that says it more exactly
 @click.argument("history", required=False)
 @click.option("--epsilon", type=float, required=True, help="Privacy budget of every window of steps.")
 @click.option("--window", metavar="STEPS", help="Steps protected together, or a duration.  [default: what --hide says]")
-@click.option("--hide", metavar="STEPS", help="The longest sequence of steps that must not show, or a duration.")
+@click.option("--hide", metavar="STEPS", help="The longest sequence of steps that must stay hidden, or a duration.")
 @click.option("--step", metavar="DURATION", help="How long a step is, for durations such as 3d.")
 @click.option("--span", metavar="STEPS", help="Choose for the histogram of so many last steps, or of a duration.")
 @click.option("--user", metavar="COLUMN", help="Choose a cap: HISTORY holds events, and who did each stands here.")
@@ -108,7 +108,7 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     if out is not None:
         _check_place(out, asked.history)
     import_from_here()
-    with counting("Trying") as tell:
+    with counting("Trying", unit="trials") as tell:
         of_steps = MechanismAnswer if asked.span is None else SpanAnswer
         answer = (CapAnswer if asked.about_people else of_steps).to(asked, tell)
     repeat = _repeat(ctx, REPEATED * answer.choice.repetitions)

@@ -12,6 +12,8 @@ import click
 
 from eventide.errors import InputError
 
+NOT_CHECKED = "Not checked: whether a store is a copy of one that is in use, and whether the port is free."
+
 
 @click.group("config")
 def command() -> None:
@@ -27,10 +29,10 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, as_json: bool) -> None:
-    """Name every mistake in FILE with its line and a way out; the exit code is 2 if there is any.
+    """Name every mistake in FILE with its line and a way out.
 
-    If there is none, say what a start would do now: which streams begin a new epoch, and until when a stream measures
-    nothing. Nothing is changed.
+    If there is none, say what a start would do now: what it would refuse, which streams begin a new epoch, and until
+    when a stream measures nothing. Nothing is changed. The exit code is 2 if there is a mistake or a refusal.
 
     \b
     Example: eventide config check eventide.toml
@@ -41,12 +43,14 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
 
     import_from_here()
     config, mistakes = examine(file)
-    said = [] if config is None else outlook(config)
+    said, refused = ([], []) if config is None else outlook(config)
     if as_json:
-        click.echo(json.dumps({"file": str(file), "mistakes": mistakes, "outlook": said}))
+        found = {"mistakes": mistakes, "outlook": [*said, *refused], "refused": refused}
+        click.echo(json.dumps({"file": str(file), **found}))
     else:
-        click.echo("\n".join(mistakes or [f"{file} is right.", *said]))
-    if mistakes:
+        right = "has no mistakes, but a start would be refused:" if refused else "is right."
+        click.echo("\n".join(mistakes or [f"{file} {right}", *refused, *said, NOT_CHECKED]))
+    if mistakes or refused:
         ctx.exit(2)
 
 

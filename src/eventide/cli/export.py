@@ -60,7 +60,9 @@ def command(
     intervals: bool,
     answers: bool,
 ) -> None:
-    """Write the releases that STORE holds to a file, which appears when it is complete; or check a file.
+    """Write the releases of STORE to a file, or compare a file with them.
+
+    The file appears when it is complete.
 
     \b
     Example: eventide export city.db --out releases.parquet

@@ -31,8 +31,8 @@ def command(store: str) -> None:
     mode = epochs[-1].setting.mechanism["parameters"].get("pan_private") if epochs else None
     if mode == "single":
         raise InputError(
-            "this stream stands one intrusion, and that one is now used up; to stand another, go on with --set "
-            "pan_private=announced and --new-epoch"
+            "pan_private=single protects against one intrusion, and that has happened now; to be protected against "
+            "further ones, publish with --set pan_private=announced and --new-epoch"
         )
     if mode is None:
         raise InputError("this stream is not pan-private: whoever saw its memory or its store saw the open step")

@@ -32,9 +32,9 @@ EIGHTHS = " ▁▂▃▄▅▆▇█"
 def command(ctx: click.Context, store: str, as_json: bool) -> None:
     """Show what STORE has spent and what is left, and verify it.
 
-    Every window of every epoch is added up from the stored charges alone, and every row is checked for damage. Where
-    a window sensitivity was given, what one person loses by each step is. Exit code 4 means that a window was over
-    epsilon, 5 that the store is damaged.
+    The charges of every window are added up from what is stored, and every row is checked for damage. With a cap, the
+    loss of one person is computed instead. Exit code 4 means that a window was over epsilon, 5 that the store is
+    damaged.
 
     \b
     Example: eventide ledger city.db
@@ -81,8 +81,8 @@ def _print(found: BudgetReport) -> None:
 
 def _spent(setting: StoreSetting) -> str:
     if setting.window_sensitivity is None:
-        return f"spent in the window of {setting.window} steps that ends at each step"
-    return f"lost by one person in a window of {setting.window} steps, by the charge of each step"
+        return f"epsilon spent in the {setting.window} steps up to each step"
+    return f"epsilon that one person lost in {setting.window} steps, up to each step"
 
 
 def _print_returns(found: BudgetReport) -> None:

@@ -23,8 +23,13 @@ def with_progress(steps: Iterable[Ints], doing: str, total: int | None, quiet: b
 
 
 @contextmanager
-def counting(doing: str, total: int | None = None, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar with the time left, for work that tells how much is done; of how much, and what, where it knows."""
+def counting(
+    doing: str, total: int | None = None, quiet: bool = False, unit: str | None = "steps"
+) -> Iterator[Callable[..., None]]:
+    """A bar with the time left, for work that tells how much is done; of how much, and what, where it knows.
+
+    It is shown at once. Without a unit it says how many percent are done.
+    """
     if quiet or not sys.stderr.isatty():
         yield lambda *told: None
         return
@@ -34,13 +39,21 @@ def counting(doing: str, total: int | None = None, quiet: bool = False) -> Itera
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
-        progress.MofNCompleteColumn(),
+        progress.TaskProgressColumn() if unit is None else progress.TextColumn("{task.fields[told]}"),
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
     )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing, total=total)
-        yield lambda done, of=None, at=None: bar.update(task, completed=done, total=of, description=at)
+        task = bar.add_task(doing, total=total, told=_told(0, total, unit))
+
+        def tell(done: int, of: int | None = None, at: str | None = None) -> None:
+            bar.update(task, completed=done, total=of, description=at, told=_told(done, of or total, unit))
+
+        yield tell
+
+
+def _told(done: int, total: int | None, unit: str | None) -> str:
+    return f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
 
 
 @contextmanager

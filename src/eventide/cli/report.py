@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eventide.cli.progress import naming
+from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.bench.report.comparisons import Rank
@@ -44,8 +45,13 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="The folder of the streams named by --public.  [default: EVENTIDE_DATA]",
 )
+@click.option("--figures", type=click.Path(path_type=Path), metavar="DIR", help="Write each figure as an image too.")
 @click.option(
-    "--figures", type=click.Path(path_type=Path), metavar="DIR", help="Write each figure as SVG and PNG as well."
+    "--format",
+    "kinds",
+    multiple=True,
+    type=click.Choice(("pdf", "svg", "png")),
+    help="The kind of these images; may be repeated.  [default: all three]",
 )
 @click.option(
     "--table",
@@ -64,6 +70,7 @@ def command(
     reference: Path | None,
     data: Path | None,
     figures: Path | None,
+    kinds: tuple[str, ...],
     table: Path | None,
     as_json: bool,
 ) -> None:
@@ -76,9 +83,10 @@ def command(
     \b
     Example: eventide report results.parquet --out report.html
     Example: eventide report results.parquet --out report.html --table errors.tex
+    Example: eventide report results.parquet --out report.html --figures figures --format pdf
     """
     from eventide.bench import build_report, read_results
-    from eventide.bench.report.figures import write_images
+    from eventide.bench.report.figures import IMAGE_KINDS, write_images
     from eventide.bench.report.paper_table import table_writer
     from eventide.bench.report.scores import read_scores
     from eventide.cli.html_files import keep_apart, write_page
@@ -87,6 +95,8 @@ def command(
     keep_apart(out, results, other, reference)
     if figures is not None:
         require_matplotlib()
+    elif kinds:
+        raise InputError("--format is the kind of images; say where they go, with --figures DIR")
     tabulate = None if table is None else table_writer(table)
     with naming("reading") as tell:
         read = read_results(results)
@@ -106,7 +116,7 @@ def command(
         images = []
         if figures is not None:
             tell("writing images")
-            images = write_images(report.figures, figures)
+            images = write_images(report.figures, figures, kinds or IMAGE_KINDS)
     document = {
         "out": str(out),
         "figures": [str(path) for path in images],

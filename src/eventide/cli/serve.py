@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from eventide.errors import InputError
+from eventide.errors import InputError, missing_extra
 
 
 @click.command("serve")
@@ -64,4 +64,4 @@ def require_service() -> None:
     needed = ("fastapi", "uvicorn", "orjson", "prometheus_client")
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        raise InputError(f"the service needs {', '.join(missing)}; install them with: pip install 'eventide[service]'")
+        raise missing_extra(f"the service needs {', '.join(missing)}", "service")

@@ -39,7 +39,7 @@ def command(folder: Path, as_json: bool) -> None:
     from eventide.bench.run.workers import in_processes
 
     done: Counter[str] = Counter()
-    with counting("compiling", len(WORK)) as tell:
+    with counting("compiling", len(WORK), unit="parts") as tell:
         for _, counted in in_processes(compiled, enumerate(WORK), max(2, os.cpu_count() or 1)):
             done.update(counted, works=1)
             tell(done["works"])

@@ -113,6 +113,8 @@ class HeatMap(NamedTuple):
     ratios: Floats
     scale: Scale
     texts: list[list[str]]
+    x_title: str
+    y_title: str = "stream"
 
 
 Chart = Panel | HeatMap

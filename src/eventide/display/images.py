@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from eventide.display.drawings import Chart, Curve, HeatMap, Panel
-from eventide.errors import InputError
+from eventide.errors import missing_extra
 
 MARKS = {
     "circle-open": "o",
@@ -37,7 +37,7 @@ def require_matplotlib() -> None:
     try:
         importlib.import_module("matplotlib.figure")
     except ImportError:
-        raise InputError("pictures need matplotlib; install it with: pip install 'eventide[plots]'") from None
+        raise missing_extra("pictures need matplotlib", "plots") from None
 
 
 def new_picture(width: float, height: float) -> Any:
@@ -85,11 +85,12 @@ def plain(text: str) -> str:
 def paint(axes: Any, chart: Chart) -> Any:
     """Paint one chart into axes; a heat map gives what a bar of colours is made from."""
     axes.set_title(plain(chart.title), fontsize=9)
+    axes.set(xlabel=chart.x_title, ylabel=chart.y_title)
     if isinstance(chart, HeatMap):
         return _heat_map(axes, chart)
     for curve in chart.curves:
         _curve(axes, curve)
-    axes.set(xlabel=chart.x_title, ylabel=chart.y_title, yscale="log" if chart.y_log else "linear")
+    axes.set_yscale("log" if chart.y_log else "linear")
     axes.tick_params(labelsize=8, which="both")
     axes.grid(alpha=0.3)
     if any(isinstance(curve.x[0], datetime) for curve in chart.curves if curve.x):

@@ -18,8 +18,10 @@ function draw(id, traces, extra) {
   }, { responsive: true, displayModeBar: false });
 }
 
-// Draw everything now, and again when the page turns light or dark.
+// Draw everything as soon as that is possible, and again when the page turns light or dark.
 function drawAlways(drawAll) {
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  drawAll();
+  plotlyReady.then(() => {
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+    drawAll();
+  });
 }

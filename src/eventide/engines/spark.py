@@ -1,8 +1,8 @@
 """The publisher behind Spark Structured Streaming: `publish` takes a streaming frame of events.
 
 Spark counts on its executors, bounded by the same keyed hash as on one machine; mechanism, ledger and release run on
-the driver, one transaction of the store a step. A step that Spark hands over again is never drawn again. Needs the
-extra `spark`: pyspark is imported when a query starts.
+the driver, one transaction of the store for a step or for several that are due together. A step that Spark hands over
+again is never drawn again. Needs the extra `spark`: pyspark is imported when a query starts.
 """
 
 from __future__ import annotations
@@ -127,6 +127,10 @@ def spark_feed(
         raise InputError("this frame is no stream; read it with spark.readStream")
     if missing := [name for name in counting.wanted if name not in events.columns]:
         raise InputError(f"the frame has no column {missing[0]!r}; its columns are {', '.join(events.columns)}")
+    if slots := counting.spec.made_statistic().slots:
+        raise InputError(
+            f"Spark cannot publish people of {slots[0]} beside other statistics; publish them alone, or without Spark"
+        )
     complete = counting.arrival is None
     if complete and counting.spec.late:
         raise InputError("nothing in a complete source is late; leave the allowed lateness out, or name the arrival")

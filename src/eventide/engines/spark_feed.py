@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import math
 import queue
 from collections import deque
@@ -123,8 +122,9 @@ class SparkFeed(EventFeed):
         self._taken: deque[Counters] = deque()
         spark = self._events.sparkSession
         counting = dataclasses.replace(self._counting, key=resume.key, next_step=resume.next_step)
-        self._counting = self._work.settle(counting, cores_of(spark))
-        self._open_steps = OpenSteps(spark, self._work.open_steps)
+        cores = cores_of(spark)
+        self._counting = self._work.settle(counting, cores)
+        self._open_steps = OpenSteps(spark, self._work.open_steps, cores)
         read_before = self._work.checkpoint.exists()  # or Spark begins anew, and so must the tallies
         self._open_steps.forget(resume.next_step if read_before else math.inf)
         self.begin(resume)
@@ -139,8 +139,7 @@ class SparkFeed(EventFeed):
     def _closed(self, seen_until: int) -> Iterator[ClosedStep]:
         """The steps that are over, many at a time where many are; what was tallied goes when they are published."""
         self.take(EventBatch(Events.none(), None, seen_until))
-        closing = self.closed()
-        while steps := list(itertools.islice(closing, self._at_once)):
+        while steps := list(self.closed(self._at_once)):
             self._first_rows.decide()
             added = self._open_steps.add_counts(steps, self._counting, self._memory)
             self.left_out += added.left_out

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eventide.errors import InputError
+from eventide.errors import missing_extra
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ def quiet_session() -> SparkSession:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("Spark needs the extra spark; install it with: pip install 'eventide[spark]'") from None
+        raise missing_extra("Spark needs the extra spark", "spark") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
     builder = SparkSession.builder.appName("eventide")
@@ -41,10 +41,9 @@ def quiet_session() -> SparkSession:
 
 def cores_of(spark: SparkSession) -> int:
     """How many tasks run side by side: into so many parts Spark cuts a range of numbers."""
-    from pyspark.sql.functions import spark_partition_id
-
-    parts: int = spark.range(MANY_ROWS).select(spark_partition_id()).distinct().count()
-    return parts
+    parts = spark.range(MANY_ROWS).selectExpr("spark_partition_id() AS part")
+    ((last,),) = parts.agg({"part": "max"}).collect()
+    return int(last) + 1
 
 
 @contextlib.contextmanager

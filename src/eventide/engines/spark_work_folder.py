@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow.parquet as pa_parquet
 
 from eventide.engines.spark_batches import HandedOver
-from eventide.engines.spark_session import cores_of
 from eventide.engines.spark_tallies import (
     COUNT_COLUMNS,
     SUMMARY,
@@ -131,8 +130,8 @@ class Added(NamedTuple):
 class OpenSteps:
     """Open steps in a folder."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self._folder, self._cores = folder, cores_of(spark)
+    def __init__(self, spark: SparkSession, folder: Path, cores: int) -> None:
+        self._folder, self._cores = folder, cores
         self._spark = spark.newSession()
         for name, value in READING.items():
             self._spark.conf.set(name, value)

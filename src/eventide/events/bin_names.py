@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from eventide.arrays import Bools, Ints
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.bins import is_spare
 
 NEVER = np.iinfo(np.int64).max
@@ -81,7 +81,7 @@ class BinNames:
     def closed(self, name: str, end: int) -> Self:
         """The same without a bin from a step on; what it had stays."""
         if (place := self.known().get(name)) is None:
-            raise InputError(f"there is no bin {name!r}; look at their names")
+            raise InputError(unknown("bin", name, self.known()))
         before = {each.place: each for each in self.said}
         stands = before.get(place, NamedBin(place, name, 0))
         if stands.end is not None:

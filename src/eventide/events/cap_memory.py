@@ -48,18 +48,18 @@ class CapMemory:
         """Use room at a step: so many events of each of these users, who are sorted; the same as bytes, to be kept."""
         present = counted > 0
         self._add(step, users[present], counted[present])
-        return _packed(step, users[present], counted[present])
+        return packed_step(step, users[present], counted[present])
 
     def take_together(self, step: int, parts: Iterable[bytes]) -> bytes:
         """Use the room at a step that memories of different users took, by their bytes; all of it as bytes."""
-        taken = [_NOBODY, *(_unpacked(part)[1:] for part in parts)]
+        taken = [_NOBODY, *(unpacked_step(part)[1:] for part in parts)]
         users, counted = (np.concatenate(columns) for columns in zip(*taken, strict=True))
         order = np.argsort(users)
         return self.take(step, users[order], counted[order])
 
     def take_again(self, data: bytes) -> None:
         """Use the room that a step before this life used; steps in their order."""
-        self._add(*_unpacked(data))
+        self._add(*unpacked_step(data))
 
     def divided(self, step: int, parts: int) -> list[bytes]:
         """What matters at a step and later of all that was used before it, divided by the hashes of users.
@@ -68,7 +68,7 @@ class CapMemory:
         """
         open_still = self._ends >= step
         users, used = self._users[open_still], self._used[open_still]
-        return [_packed(step - 1, users[rows], used[rows]) for rows in rows_of_parts(users, parts)]
+        return [packed_step(step - 1, users[rows], used[rows]) for rows in rows_of_parts(users, parts)]
 
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
         """What a step used, with the last step at which it matters, until which it has to be kept; None if it does not.
@@ -106,7 +106,8 @@ def rows_of_parts(users: Array, parts: int) -> list[Array]:
     return np.split(order, np.searchsorted(part_of[order], np.arange(1, parts)))
 
 
-def _packed(step: int, users: Array, counted: Ints) -> bytes:
+def packed_step(step: int, users: Array, counted: Ints) -> bytes:
+    """A step, users and a number for each of them, as bytes to be kept."""
     file = io.BytesIO()
     file.write(MARK + _STEP.pack(step))
     for column in (users, counted):
@@ -114,11 +115,12 @@ def _packed(step: int, users: Array, counted: Ints) -> bytes:
     return file.getvalue()
 
 
-def _unpacked(data: bytes) -> tuple[int, Array, Ints]:
+def unpacked_step(data: bytes) -> tuple[int, Array, Ints]:
+    """The step, the users and the numbers that were kept."""
     try:
         file = io.BytesIO(data.removeprefix(MARK))
         (step,) = _STEP.unpack(file.read(_STEP.size))
         users, counted = (np.load(file, allow_pickle=False) for _ in range(2))
     except (ValueError, EOFError, OSError, struct.error):
-        raise StoreError("what a store kept of a cap is damaged; restore it from a backup") from None
+        raise StoreError("what a store kept of people who counted is damaged; restore it from a backup") from None
     return step, users, counted

@@ -108,12 +108,12 @@ class SystemClock:
         self._offset, self._doubt = offset, None
         if steady + offset < self._certain:
             log.warning(
-                "the machine's clock has run evenly since it was set back and is believed now; steps until %s are "
+                "the machine's clock has run evenly since it was set back, and is trusted again; steps until %s are "
                 "released already, so their events are late and no step is released until then",
                 datetime.fromtimestamp(self._certain // SECOND, UTC).isoformat(),
             )
         else:
-            log.warning("the machine's clock has run evenly since it was set forward and is believed now")
+            log.warning("the machine's clock has run evenly since it was set forward, and is trusted again")
 
 
 class ManualClock:

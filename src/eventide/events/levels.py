@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Ints
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.bins import SPARE, is_spare
 
 TOTAL = "total"
@@ -186,10 +186,14 @@ def csv_rows(path: Path) -> list[list[str]]:
 def _in_order(level: str, given: Sequence[str] | Mapping[str, str], bins: Sequence[str]) -> tuple[str, ...]:
     """The group of every bin, or a refusal."""
     if isinstance(given, Mapping):
-        if missing := [name for name in bins if name not in given]:
-            raise InputError(f"bin {missing[0]!r} is in no group of level {level!r}; every bin is in one of each level")
-        if strange := _first_of(given, set(bins)):
-            raise InputError(f"level {level!r} names {strange!r}, which is none of the {len(bins):,} bins")
+        missing, strange = [name for name in bins if name not in given], _first_of(given, set(bins))
+        if missing:
+            near = f"; {unknown('bin', strange, missing)}" if strange else ""
+            raise InputError(
+                f"bin {missing[0]!r} is in no group of level {level!r}; every bin is in one of each level{near}"
+            )
+        if strange:
+            raise InputError(f"level {level!r}: {unknown('bin', strange, bins)}")
         given = [given[name] for name in bins]
     if isinstance(given, str) or len(given) != len(bins):
         raise InputError(f"level {level!r} must name the group of each of the {len(bins):,} bins, in their order")

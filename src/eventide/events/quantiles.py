@@ -37,7 +37,7 @@ class ValueQuantiles(OfValues):
         self.quantiles = tuple(quantiles) or MEDIAN
         self.columns = edges.buckets
         if not all(0 < each < 1 for each in self.quantiles) or len(set(self.quantiles)) < len(self.quantiles):
-            raise InputError("quantiles are parts of all values above 0 and below 1, each once, such as 0.25,0.5,0.75")
+            raise InputError("quantiles are numbers above 0 and below 1, each given once, such as 0.25,0.5,0.75")
 
     @property
     def names(self) -> tuple[str, ...]:

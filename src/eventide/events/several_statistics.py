@@ -1,6 +1,7 @@
 """Several statistics of the same events at once: the numbers of one behind those of another.
 
-Each has its own tally, and under a cap its own memory of what people have used, so each is bounded as if it were alone.
+Each has its own tally, and under a cap or in slots of several steps its own memory of people, so each is bounded as if
+it were alone.
 What a step is charged for them adds up (`eventide.privacy.part_meter`).
 """
 
@@ -17,8 +18,10 @@ from eventide.arrays import Array, Ints
 from eventide.errors import StateError
 from eventide.events.cap_memory import MARK, CapMemory
 from eventide.events.caps import Cap
+from eventide.events.slot_tally import SlotMemory
 from eventide.events.statistics import Grid, Statistic, Told
 from eventide.events.tally import EventTally, Tally, UserTally, foreign
+from eventide.events.timeline import Timeline
 from eventide.events.value_edges import ValueEdges
 from eventide.events.value_grid import ValueGrid
 
@@ -33,13 +36,13 @@ class SeveralStatistics(Statistic):
     """
 
     direct = False
-    takes = frozenset({"cap"})
 
     def __init__(self, parts: Sequence[Statistic]) -> None:
-        self.parts = tuple(parts)
+        self.parts = parts = tuple(part.beside_steps() for part in parts)
         self.name, self.title = ", ".join(part.name for part in parts), ", ".join(part.title for part in parts)
         self.columns = sum(part.columns for part in parts)
         self.needs_users = any(part.needs_users for part in parts)  # type: ignore[misc]
+        self.takes = frozenset({"cap"}).intersection(*(part.takes for part in parts))  # type: ignore[misc]
         grids: dict[Grid, None] = dict.fromkeys(
             part.grid for part in parts if isinstance(part.grid, ValueGrid | ValueEdges)
         )
@@ -50,6 +53,19 @@ class SeveralStatistics(Statistic):
     def names(self) -> tuple[str, ...]:
         """Those of all parts."""
         return tuple(name for part in self.parts for name in part.names)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Those of all parts."""
+        return tuple(slot for part in self.parts for slot in part.slots)
+
+    def for_bins(self, size: int) -> SeveralStatistics:
+        """The same where there are so many bins."""
+        return SeveralStatistics([part.for_bins(size) for part in self.parts])
+
+    def whole_slots(self, end: int, timeline: Timeline) -> int:
+        """The end of the slot that is open longest."""
+        return max(part.whole_slots(end, timeline) for part in self.parts)
 
     def described(self) -> dict[str, list[str]]:
         """What each part describes, by its kind."""
@@ -78,9 +94,12 @@ class SeveralStatistics(Statistic):
         places = [None if part.grid is None else self._grids.index(part.grid) for part in self.parts]  # type: ignore[arg-type]
         return SeveralTallies(parts, places)
 
-    def memory(self, cap: Cap, key: bytes) -> SeveralMemories:
-        """One for each part."""
-        return SeveralMemories([part.memory(cap, key) for part in self.parts])
+    def memory(
+        self, cap: Cap | None, key: bytes, timeline: Timeline | None = None, most: int = 1
+    ) -> SeveralMemories | None:
+        """One for each part that has any."""
+        parts = [part.memory(cap, key, timeline, most) for part in self.parts]
+        return None if all(part is None for part in parts) else SeveralMemories(parts)
 
     def slices(self, size: int) -> list[slice]:
         """Where the numbers of each part stand among those of so many bins."""
@@ -89,33 +108,42 @@ class SeveralStatistics(Statistic):
 
 
 class SeveralMemories:
-    """What people have used of a cap, of each statistic for itself."""
+    """What each statistic remembers of people for itself; None where it remembers nobody."""
 
-    def __init__(self, parts: Sequence[CapMemory]) -> None:
+    def __init__(self, parts: Sequence[CapMemory | SlotMemory | None]) -> None:
         self.parts = parts
+        self._there = [part for part in parts if part is not None]
 
     def take_together(self, step: int, parts: Iterable[bytes]) -> bytes:
         """Use the room at a step that memories of different users took, by their bytes; all of it as bytes."""
         taken = [self._apart(part) for part in parts]
-        used = [own.take_together(step, [each[place] for each in taken]) for place, own in enumerate(self.parts)]
+        used = [own.take_together(step, [each[place] for each in taken]) for place, own in enumerate(self._capped)]
         return _joined(used)
 
     def take_again(self, data: bytes) -> None:
-        """Use the room that a step before this life used."""
-        for part, own in zip(self.parts, self._apart(data), strict=True):
+        """Remember what a step before this life gave."""
+        for part, own in zip(self._there, self._apart(data), strict=True):
             part.take_again(own)
 
     def divided(self, step: int, parts: int) -> list[bytes]:
         """As one memory does."""
-        every = [own.divided(step, parts) for own in self.parts]
+        every = [own.divided(step, parts) for own in self._capped]
         return [_joined(of_part) for of_part in zip(*every, strict=True)]
 
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
-        """As one memory does."""
-        return self.parts[0].to_keep(step, used)
+        """As the one does that remembers longest."""
+        kept = [found for part in self._there if (found := part.to_keep(step, used)) is not None]
+        return max(kept, default=None)
+
+    @property
+    def _capped(self) -> list[CapMemory]:
+        """All of them, where users are counted apart from each other: an engine that does so refuses slots."""
+        capped = [part for part in self._there if isinstance(part, CapMemory)]
+        assert len(capped) == len(self._there)
+        return capped
 
     def _apart(self, data: bytes) -> list[bytes]:
-        return _unpacked(data.removeprefix(MARK), len(self.parts))
+        return _unpacked(data.removeprefix(MARK), len(self._there))
 
 
 class SeveralTallies(UserTally):
@@ -143,12 +171,16 @@ class SeveralTallies(UserTally):
         return np.concatenate([tally.counts(step) for tally in self._tallies])
 
     def capped_counts(self, step: int, memory: SeveralMemories) -> tuple[Ints, bytes]:  # type: ignore[override]
-        """The same under a cap, and what the step used of it."""
-        found = []
+        """The same with what is remembered of people, and what the step adds to that."""
+        counts, used = [], []
         for tally, own in zip(self._tallies, memory.parts, strict=True):
+            if own is None:
+                counts.append(tally.counts(step))
+                continue
             assert isinstance(tally, UserTally)
-            found.append(tally.capped_counts(step, own))
-        counts, used = zip(*found, strict=True)
+            own_counts, own_used = tally.capped_counts(step, own)  # type: ignore[arg-type]
+            counts.append(own_counts)
+            used.append(own_used)
         return np.concatenate(counts), _joined(used)
 
     def countable(self) -> int:

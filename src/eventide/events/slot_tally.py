@@ -1,7 +1,8 @@
 """The people of one open slot: of each person and bin the first step of the slot at which they were there.
 
-A slot is several steps long, such as a day of hours. What comes out is the same whatever the order and batches that
-events came in. Raw: it stays in memory, or in a store until its slot closes.
+A slot is several steps long, such as a day of hours. Where its steps are published as well, each has a tally of its
+own, and the memory of the slot takes the people of a step when it closes. What comes out is the same whatever the order
+and batches that events came in. Raw: it stays in memory, or in a store until its slot closes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import numpy as np
 
 from eventide.arrays import Array, Ints
 from eventide.events import bounding_kernels
+from eventide.events.cap_memory import packed_step, unpacked_step
 from eventide.events.siphash_kernels import key_words
+from eventide.events.slot_times import SlotTimes
 from eventide.events.tally import UserTally, foreign, unpacked
 
 
@@ -56,3 +59,46 @@ class UserFirsts(UserTally):
             self._parts = [(users[new], bins[new], steps[order][new], ones[order][new])]
             self._rows = len(self._parts[0][0])
         return self._parts[0]
+
+
+class SlotMemory:
+    """The people of the slot that is open, from steps that are closed; steps come in their order."""
+
+    def __init__(self, times: SlotTimes, size: int, most: int, key: bytes) -> None:
+        self._times, self._made_with = times, (size, most, key)
+        self._slot, self._people = -1, UserFirsts(size, most, key)
+
+    def take(self, step: int, users: Array, bins: Array) -> bytes:
+        """Take the people of a step and the bins they were in; the same as bytes, to be kept."""
+        self._add(step, users, bins)
+        return packed_step(step, users, bins)
+
+    def take_again(self, data: bytes) -> None:
+        """Take the people of a step before this life."""
+        step, users, bins = unpacked_step(data)
+        self._add(step, users, bins.astype(np.int32))
+
+    def counts(self, step: int) -> Ints:
+        """The numbers of the slot whose last step this is; zeros at other steps, at which nobody may measure them."""
+        size, *_ = self._made_with
+        return self._people.counts(self._slot) if self._times.ends(step) else np.zeros(size, np.int64)
+
+    def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
+        """What a step took, with the last step at which it matters; None if that is this one."""
+        last = self._times.last(step)
+        return (last, used) if last > step else None
+
+    def _add(self, step: int, users: Array, bins: Array) -> None:
+        if (slot := self._times.slot_of(step)) != self._slot:
+            self._slot, self._people = slot, UserFirsts(*self._made_with)
+        self._people.add(users, bins, np.full(len(users), step, np.int64))
+
+
+class StepOfSlot(UserTally):
+    """The people of one step, each once in a bin: they count when their slot is over."""
+
+    def capped_counts(self, step: int, memory: SlotMemory) -> tuple[Ints, bytes]:  # type: ignore[override]
+        """Give the people to the slot; its numbers if it is over, and what the step gave."""
+        users, bins, _ = self._table()
+        used = memory.take(step, users, bins)
+        return memory.counts(step), used

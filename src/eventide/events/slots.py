@@ -1,30 +1,33 @@
 """Different people of a slot that is longer than a step, such as a day where steps are hours.
 
-The steps that are published are then the slots, and a window is counted in slots: as many as its steps can meet. So a
-slot is charged for all of its steps, from the first one on. What somebody did is still added or removed step by step,
-at some steps of a slot and not at others.
+Published alone (`SlotPeople`), the steps of the releases are the slots, and a window is counted in slots: as many as
+its steps can meet. Beside statistics of every step (`SlotsBesideSteps`), a slot has its numbers at its last step.
+Either way a slot is charged for all of its steps, from the first one on. What somebody did is still added or removed
+step by step, at some steps of a slot and not at others.
 
 Proof. In a slot each person is in at most b bins, each by 1. With other rows in some steps of it they may be in at most
 b others: the numbers of the slot, d bins, change by at most min(2 b, d). Which bins count is decided by that person's
 rows in this slot alone, so nothing changes in a slot that no changed step lies in. Any w consecutive steps meet at most
 n slots; so the sensitivity min(2 b, d) and windows of n slots keep the promise for windows of w steps, and all numbers
-together change by at most n min(2 b, d). With one bin that is n: hours, w = 168 and days give 8.
+together change by at most n min(2 b, d). With one bin that is n: hours, w = 168 and days give 8. Beside statistics of
+every step, a slot that may be charged E is a span of E from its first to its last step: whoever changes rows in a
+window loses at most E by each slot that the window meets, which are those whose spans touch it.
 """
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from eventide.arrays import Array, Ints
-from eventide.errors import InputError
-from eventide.events.caps import blocks_met
+from eventide.events.caps import Cap, blocks_met
 from eventide.events.durations import UNITS, in_words, milliseconds
-from eventide.events.slot_tally import UserFirsts
+from eventide.events.slot_tally import SlotMemory, StepOfSlot, UserFirsts
+from eventide.events.slot_times import YEARS, SlotTimes, refuse_no_slot
 from eventide.events.statistics import PeopleCount
 from eventide.events.tally import Tally
 from eventide.events.timeline import MILLISECOND, Timeline
-
-YEARS = 30  # for which the changes of a zone's clocks are looked at
 
 
 class SlotPeople(PeopleCount):
@@ -49,9 +52,13 @@ class SlotPeople(PeopleCount):
         """With the length of a step, which the promise is about."""
         return {"statistic": f"{self.name}/{self.step}"}
 
-    def for_bins(self, size: int) -> SlotPeople:
+    def for_bins(self, size: int) -> Self:
         """The same where there are so many bins."""
-        return SlotPeople(self.slot, self.step, size)
+        return type(self)(self.slot, self.step, size)
+
+    def beside_steps(self) -> SlotsBesideSteps:
+        """The same where other statistics are published of every step."""
+        return SlotsBesideSteps(self.slot, self.step, self._bins)
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """A table of users and bins, with the first step of each."""
@@ -75,6 +82,46 @@ class SlotPeople(PeopleCount):
         )
 
 
+class SlotsBesideSteps(SlotPeople):
+    """The same beside statistics of every step: a slot has its numbers at its last step, and none at the others."""
+
+    takes = frozenset()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """How long its slots are."""
+        return (self.slot,)
+
+    def times(self, timeline: Timeline | None = None) -> SlotTimes:
+        """Which slot each step lies in; without a time line, slots of equal length."""
+        start = () if timeline is None else (timeline.iso(0), timeline.zone.name)
+        return SlotTimes(self.slot, self.step, *start)
+
+    def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
+        """The people of one step, whom the memory of the slot takes when the step closes."""
+        return StepOfSlot(size, most, key, once=True)
+
+    def memory(self, cap: Cap | None, key: bytes, timeline: Timeline | None = None, most: int = 1) -> SlotMemory:
+        """What remembers the people of the open slot."""
+        return SlotMemory(self.times(timeline), self._bins, most, key)
+
+    def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
+        """Nothing but what others need: a tally has the events of one step."""
+        return value
+
+    def whole_slots(self, end: int, timeline: Timeline) -> int:
+        """The end of the slot that is open before step `end`."""
+        return self.times(timeline).last(end - 1) + 1 if end > 0 else end
+
+    def assumptions(self, most: int) -> tuple[str, ...]:
+        """In how many bins somebody counts, and when."""
+        bins = "in one bin only" if most == 1 else f"in at most {most} bins"
+        return (
+            f"{self.name} are different people of {self._slot}: each once in a bin, and {bins}, the first ones; such a "
+            f"number comes with the last step of its {self._slot} and is charged from the first one on",
+        )
+
+
 def slots_met(window: int, step: str, slot: str, start: str = "", zone: str = "UTC") -> int:
     """The most slots that so many consecutive steps can meet; slots and steps begin at the start.
 
@@ -84,8 +131,7 @@ def slots_met(window: int, step: str, slot: str, start: str = "", zone: str = "U
     (8, 2, 3)
     """
     length, exact = milliseconds(slot), milliseconds(step)
-    if length % exact or length == exact:
-        raise InputError(f"{slot} is no whole number of steps of {step}, or only one; choose another length")
+    refuse_no_slot(slot, step)
     if length % UNITS["d"] or exact % UNITS["d"] == 0:
         return blocks_met(length // exact, window)
     slots = Timeline(start or "2000-01-01", slot, zone)

@@ -80,6 +80,11 @@ class Statistic(ABC):
     direct: bool = True
 
     @property
+    def slots(self) -> tuple[str, ...]:
+        """How long slots of several published steps are, where it is of such slots."""
+        return ()
+
+    @property
     def names(self) -> tuple[str, ...]:
         """What each of the numbers that are published of a bin is called."""
         return (self.name,)
@@ -98,9 +103,9 @@ class Statistic(ABC):
         unit = float(self.unit)
         return {self.name: Told(*(None if each is None else each[..., 0] * unit for each in found))}  # type: ignore[arg-type]
 
-    def memory(self, cap: Cap, key: bytes) -> Any:
-        """What remembers how much of a cap people have used."""
-        return CapMemory(cap, key)
+    def memory(self, cap: Cap | None, key: bytes, timeline: Timeline | None = None, most: int = 1) -> Any:
+        """What remembers people from step to step: how much of a cap they have used; None where nothing has to."""
+        return None if cap is None else CapMemory(cap, key)
 
     @abstractmethod
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
@@ -117,6 +122,14 @@ class Statistic(ABC):
     def for_bins(self, size: int) -> Statistic:
         """The same where it is known how many bins there are."""
         return self
+
+    def beside_steps(self) -> Statistic:
+        """The same where other statistics are published of every step."""
+        return self
+
+    def whole_slots(self, end: int, timeline: Timeline) -> int:
+        """The first step from `end` on before which no slot of several steps is open."""
+        return end
 
     def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
         """What is tallied of events besides user and bin: their values, where they have some."""
@@ -276,18 +289,34 @@ def parse_statistic(
     names = list(_each(text))
     grids = [parse_between(each) for each in _each(between)]
     cuts = [parse_edges(each) for each in _each(edges)]
-    if len(names) > 1 and any(name.startswith(SLOTS) for name in names):
+    if len(names) > 1 and all(name.startswith(SLOTS) for name in names):
         raise InputError(
-            "people of slots are published by themselves, since slots are their steps; give them a store of their own, "
-            "and let both draw from one account"
+            "all these statistics are of slots; name one that every step has as well, such as people, or publish one "
+            "alone"
         )
     if len(set(names)) < len(names):
         raise InputError("a statistic is named twice; name each once")
     for name in names:
         _refuse_unknown(name)
     _refuse_unused(names, grids, cuts, quantiles)
+    names.sort(key=lambda name: name.startswith(SLOTS))  # the first has a number at every step
     made = [_one(name, grids, cuts, quantiles) for name in names or [EVENTS.name]]
     return made[0] if len(made) == 1 else SeveralStatistics(made)
+
+
+def with_step(written: Written, step: str) -> Written:
+    """The same names, where those of slots beside other statistics say how long a step is.
+
+    >>> with_step(["events", "people/1d"], "1h"), with_step("people/1d", "1h")
+    (('events', 'people/1d/1h'), 'people/1d')
+    """
+    if isinstance(written, str):
+        return written
+    return tuple(f"{name}/{step}" if _lacks_step(name) else name for name in written)
+
+
+def _lacks_step(name: str) -> bool:
+    return name.startswith(SLOTS) and "/" not in name.removeprefix(SLOTS)
 
 
 def statistic_of(described: Mapping[str, Any]) -> Statistic:

@@ -53,6 +53,12 @@ class Timeline:
         timeline.from_data = True
         return timeline
 
+    def cut(self, length: str) -> Timeline:
+        """The time line of shorter steps from the same start."""
+        finer = Timeline(self.iso(0), length, self.zone.name)
+        finer.from_data = self.from_data
+        return finer
+
     def index(self, times: Ints) -> Ints:
         """The step of each time; negative before the start."""
         steps = (times - self.start) // self.length

@@ -17,6 +17,7 @@ POINTS = (
     "before-snapshot",
     "after-snapshot",
     "before-commit",
+    "inside-group",  # of several steps that are committed together some are written, the transaction is open
     "inside-transaction",  # all rows are written, the transaction is open
     "after-commit",
     "after-settle",  # an account knows that the store has the step, nobody has seen it

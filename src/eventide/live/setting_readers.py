@@ -91,6 +91,19 @@ def split(value: Any) -> dict[str, Fraction]:
         raise InputError(f"{value!r} gives no parts; write such as people=0.5,mean:fare=0.5") from None
 
 
+def of_each(written: str) -> dict[str, str]:
+    """What was written for single statistics, by their names, such as people=ba,sum:fare=uniform; else nothing.
+
+    >>> of_each("people=ba,sum:fare=uniform"), of_each("tide")
+    ({'people': 'ba', 'sum:fare': 'uniform'}, {})
+    """
+    pairs = [each.rpartition("=")[::2] for each in written.split(",")] if "=" in written else []
+    told = {name.strip(): chosen.strip() for name, chosen in pairs}
+    if not all((*told, *told.values())) or len(told) < len(pairs):
+        raise InputError(f"{written!r} must name each statistic once, such as people=ba,sum:fare=uniform; correct it")
+    return told
+
+
 def place(value: Any) -> str | Path:
     """A path or an address."""
     return value if isinstance(value, Path) else text(value)
@@ -209,6 +222,7 @@ def table(value: Any) -> dict[str, Any]:
 METAVARS: dict[Callable[[Any], Any], str] = {
     budget: "NUMBER",
     duration: "DURATION",
+    lateness: "DURATION",
     moment: "ISO",
     positive: "N",
     steps_or_duration: "STEPS",

@@ -87,15 +87,25 @@ class StreamReading:
             self._set("queries", lambda: self._queries(queries, step or None) if self._is_right("step") else ())
 
     def _cut_into_slots(self) -> None:
-        """Of people of slots the steps that are published are the slots, and the window is counted in them."""
+        """Of people of slots alone the steps that are published are the slots, and the window is counted in them.
+
+        Beside others they are told the length of a step.
+        """
+        from eventide.events.slot_times import refuse_no_slot
         from eventide.events.slots import slots_met
-        from eventide.events.statistics import SLOTS
+        from eventide.events.statistics import SLOTS, with_step
 
         values, written = self.values, self.values["statistic"]
-        slot = written.removeprefix(SLOTS) if isinstance(written, str) and written.startswith(SLOTS) else ""
+        step, window = values["step"], values["window"]
+        if not isinstance(written, str):
+            values["statistic"] = with_step(written, step)
+            for name in values["statistic"]:
+                if name.startswith(SLOTS):
+                    refuse_no_slot(*name.removeprefix(SLOTS).split("/"))
+            return
+        slot = written.removeprefix(SLOTS) if written.startswith(SLOTS) else ""
         if not slot or "/" in slot:  # which was done before
             return
-        step, window = values["step"], values["window"]
         met = slots_met(window or 1, step, slot, values["start"], values["zone"])
         values |= {"statistic": f"{written}/{step}", "step": slot, "window": window and met}
 
@@ -153,18 +163,25 @@ class StreamReading:
         from eventide.filters.registry import names as filter_names
         from eventide.privacy.noise import PRIVATE_NAMES
 
-        name, chosen, filters = self.values["mechanism"], self.values["filter"], [*filter_names(), "none"]
-        if ":" in name:
-            self._look("mechanism", lambda: find_mechanism(name))
-        elif name not in MECHANISMS:
-            self._note("mechanism", unknown("mechanism", name, MECHANISMS))
-        if chosen not in filters:
-            self._note("filter", unknown("filter", chosen, filters))
+        filters = [*filter_names(), "none"]
+        for name in self._chosen("mechanism"):
+            if ":" in name:
+                self._look("mechanism", partial(find_mechanism, name))
+            elif name not in MECHANISMS:
+                self._note("mechanism", unknown("mechanism", name, MECHANISMS))
+        for name in self._chosen("filter"):
+            if name not in filters:
+                self._note("filter", unknown("filter", name, filters))
         for parameter, value in self.values["parameters"].items():
             if parameter in OF_THE_STREAM:
                 self._note("parameters", f"{parameter!r} is decided elsewhere; leave it out here")
             elif parameter == "noise" and isinstance(value, str) and value not in PRIVATE_NAMES:
                 self._note("parameters", f"the noise must be {' or '.join(PRIVATE_NAMES)}; nothing else is private")
+
+    def _chosen(self, setting: str) -> list[str]:
+        """What was chosen: one for all statistics, or some for single ones."""
+        told = self._look(setting, lambda: readers.of_each(self.values[setting]))
+        return [] if told is None else list(told.values()) or [self.values[setting]]
 
     def _check_bounds(self) -> None:
         values = self.values
@@ -217,7 +234,7 @@ class StreamReading:
         statistic = self._look("statistic", lambda: parse_statistic(*told))
         if statistic is None or not self._is_right("statistic", "between", "edges", "quantiles", "split"):
             return
-        self._check_split(statistic)
+        self._check_each(statistic)
         if statistic is EVENTS:
             return
         if values["spare_bins"] and not statistic.direct:
@@ -237,8 +254,11 @@ class StreamReading:
         ):
             self._note("levels", f"{statistic.name} in several bins do not add up; leave levels out, or `max_per_step`")
 
-    def _check_split(self, statistic: Statistic) -> None:
-        """Every statistic has a part, where any has; and each is measured by a mechanism that can be one of several."""
+    def _check_each(self, statistic: Statistic) -> None:
+        """Every statistic has a part, where any has; and each is measured by a mechanism that can be one of several.
+
+        What was chosen for the only statistic is as if it were chosen for all.
+        """
         from eventide.events.several_statistics import SeveralStatistics
 
         parts = statistic.parts if isinstance(statistic, SeveralStatistics) else ()
@@ -246,11 +266,19 @@ class StreamReading:
         if (split := self.values["split"]) and set(split) != set(names):
             every = ", ".join(names) or "several statistics, which there are not"
             self._note("split", f"it must give a part to each of {every}, and to nothing else")
-        name = self.values["mechanism"]
-        if not (statistic.direct or (name in MECHANISMS and find_mechanism(name).takes_levels)):
-            self._note(
-                "mechanism", f"{name} cannot measure {statistic.name}; choose tide, ba, uniform, sample or hybrid"
-            )
+        names = names or [statistic.name]
+        for setting in ("mechanism", "filter"):
+            if not self._is_right(setting) or not (told := readers.of_each(self.values[setting])):
+                continue
+            for name in told.keys() - set(names):
+                self._note(setting, unknown("statistic", name, names))
+            if not parts and self._is_right(setting):
+                self.values[setting] = told[statistic.name]
+        for name in self._chosen("mechanism") if self._is_right("mechanism") and not statistic.direct else ():
+            if not (name in MECHANISMS and find_mechanism(name).takes_levels):
+                self._note(
+                    "mechanism", f"{name} cannot measure {statistic.name}; choose tide, ba, uniform, sample or hybrid"
+                )
 
     def _check_share(self) -> None:
         share, epsilon = self.values["queries_epsilon"], self.values["epsilon"]

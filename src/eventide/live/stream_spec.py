@@ -145,7 +145,7 @@ class StreamSpec:
     spare_bins: int = setting(
         0,
         readers.positive,
-        "So many bins more, which get their names later, with eventide bins; until then they count nothing.",
+        "How many further bins to reserve; they get names later, with eventide bins, and count nothing until then.",
         "20",
         left_out="none",
     )
@@ -156,7 +156,9 @@ class StreamSpec:
         '"districts.csv"',
         "FILE",
     )
-    other: str | None = setting(None, readers.text, "Count events of unknown bins here; refused without it.", '"else"')
+    other: str | None = setting(
+        None, readers.text, "Count events of unknown bins in this bin; without it they are refused.", '"else"'
+    )
     time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
     time_format: str | None = setting(
         None,
@@ -167,7 +169,11 @@ class StreamSpec:
         left_out="ISO 8601, or numbers by their size",
     )
     user: str | None = setting(
-        None, readers.text, "The column or field of its user; without it every event is its own.", '"user"', "COL"
+        None,
+        readers.text,
+        "The column or field of its user; without it every event is taken for a person of its own.",
+        '"user"',
+        "COL",
     )
     bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
     statistic: str | tuple[str, ...] = setting(
@@ -202,37 +208,44 @@ class StreamSpec:
     split: dict[str, Any] = setting(
         {},
         readers.split,
-        "Of several statistics, which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        "With several statistics: which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
         '"people=0.5,mean:fare=0.5"',
         "STATISTIC=PART,...",
         left_out="all the same",
     )
     max_per_step: int = setting(
-        1, readers.positive, "How many events of one user count in a step; of people, how many bins.", "1"
+        1,
+        readers.positive,
+        "How many events of one user count in a step; where people are counted, in how many bins one counts.",
+        "1",
     )
     sensitivity: int = setting(
         1,
         readers.positive,
-        "Of ready-made counts: the most one person adds to a step over all bins.",
+        "For ready-made counts: the most that one person adds to a step, over all bins.",
         "1",
         served=False,
     )
     cap: str | None = setting(
         None,
         readers.text,
-        "Count at most so many events of a user in each block of time, such as 2/7d: less noise; needs a user.",
+        "Count at most N events of a user in each block of time, such as 2/7d, for less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
     )
     window_sensitivity: int = setting(
         0,
         readers.positive,
-        "Of ready-made counts: the most they change, over all steps and bins, when one person's rows in a window do.",
+        "For ready-made counts: the most that all counts together change when one person's rows of a window do.",
         "8",
         served=False,
     )
     mechanism: str = setting(
-        "tide", readers.text, "When to measure, and with how much budget: a name, or module:Class.", '"tide"'
+        "tide",
+        readers.text,
+        "When to measure, and with how much budget: a name, or module:Class; of several statistics also for each, such "
+        "as people=ba,sum:fare=uniform.",
+        '"tide"',
     )
     parameters: dict[str, Any] = setting(
         {}, readers.table, "A parameter of the mechanism, as JSON; there may be several.", "{ k = 3 }", option="set"
@@ -241,13 +254,13 @@ class StreamSpec:
         "truncate",
         readers.text,
         "What is made of the noisy counts: truncate (whole numbers from 0 up), kalman, posterior-median, repeat (as "
-        "measured), or none (the mechanism's own).",
+        "measured), or none (the mechanism's own); of several statistics also for each, such as people=kalman.",
         '"truncate"',
     )
     seasons: str | tuple[float, ...] = setting(
         "",
         readers.seasons,
-        "Rhythms that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
+        "Seasons that tide learns: periods in steps such as 24,168, auto (the day and the week, where a step has a "
         "length), or none.",
         '"auto"',
         left_out="auto with a cap, else none",
@@ -256,7 +269,7 @@ class StreamSpec:
     keep: int = setting(
         0,
         readers.steps_or_duration,
-        "How long releases are kept in the store, such as 400d; what was charged stays.",
+        "How long releases are kept in the store, such as 400d; charges are kept for ever.",
         '"400d"',
         left_out="for ever",
     )
@@ -302,12 +315,12 @@ class StreamSpec:
     @classmethod
     def for_mechanism(cls, mechanism: Mechanism, options: EventOptions) -> Self:
         """What makes a feed for this mechanism: of events where the length of a step is given, else of counts."""
-        from eventide.events.statistics import parse_statistic
+        from eventide.events.statistics import parse_statistic, with_step
 
-        if options.get("step"):
+        if step := options.get("step"):
             told: dict[str, Any] = {name: options.get(name, "") for name in ("between", "edges")}
             told["quantiles"] = readers.parts(options.get("quantiles", ()))
-            of_one = parse_statistic(options.get("statistic", "events"), **told).sensitivity(1)
+            of_one = parse_statistic(with_step(options.get("statistic", "events"), step), **told).sensitivity(1)
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}
         else:
             most = {"sensitivity": mechanism.sensitivity}
@@ -439,7 +452,8 @@ class StreamSpec:
         from eventide.live.sources.frame_events import FrameEvents
 
         if isinstance(source, CompleteFiles | FrameEvents):
-            return Timeline.around(source.first_time(reader), self.step, self.zone)
+            longest = max([self.step, *self.made_statistic().slots], key=milliseconds)
+            return Timeline.around(source.first_time(reader), longest, self.zone).cut(self.step)
         today = Timeline.around(clock.now(), "1d", self.zone)  # the clock is public
         return Timeline(today.iso(0), self.step, self.zone)
 
@@ -457,7 +471,8 @@ class StreamSpec:
         if self.levels is not None:
             own["levels"] = self.levels
         if (statistic := self.made_statistic()).direct:
-            return build_mechanism(self.mechanism, own | self._seasons() | self.parameters)
+            self._refuse_seasons([self.mechanism])
+            return build_mechanism(self.mechanism, own | self._seasons(self.mechanism, self.step) | self.parameters)
         return self._several(statistic, own)
 
     def _several(self, statistic: Statistic, own: dict[str, Any]) -> Mechanism:
@@ -465,28 +480,71 @@ class StreamSpec:
         from eventide.events.several_statistics import SeveralStatistics
         from eventide.mechanisms.several import Several
 
-        measured = self._seasons() | self.parameters
-        noise = {name: measured.pop(name) for name in ("noise",) if name in measured}
-        seasons = measured.get("seasons")
-        measured |= {} if seasons is None else {"seasons": list(seasons)}
-        how = {"mechanism": self.mechanism, "parameters": {n: v for n, v in measured.items() if v is not None}}
         parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
-        weights = {name: {"part": str(part)} for name, part in self.split.items()}
-        statistics = [part.described() | {"statistic": part.name} | weights.get(part.name, {}) | how for part in parts]
+        self._refuse_seasons([self._measuring(part) for part in parts])
+        noise = {name: value for name, value in self.parameters.items() if name == "noise"}
+        if readers.of_each(self.filter):
+            own["filter"] = None
+        statistics = [self._told_of_part(part) for part in parts]
         return Several(**own, statistics=statistics, most=self.max_per_step, **noise)
 
-    def _seasons(self) -> dict[str, Any]:
-        """The periods for a mechanism that takes some; one that takes none is refused those that somebody chose."""
+    def _told_of_part(self, part: Statistic) -> dict[str, Any]:
+        """What the mechanism of several statistics is told of one of them."""
+        from eventide.events.slots import SlotsBesideSteps
+        from eventide.events.timeline import Timeline
+
+        name = self._measuring(part)
+        told: dict[str, Any] = {"statistic": part.name} | part.described()
+        if part.name in self.split:
+            told["part"] = str(self.split[part.name])
+        if isinstance(part, SlotsBesideSteps):
+            timeline = self.timeline() if self.start else Timeline("2000-01-01", self.step, self.zone)
+            told["slots"] = part.times(timeline).met(self.window)
+        measured = self._seasons(name, *part.slots, self.step) | self._parameters_of(name)
+        if (seasons := measured.get("seasons")) is not None:
+            measured["seasons"] = list(seasons)
+        told |= {"mechanism": name, "parameters": {n: v for n, v in measured.items() if v is not None}}
+        if each := readers.of_each(self.filter):
+            told["filter"] = each.get(part.name, defaults_of(type(self))["filter"])
+        return told
+
+    def _measuring(self, part: Statistic) -> str:
+        """The name of the mechanism of a statistic."""
+        each = readers.of_each(self.mechanism)
+        return each.get(part.name, defaults_of(type(self))["mechanism"]) if each else self.mechanism
+
+    def _parameters_of(self, mechanism: str) -> dict[str, Any]:
+        """Of several mechanisms each gets the parameters that it takes; what none of them takes is refused by all."""
+        own = {name: value for name, value in self.parameters.items() if name != "noise"}
+        chosen = {*readers.of_each(self.mechanism).values()} or {mechanism}
+        taken = {name: parameter_defaults(find_mechanism(name)) for name in {*chosen, mechanism}}
+        return {
+            name: value
+            for name, value in own.items()
+            if name in taken[mechanism] or not any(name in each for each in taken.values())
+        }
+
+    def _refuse_seasons(self, mechanisms: Sequence[str]) -> None:
+        """Refuse seasons that somebody chose for mechanisms that take none."""
+        if isinstance(self.seasons, tuple) and not any(map(_takes_seasons, mechanisms)):
+            raise InputError(f"mechanism {mechanisms[0]!r} takes no seasons; leave them out, or choose tide")
+
+    def _seasons(self, mechanism: str, length: str, *steps: str) -> dict[str, Any]:
+        """The periods for a mechanism that takes some, of numbers of such a length; those somebody chose are of steps.
+
+        `steps` is the length of a step where that is another one: then periods of a few steps are left out.
+        """
         from eventide.filters.seasons import automatic_periods
 
-        if "seasons" not in parameter_defaults(find_mechanism(self.mechanism)):
-            if isinstance(self.seasons, tuple):
-                raise InputError(f"mechanism {self.mechanism!r} takes no seasons; leave them out, or choose tide")
+        if not _takes_seasons(mechanism):
             return {}
         chosen = self.seasons or ("auto" if self.cap else "none")
         if chosen == "auto":
-            return {"seasons": automatic_periods(milliseconds(self.step), len(self.bins)) if self.step else None}
-        return {"seasons": None if chosen == "none" else chosen}
+            return {"seasons": automatic_periods(milliseconds(length), len(self.bins)) if length else None}
+        if not steps or not isinstance(chosen, tuple):
+            return {"seasons": None if chosen == "none" else chosen}
+        longer = milliseconds(length) / milliseconds(steps[0])
+        return {"seasons": tuple(period / longer for period in chosen if period >= 2 * longer) or None}
 
     def _window_sensitivity(self) -> int | None:
         """What is told of ready-made counts, or what a cap on events is worth."""
@@ -501,6 +559,10 @@ class StreamSpec:
         if not (self.queries and self.queries_epsilon):
             return None
         return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=self.filter == "truncate")
+
+
+def _takes_seasons(mechanism: str) -> bool:
+    return "seasons" in parameter_defaults(find_mechanism(mechanism))
 
 
 StreamSpec.__doc__ = f"{StreamSpec.__doc__}" + "".join(

@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, TypedDict, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from eventide.privacy.noise import Source, is_private, source, why_not_private
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
 from eventide.streams.named_counts import in_order
+
+if TYPE_CHECKING:
+    from eventide.events.timeline import Timeline  # which reads times, with pyarrow
 
 LARGEST_SENSITIVITY = 10**6
 _DOOR = (
@@ -107,6 +110,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
+    kept_by_stores: tuple[str, ...] = ()  # parameters that nobody chooses: a store goes on with those that it has
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
@@ -178,6 +182,14 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def statistics_told(self) -> tuple[str, ...]:
         """The names of what is computed from its numbers and released, where these are not released themselves."""
         return ()
+
+    @property
+    def statistics_of_slots(self) -> frozenset[str]:
+        """The names of those that have no numbers but at the last steps of slots of several steps."""
+        return frozenset()
+
+    def know_times(self, timeline: Timeline, origin: int) -> None:
+        """Learn when steps are, of which step `origin` is step 0 here; most have no use for it."""
 
     def begin(self) -> None:
         """Build the mechanism's own state before the first step."""

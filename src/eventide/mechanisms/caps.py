@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from eventide.errors import InputError
+from eventide.mechanisms.registry import name_of
 from eventide.privacy.ledger import positive_integer
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def checked_cap(mechanism: Mechanism, window_sensitivity: int | None) -> int | N
             f"{mechanism.window} steps, so it brings nothing; leave it out, or give one below {most}"
         )
     if reason := _reason_against(mechanism):
-        raise InputError(f"{type(mechanism).__name__} cannot use window_sensitivity: {reason}")
+        name = name_of(type(mechanism)) or type(mechanism).__name__
+        raise InputError(f"{name} cannot be published with a cap or a window sensitivity: {reason}")
     return cap
 
 
@@ -36,7 +38,7 @@ def _reason_against(mechanism: Mechanism) -> str | None:
         return "the form as published has no proof; leave as_published out"
     if not mechanism.takes_window_sensitivity:
         return (
-            "it shares the budget of a window out among its steps, and with window_sensitivity every step has a budget "
-            "of its own; choose tide, pegasus or uniform"
+            "it shares the budget of a window out among its steps, and with a cap every step has a budget of its own; "
+            "choose tide, pegasus or uniform"
         )
     return None

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 LARGE_EPSILON = 10  # above it even one release may tell nearly for certain what somebody did
 
 
+def about_large(epsilon: float) -> list[str]:
+    """A sentence about an epsilon that is too large to protect anybody; nothing about others."""
+    if epsilon <= LARGE_EPSILON:
+        return []
+    return [f"Epsilon {epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."]
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """A privacy guarantee; `str()` of it is one sentence that may be shown to anybody.
@@ -35,7 +42,10 @@ class Guarantee:
         Where there is one, the most that the counts change over all steps and bins together when the events of a window
         do.
     lasting
-        How long a window lasts, where that is to be said, such as "7 days".
+        How long a window lasts, where steps have a length, such as "7 days".
+    exchanged
+        Whether the sensitivity is by how much a step changes when a part of it does: where the unit leaves one bin and
+        comes to another, that is more than what it adds.
     """
 
     notion: str
@@ -48,19 +58,19 @@ class Guarantee:
     not_private: str | None = None
     window_sensitivity: int | None = None
     lasting: str | None = None
+    exchanged: bool = False
 
     def __str__(self) -> str:
         reach = "any single step" if self.window == 1 else f"any {self.window} consecutive steps"
         reach += f" ({self.lasting})" if self.lasting else ""
+        bound = "change a step by at most {}" if self.exchanged else "add at most {} to a step"
         sentence = (
             f"all events of {self.unit} inside {reach} are hidden by {self.notion} differential privacy with "
-            f"epsilon {self.epsilon:g}, where they add at most {self.sensitivity} to a step over all bins"
+            f"epsilon {self.epsilon:g}, where they {bound.format(self.sensitivity)} over all bins"
         )
         if self.window_sensitivity is not None:
             sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"
-        sentence = "; ".join([sentence, *self.assumptions]) + "."
-        if self.epsilon > LARGE_EPSILON:
-            sentence += f" Epsilon {self.epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."
+        sentence = " ".join(["; ".join([sentence, *self.assumptions]) + ".", *about_large(self.epsilon)])
         if self.not_proven:
             sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"
         if self.not_private:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from eventide.arrays import Array, Ints
-from eventide.errors import InputError, StateError
+from eventide.errors import InputError, StateError, missing_extra
 from eventide.privacy import coins
 
 __all__ = ["OpenDP", "Secure", "Seeded", "Source", "Unit", "Zero"]
@@ -111,9 +111,7 @@ class OpenDP(Source):
         try:
             import opendp.prelude as opendp
         except ImportError:
-            raise InputError(
-                "the noise 'opendp' needs the package opendp; install it with: pip install 'eventide[opendp]'"
-            ) from None
+            raise missing_extra("the noise 'opendp' needs the package opendp", "opendp") from None
         opendp.enable_features("contrib")  # make_laplace refuses without; it holds for the whole process
         self._space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
         self._make_laplace = opendp.m.make_laplace

@@ -62,3 +62,18 @@ class PartMeter(Meter):
 
     thinned = sum_over_steps = slot_sums = threshold_test = group_test = _cannot
     add = read = sum_slots = end_slots = open_test = above = close_test = grouped = _cannot
+
+
+class SlotMeter(PartMeter):
+    """Measures a statistic of slots of several steps, each slot once; its own ledger has a step for each slot.
+
+    Private because: rows change in steps, and the numbers of a slot change only if rows in one of its steps do, by at
+    most the sensitivity. The common ledger holds what a slot may be charged as a span over all of its steps
+    (`eventide.mechanisms.several`), so it is in every window that meets the slot; the own ledger keeps what is measured
+    of a slot within that, so nothing more is charged here.
+    """
+
+    __slots__ = ()
+
+    def _charge(self, amount: Ints) -> None:
+        super(PartMeter, self)._charge(amount)

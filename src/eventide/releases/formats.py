@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
@@ -193,7 +194,8 @@ class Csv(Tabular):
         """Write lines."""
         whole = [column.astype(np.int64) if _is_whole(column) else column for column in columns]
         table = pa.table(whole, names=self.schema.names)
-        pa_csv.write_csv(table, self.stream, pa_csv.WriteOptions(include_header=False))
+        quoting = "needed" if _needs_quotes(table) else "none"  # as in files that grow
+        pa_csv.write_csv(table, self.stream, pa_csv.WriteOptions(include_header=False, quoting_style=quoting))
 
 
 class Parquet(Tabular):
@@ -261,6 +263,12 @@ def _known(numbers: Floats) -> Any:
     """A column in which whatever is not known is null."""
     known = np.isfinite(numbers)
     return numbers if known.all() else pa.array(numbers, mask=~known)
+
+
+def _needs_quotes(table: pa.Table) -> bool:
+    """Whether a text of a table holds what separates cells and lines."""
+    texts = [column for column in table.columns if column.type == pa.string()]
+    return any(pc.any(pc.match_substring_regex(text, '[,"\r\n]')).as_py() for text in texts)
 
 
 def _is_whole(numbers: Any) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.levels import TOTAL, Levels, csv_rows
 from eventide.releases.formats import Csv, Formats, Lines, Parquet, Tabular, by_ending
 from eventide.releases.level_values import LevelValues
@@ -50,8 +50,8 @@ def read_groups(path: Path, bins: Sequence[str]) -> Groups:
     for name, members in groups.items():
         if not members:
             raise InputError(f"group {name!r} of {path} has no bins; give it some or leave it out")
-        if unknown := [member for member in members if member not in known]:
-            raise InputError(f"group {name!r} of {path} names {unknown[0]!r}, which is none of the {len(bins):,} bins")
+        if strange := [member for member in members if member not in known]:
+            raise InputError(f"group {name!r} of {path} names {strange[0]!r}: {unknown('bin', strange[0], bins)}")
         if len(set(members)) < len(members):
             raise InputError(f"group {name!r} of {path} names a bin twice; a total counts it once")
     if not groups:

@@ -31,7 +31,7 @@ from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_cells import pushed_feed
 from eventide.service.step_notices import StepNotices
-from eventide.service.store_wait import StoreWait
+from eventide.service.store_wait import USUAL_PAUSES, Pauses, StoreWait
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
@@ -68,6 +68,7 @@ class LiveStream:
         not_before: int = 0,
         account: str | Path | None = None,
         clients: str | None = None,
+        pauses: Pauses = USUAL_PAUSES,
     ) -> None:
         self.settings, self._clients = settings, clients
         self.notices = StepNotices()
@@ -94,7 +95,7 @@ class LiveStream:
             keep=settings.keep,
             **told,
         )
-        self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping)
+        self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping, pauses)
         if self.publisher.account is not None:
             self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
@@ -188,7 +189,7 @@ class LiveStream:
                 if placed.new:
                     name_bins(store, placed.new, clock=self.feed.clock)
         except EventideError as problem:
-            LOG.warning("stream %s goes on as it was: %s", settings.name, problem)
+            LOG.warning("stream %s keeps its bins as they were: %s", settings.name, problem)
             return
         others = [name for name in settings_of(StreamConfig) if name not in ("bins", "levels")]
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in others)

@@ -10,7 +10,8 @@ LONGEST_PAUSE = 60.0  # seconds; a flood of connections takes some
 class Pulse:
     """The pulse of one loop, which beats when it is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest_pause: float = LONGEST_PAUSE) -> None:
+        self.longest_pause = longest_pause
         self.beat()
 
     def beat(self) -> None:
@@ -20,4 +21,4 @@ class Pulse:
     @property
     def is_felt(self) -> bool:
         """Whether it has said so not long ago."""
-        return time.monotonic() - self._last < LONGEST_PAUSE
+        return time.monotonic() - self._last < self.longest_pause

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple, Unpack
 
 import numpy as np
@@ -159,9 +158,10 @@ class PushedFeed(EventFeed):
         while not self._ended:
             self._take_next(0.0 if self._seen_until >= self._deadline(self._next) else LOOK_UP)
             self.take(EventBatch(Events.none(), None, self.arrivals.worked_off_until()))
-            for closed in islice(self.closed(), STEPS_BETWEEN):
+            for closed in self.closed(STEPS_BETWEEN):
                 yield closed
-                self.notices.announce(closed.index)  # whoever asks for more has published this one
+                if not closed.more:
+                    self.notices.announce(closed.index)  # whoever asks for more has published this one
             yield None
 
     def end(self) -> None:
@@ -186,7 +186,7 @@ class PushedFeed(EventFeed):
     def _refuse_waiting(self, refusal: StateError) -> None:
         with suppress(queue.Empty):
             while True:
-                receipt = self._waiting.get_nowait().receipt
+                receipt = self._taken_out(0).receipt
                 if receipt.set_running_or_notify_cancel():
                     receipt.set_exception(refusal)
 
@@ -215,12 +215,18 @@ class PushedFeed(EventFeed):
     def _take_next(self, patience: float) -> None:
         """Take the next batch if one comes in so many seconds."""
         try:
-            submitted = self._waiting.get(timeout=patience)
+            submitted = self._taken_out(patience)
         except queue.Empty:
             return
         if submitted.receipt.set_running_or_notify_cancel():  # if not, its sender has left, and may send it again
             self._answer(submitted)
         self.arrivals.work_off(submitted.arrival)
+
+    def _taken_out(self, patience: float) -> Submitted:
+        """The next batch; the queue is told that it is done with, or it would count all that ever came."""
+        submitted = self._waiting.get(block=patience > 0, timeout=patience)
+        self._waiting.task_done()
+        return submitted
 
     def _answer(self, submitted: Submitted) -> None:
         self._in_hand = submitted.receipt

@@ -1,8 +1,8 @@
 """Runs the service until it is told to stop, by SIGTERM or SIGINT; the steps in hand are finished.
 
-No request is logged, since even how many there are says something about people. Where others can reach the service and
-nothing is encrypted, it warns. Connections that dawdle are closed. A port for health checks has a thread and a loop of
-its own: however many connect to the other port, whoever asks there is answered.
+No request is logged, nor counted or held once it is answered: even how many there are says something about people.
+Where others can reach the service and nothing is encrypted, it warns. Connections that dawdle are closed. A port for
+health checks has a thread and a loop of its own: however many connect to the other port, whoever asks is answered.
 """
 
 from __future__ import annotations
@@ -116,9 +116,13 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """From now on silence is the server's own concern."""
+        """From now on silence is the server's own concern; nothing is held of what was answered, nor counted."""
         self._answered = True
+        answered = self.cycle
         super().on_response_complete()
+        self.server_state.total_requests = 0
+        if self.cycle is answered:  # else the next request has begun
+            self.scope = self.headers = self.cycle = None  # type: ignore[assignment]
 
     def _look_again(self) -> None:
         begun = bool(self.conn.trailing_data[0])
@@ -183,7 +187,7 @@ class _Server(uvicorn.Server):
         try:
             self.service.take_names(self._reread())
         except EventideError as problem:
-            LOG.warning("the configuration cannot be read again, and all goes on as it was: %s", problem)
+            LOG.warning("the configuration cannot be read again, so the service keeps the old one: %s", problem)
 
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; and whether the configuration is to be looked at again."""

@@ -26,6 +26,7 @@ from eventide.service.http.tokens import Tokens
 from eventide.service.live_stream import USUAL, Circumstances, LiveStream
 from eventide.service.populations.population import population_of, waiting
 from eventide.service.pulse import Pulse
+from eventide.service.store_wait import USUAL_PAUSES, Pauses
 
 LOG = logging.getLogger("eventide.live.service")
 
@@ -44,6 +45,7 @@ class Service:
         truth: Truth | None = None,
         for_tests: bool = False,
         circumstances: Circumstances = USUAL,
+        pauses: Pauses = USUAL_PAUSES,
     ) -> None:
         self.config = config
         self.truth = truth
@@ -52,17 +54,18 @@ class Service:
         tokens = Tokens(config.access.tokens)
         tokens.check()
         rate = RequestRate(config.limits.requests_per_second)
-        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading)
+        forgetful = [stream.name for stream in config.streams if stream.one_by_one]
+        self.doorkeeper = Doorkeeper(tokens, rate, AccessLog(config.access.log), config.access.open_reading, forgetful)
         self.streams: dict[str, LiveStream] = {}
         try:
-            self._open(clock, for_tests, circumstances)
+            self._open(clock, for_tests, circumstances, pauses)
             for stream in self.streams.values():
                 stream.publisher.store.promise(str(self.promised(stream)))
         except BaseException:
             self.stop()
             raise
 
-    def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances) -> None:
+    def _open(self, clock: Clock, for_tests: bool, circumstances: Circumstances, pauses: Pauses) -> None:
         """Open all streams, none of which measures before the others of its people leave room for it."""
         config, restored, now = self.config, circumstances.after_restore, clock.now()
         clients = config.server.clients
@@ -82,6 +85,7 @@ class Service:
                 not_before=first_steps[settings.name],
                 account=config.accounts.get(settings.population),
                 clients=clients,
+                pauses=pauses,
             )
         self.streams = {settings.name: self.streams[settings.name] for settings in config.streams}
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
@@ -115,7 +119,7 @@ class Service:
             if stream := self.streams.get(settings.name):
                 stream.take_names(settings)
         if {settings.name for settings in config.streams} != self.streams.keys():
-            LOG.warning("streams come and go with a restart only")
+            LOG.warning("streams that were added or removed need a restart")
 
     @property
     def ready(self) -> bool:
@@ -144,6 +148,8 @@ class Service:
             epsilon=float(settings.epsilon),
             window=settings.window,
             step=settings.step,
+            step_seconds=stream.feed.timeline.length / 1e6,
+            zone=stream.feed.timeline.zone.name,
             cap=settings.cap,
             statistic=statistic.name,
             title=statistic.title,

@@ -7,22 +7,32 @@ from __future__ import annotations
 
 import logging
 import threading
+from typing import NamedTuple
 
 from eventide.live.stores.database import Unavailable
 from eventide.live.stores.patience import Patience
 from eventide.service.pushed_feed import PushedFeed
 
 LOG = logging.getLogger("eventide.live.service")
-FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0  # seconds
+
+
+class Pauses(NamedTuple):
+    """How long a stream waits before it asks its store again, in seconds: at first, and at most."""
+
+    first: float = 0.5
+    longest: float = 60.0
+
+
+USUAL_PAUSES = Pauses()
 
 
 class StoreWait(Patience):
     """The wait of one stream, whose feed refuses batches meanwhile; `stopping` ends it."""
 
-    def __init__(self, name: str, feed: PushedFeed, stopping: threading.Event) -> None:
+    def __init__(self, name: str, feed: PushedFeed, stopping: threading.Event, pauses: Pauses = USUAL_PAUSES) -> None:
         self.waiting = False
         self._name, self._feed, self._stopping = name, feed, stopping
-        self._pause = FIRST_PAUSE
+        self._pauses, self._pause = pauses, pauses.first
 
     def lost(self) -> None:
         """A server may be back in a moment: until then batches wait with us."""
@@ -36,7 +46,7 @@ class StoreWait(Patience):
         LOG.warning("stream %s waits for its store: %s", self._name, fault.what, extra={"fields": fields})
         if self._stopping.wait(self._pause):
             raise fault
-        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        self._pause = min(2 * self._pause, self._pauses.longest)
 
     @property
     def is_over(self) -> bool:
@@ -46,6 +56,6 @@ class StoreWait(Patience):
     def healed(self) -> None:
         """Take batches again."""
         if self.waiting:
-            self.waiting, self._pause = False, FIRST_PAUSE
+            self.waiting, self._pause = False, self._pauses.first
             self._feed.go_on()
             LOG.warning("stream %s goes on: its store can be used again", self._name)

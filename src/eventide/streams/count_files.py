@@ -26,7 +26,7 @@ from eventide.errors import InputError
 from eventide.events.texts import texts
 from eventide.streams.frames import Frame
 from eventide.streams.named_counts import misfit
-from eventide.streams.tables import Table, open_table, whole_numbers
+from eventide.streams.tables import EVENTS_INSTEAD, Table, open_table, whole_numbers
 
 STEP_NAMES = ("t", "step")
 TIME_NAMES = ("time", "start")
@@ -211,6 +211,7 @@ def _open_wide(table: Table | Frame, bins: Sequence[str] | None) -> WideFile:
     if set(names) != set(header):
         raise InputError(
             f"{table.name}: the columns do not fit the list of bins ({misfit(header, names)}); correct one of them"
+            f"{EVENTS_INSTEAD}"
         )
     return WideFile(table, names, table.columns[0] if table.columns[0].lower() in STEP_NAMES else None)
 

@@ -79,6 +79,9 @@ def open_table(path: str | Path) -> Table:
     return Table(path, checked_names(columns, path.name, "column"))
 
 
+EVENTS_INSTEAD = "; if its rows are events, give --step and name their columns with --time, --user and --bin"
+
+
 def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int, place: str) -> Ints:
     """Arrow arrays, one a column, as a matrix (rows, columns) of whole numbers from 0 up."""
     if len({array.type for array in arrays}) == 1:
@@ -87,9 +90,10 @@ def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int,
     good = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (numbers == np.floor(numbers))
     if not good.all():
         row, column = np.argwhere(~good)[0]
+        events = EVENTS_INSTEAD if np.isnan(numbers[row, column]) else ""
         raise InputError(
             f"{place}: column {columns[column]!r} in row {first_row + row} {_fault(numbers[row, column])}; "
-            "every cell must be a whole number from 0 up, so correct the file (0 where nothing was counted)"
+            f"every cell must be a whole number from 0 up, so correct the file (0 where nothing was counted){events}"
         )
     return np.ascontiguousarray(numbers, dtype=np.int64)
 

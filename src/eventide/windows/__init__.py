@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from eventide.windows.answering.answers import Answers
     from eventide.windows.answering.schedule import Answer, Due
     from eventide.windows.plans import Plan
+    from eventide.windows.running_total import RunningTotal, Total
     from eventide.windows.saving import load
     from eventide.windows.workload import Query
 
@@ -28,10 +29,12 @@ _HOMES = {
     "Due": "eventide.windows.answering.schedule",
     "Plan": "eventide.windows.plans",
     "Query": "eventide.windows.workload",
+    "RunningTotal": "eventide.windows.running_total",
+    "Total": "eventide.windows.running_total",
     "load": "eventide.windows.saving",
 }
 
-__all__ = ["Answer", "Answers", "Due", "Plan", "Query", "load", "plan"]
+__all__ = ["Answer", "Answers", "Due", "Plan", "Query", "RunningTotal", "Total", "load", "plan"]
 
 
 def plan(queries: Sequence[Query], epsilon: Amount = 1.0, planner: str = "best", horizon: int | None = None) -> Plan:

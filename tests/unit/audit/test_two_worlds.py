@@ -24,6 +24,7 @@ SHORT = [
     Setup(source="rotated", mechanism="uniform", person="comes and goes", life="dies before the commit"),
     Setup(source="rotated", mechanism="fast", person="does too much", life="dies once"),
     Setup(source="copied", mechanism="ba", person="breaks lines", life="dies at emitting"),
+    Setup(source="csv", mechanism="ba", person="comes and goes", life="dies inside a group", queries=True),
     Setup(source="pipe", mechanism="pegasus", person="comes and goes", life="dies at a snapshot"),
     Setup(source="command", mechanism="rg", person="writes nonsense", life="needs an epoch"),
     Setup(source="command", mechanism="dsat", person="is there", life="is restored"),
@@ -266,9 +267,11 @@ def test_a_life_that_does_not_end_where_it_should_is_told():
         check_two_worlds(lambda world: world.live(lambda: released(world), "nowhere"), [], window=range(1))
 
 
+@pytest.mark.parametrize("together", [1, 2])
 @pytest.mark.parametrize("how", ["bd", "ba", "uniform", "pegasus"])
-def test_what_was_never_committed_is_answered_otherwise(how, tmp_path):
-    """Somebody who sees the draws of a step that crashed sees something else in the other world, whatever was drawn."""
+def test_what_was_never_committed_is_answered_otherwise(how, together, monkeypatch):
+    """Somebody who sees the draws of steps that crashed sees something else in the other world, whatever was drawn."""
+    monkeypatch.setattr("eventide.live.publisher.publisher.TOGETHER", together)
 
     def run(world):
         def publish():
@@ -285,7 +288,7 @@ def test_what_was_never_committed_is_answered_otherwise(how, tmp_path):
         world.live(publish, "before-commit:2")
         world.live(publish)
 
-    with pytest.raises(WorldsDiffer, match="drawn, line 2"):
+    with pytest.raises(WorldsDiffer, match=f"drawn, line {together + 1}"):
         check_two_worlds(run, DIFFERING, window=range(1, 3))
 
 
@@ -339,6 +342,6 @@ def test_everything_is_as_it_was_afterwards():
     from eventide.live.publisher.publisher import Publisher
     from eventide.privacy.meter import Meter
 
-    before = [Meter._answered, Meter.seal, Publisher._publish, faults.passing, logging.getLogger().handlers[:]]
+    before = [Meter._answered, Meter.seal, Publisher._draw, faults.passing, logging.getLogger().handlers[:]]
     check(Setup(store=None))
-    assert [Meter._answered, Meter.seal, Publisher._publish, faults.passing, logging.getLogger().handlers] == before
+    assert [Meter._answered, Meter.seal, Publisher._draw, faults.passing, logging.getLogger().handlers] == before

@@ -71,22 +71,22 @@ def test_a_clock_that_jumps_when_one_person_looks(monkeypatch):
 def test_a_store_that_keeps_positions(monkeypatch):
     setup = Setup(mechanism="uniform")
     check(setup)
-    write = WrittenRows.step
+    write = WrittenRows.steps
 
-    def keeping(rows, row, commit):
+    def keeping(written, rows, commits):
         def change(query, *values):
             if query.startswith("INSERT INTO step"):
-                return plain(query.replace(")", ", ?)"), *values, json.dumps(commit.position))
+                return plain(query.replace(")", ", ?)"), *values, json.dumps(positions[values[0]]))
             return plain(query, *values)
 
-        plain = rows._change
-        if row.step == 0:
+        plain, positions = written._change, {commit.step: commit.position for commit in commits}
+        if rows[0].step == 0:
             plain("ALTER TABLE step ADD COLUMN position TEXT")
         with monkeypatch.context() as patched:
-            patched.setattr(rows, "_change", change)
-            return write(rows, row, commit)
+            patched.setattr(written, "_change", change)
+            return write(written, rows, commits)
 
-    monkeypatch.setattr(WrittenRows, "step", keeping)
+    monkeypatch.setattr(WrittenRows, "steps", keeping)
     with pytest.raises(WorldsDiffer, match=r'store store.db, step, line \d+\n.*"at'):
         check(setup)
 

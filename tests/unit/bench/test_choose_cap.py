@@ -178,7 +178,7 @@ def test_of_a_long_history_the_last_steps_are_tried(tmp_path):
         ({"window": 0}, "window is 0"),
         ({"max_per_step": 0}, "max_per_step is 0"),
         ({"epsilon": 0}, "epsilon is 0"),
-        ({"mechanisms": ["ba"]}, "BudgetAbsorption cannot use window_sensitivity"),
+        ({"mechanisms": ["ba"]}, "ba cannot be published with a cap"),
         ({"mechanisms": None, "parameters": {"k": 2}}, "parameters belong to mechanisms that are named"),
         ({"caps": [Cap(1, 30)], "max_per_step": 2}, "more than the 1 of a block"),
     ],
@@ -250,7 +250,7 @@ def test_the_document_has_every_trial(capsys):
         (("--people", 9, "--events-per-week", 1, "--epsilon", 1, "--window", 9), "choosing a cap needs --step"),
         ((*DESCRIBED, *QUICK, "--cap", "2/5h"), "are no whole number of steps of 1d"),
         (("{history}", "--user", "nobody", *QUICK), "has no column 'timestamp'"),
-        ((*DESCRIBED, *QUICK, "--mechanism", "bd"), "BudgetDistribution cannot use window_sensitivity"),
+        ((*DESCRIBED, *QUICK, "--mechanism", "bd"), "bd cannot be published with a cap"),
     ],
 )
 def test_bad_usage_is_one_sentence_and_code_2(capsys, history, words, message):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import html
 import json
 import re
+import zlib
 from dataclasses import astuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from click.testing import CliRunner
 
 import eventide as ev
 from eventide.bench import build_report, load_study, read_results, run_study
-from eventide.bench.report.figures import BAND
+from eventide.bench.report.figures import BAND, write_images
 from eventide.bench.report.page_parts import paint
 from eventide.bench.report.paper_table import as_latex
 from eventide.bench.report.scores import read_scores
@@ -91,12 +93,13 @@ def report(results):
 
 
 def text_of(page):
-    body = page.split("<script>")[0]
+    body = page.split("<script")[0]
     return html.unescape(re.sub(r"<[^>]+>", " ", body))
 
 
 def charts_of(page):
-    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
+    packed = re.search(r'id="data">([^<]*)</script>', page)[1]
+    return json.loads(zlib.decompress(base64.b85decode(packed.replace(",", "<"))))
 
 
 def with_rows(results, change):
@@ -188,7 +191,7 @@ def test_streams_that_are_left_out_for_one_reason_share_a_sentence(results):
 def test_long_names_of_streams_are_broken_and_their_rows_have_room():
     def painted(*rows):
         ratios = np.ones((len(rows), 1))
-        return paint(HeatMap("", list(rows), ["ba"], ratios, DISTANCE, [["1"] for _ in rows]))
+        return paint(HeatMap("", list(rows), ["ba"], ratios, DISTANCE, [["1"] for _ in rows], "mechanism"))
 
     names = [f"bernoulli length {length}, step_factor 1, window_factor 1" for length in range(20)]
     label = painted(*names)["layout"]["yaxis"]["ticktext"][7]
@@ -335,7 +338,41 @@ def test_the_command_writes_page_and_images_and_prints_the_verdict(folder, tmp_p
     assert "mechanisms compete in 12 cells" in outcome.output
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     names = {path.name for path in (tmp_path / "images").iterdir()}
-    assert {"ranking.svg", "ranking.png", "overview.svg", "cells.png", "curves-1.svg", "streams-1.png"} <= names
+    assert {"ranking.pdf", "ranking.png", "overview.svg", "cells.png", "curves-1.pdf", "streams-1.svg"} <= names
+    assert (tmp_path / "images" / "curves-1.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_images_are_of_the_kinds_asked_for_and_equal_figures_are_equal_files(report, tmp_path):
+    figure = report.figures[0]
+    (first,) = write_images([figure], tmp_path / "one", ["pdf"])
+    (second,) = write_images([figure], tmp_path / "two", ["pdf"])
+    assert first.name == "ranking.pdf"
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_kind_of_images_needs_a_place_for_them(folder, tmp_path):
+    outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--format", "pdf")
+    assert outcome.exit_code == 2
+    assert "--figures DIR" in outcome.output
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_every_axis_of_every_figure_says_what_it_shows(report):
+    titles = {(chart.x_title, chart.y_title) for figure in report.figures for chart in figure.charts}
+    assert titles == {
+        ("mechanism", "error, times the best of each cell"),
+        ("mechanism", "stream"),
+        ("privacy setting", "stream"),
+        ("window w, in steps", "mean absolute error"),
+        ("privacy budget epsilon", "mean absolute error"),
+        ("step", "value of all bins"),
+    }
+    axes = [axis for chart in charts_of(report.page).values() for axis in map(chart["layout"].get, ("xaxis", "yaxis"))]
+    assert all(axis["title"]["text"] for axis in axes)
+
+
+def test_a_page_with_its_script_is_below_two_megabytes(report):
+    assert len(report.page.encode()) < 2_000_000
 
 
 def test_the_command_prints_one_document(folder, tmp_path):

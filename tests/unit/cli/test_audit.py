@@ -127,7 +127,7 @@ def test_progress_is_told(monkeypatch):
     told = []
 
     @contextlib.contextmanager
-    def counting(doing):
+    def counting(doing, unit):
         yield lambda done, of, at: told.append((done, of, at))
 
     monkeypatch.setattr("eventide.cli.audit.counting", counting)

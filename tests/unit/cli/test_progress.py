@@ -19,7 +19,21 @@ def test_a_total_may_be_told_late(capsys, monkeypatch):
         tell(3, 8)
     shown = capsys.readouterr().err
     assert "Running" in shown
-    assert "3/8" in shown
+    assert "3 of 8 steps" in shown
+
+
+def test_a_bar_begins_at_once_and_has_a_unit(capsys, monkeypatch):
+    pretend_terminal(monkeypatch)
+    with counting("Trying", unit="trials"):
+        pass
+    assert "0 trials" in capsys.readouterr().err
+
+
+def test_work_without_a_unit_is_told_in_percent(capsys, monkeypatch):
+    pretend_terminal(monkeypatch)
+    with counting("Running", unit=None) as tell:
+        tell(1, 4)
+    assert "25%" in capsys.readouterr().err
 
 
 def test_counted_work_may_say_what_it_is_at(capsys, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 
 import numpy as np
@@ -46,7 +47,8 @@ def charges(monkeypatch):
     charge = WindowLedger.charge
 
     def spy(ledger, amount):
-        amounts.append(np.max(amount))
+        if ledger.replicas == 1:  # several publish made-up streams side by side, for a prediction
+            amounts.append(np.max(amount))
         charge(ledger, amount)
 
     monkeypatch.setattr(WindowLedger, "charge", spy)
@@ -185,6 +187,9 @@ def test_a_dry_run_checks_and_predicts_and_charges_and_writes_nothing(publish, c
     least = {"uniform": 10, "sample": 1, "hybrid": 4, "bd": 4, "ba": 2}[mechanism]
     assert document["smallest_error_of_a_look"] == pytest.approx(least, rel=1e-6)
     assert "nothing was published or charged" in err
+    assert re.search(r"expected error of a count is about .*; at counts of 50, 500 and 5,000 that is .* %\.", err)
+    assert ("Known from a formula" in err) == (mechanism == "uniform")
+    assert re.search(r"\n   *50: .* %  █", err)  # the picture
     assert charges == []
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 
@@ -223,7 +228,7 @@ def test_a_dry_run_refuses_an_output_that_does_not_follow_the_store(publish, tmp
     (tmp_path / "other.csv").write_text("step,elsewhere\n")
     held = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code, _, err = publish(*words, "new.db", "--out", "private.jsonl", "--dry-run")
-    assert (code, "and the store only up to -1" in err) == (5, True)
+    assert (code, "and the store holds none. Either it belongs to another store" in err) == (5, True)
     code, _, err = publish(*words, "city.db", "--out", "other.csv", "--dry-run")
     assert (code, "other columns" in err) == (2, True)
     code, _, err = publish(*words, "city.db", "--webhook", "https://", "--dry-run")

@@ -353,7 +353,7 @@ def test_warnings_are_sentences(capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--time", "timestamp", "--bins", "bins.txt"), "--step is missing"),
+        (("--time", "timestamp", "--bins", "bins.txt"), "give the length of a step, such as --step 1h"),
         (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
         ((*STEP, "--sensitivity", "2"), "--max-per-step"),
         ((*STEP, "--queries", "queries.toml"), "with --queries-epsilon events are published as well"),

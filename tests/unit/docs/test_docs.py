@@ -101,6 +101,20 @@ def test_the_readmes_library_example_shows_a_guarantee_and_a_kept_budget(capsys)
     assert 0 < namespace["mechanism"].ledger.worst_window() <= 1
 
 
+def test_every_page_is_in_the_navigation():
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
+    assert [str(page) for page in pages if str(page) not in listed] == []
+
+
+WORDS_OF_OURS = ("look", "door", "meter", "charge", "epoch", "slot", "sealed", "block", "fresh", "ledger", "spare bin")
+
+
+@pytest.mark.parametrize("word", WORDS_OF_OURS)
+def test_words_of_ours_are_in_the_glossary(word):
+    assert re.search(rf"\*(the only )?{word}\*", DOCUMENTS["docs/reference/glossary.md"]), word
+
+
 def dead_links(text, folder):
     local = [link.split("#")[0] for link in LINK.findall(text) if not link.startswith(("https://", "#"))]
     return [link for link in local if not (folder / link).exists()]

@@ -102,7 +102,7 @@ def test_blocks_of_people_begin_everywhere():
 def test_damage_is_found():
     memory = CapMemory(Cap(1, 7), KEY)
     data = memory.take(3, np.arange(4, dtype=np.uint64), np.ones(4, np.int64))
-    with pytest.raises(StoreError, match="what a store kept of a cap is damaged"):
+    with pytest.raises(StoreError, match="what a store kept of people who counted is damaged"):
         CapMemory(Cap(1, 7), KEY).take_again(data[:-9])
 
 

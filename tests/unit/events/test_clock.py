@@ -80,7 +80,7 @@ def test_a_jump_forward_that_stays_is_believed_after_a_while(said):
     assert machine.after(SECOND, HOUR) == (SECOND, 0)
     assert machine.after(BELIEVED_AFTER - 1) == (SECOND + BELIEVED_AFTER - 1, 0)
     assert machine.after(1) == (HOUR + SECOND + BELIEVED_AFTER,) * 2
-    assert "is believed now" in said()[-1]
+    assert "is trusted again" in said()[-1]
 
 
 def test_a_jump_back_that_stays_is_believed_and_time_stands_still_until_it_is_reached_again(said):

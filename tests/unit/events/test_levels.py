@@ -35,7 +35,7 @@ def test_a_file_of_levels_in_the_order_of_the_bins(tmp_path):
     ("text", "sentence"),
     [
         ("bin,ward\na,1\nb,1\nc,2\n", "bin 'd' is in no group of level 'ward'"),
-        ("bin,ward\na,1\nb,1\nc,2\nd,2\ne,2\n", "names 'e', which is none of the 4 bins"),
+        ("bin,ward\na,1\nb,1\nc,2\nd,2\ne,2\n", "there is no bin 'e'; choose one of a, b, c, d"),
         ("bin,ward\na,1\nb,1\nc,2\nd,2\na,2\n", "line 6 names the bin 'a' again"),
         ("bin,ward\na,1\nb,\nc,2\nd,2\n", "line 3 must name a bin and its group of each level"),
         ("bin,x,x\na,1,1\nb,1,1\nc,2,2\nd,2,2\n", "needs a first line such as"),

@@ -105,7 +105,7 @@ def test_an_unsettled_charge_is_used_again_and_a_settled_one_never(path: Path) -
             account.charge(seat, HOUR, 2 * HOUR)
         seat = account.join("a", HALF, 0)  # the process died before its store had the step
         publish(account, seat, 0)
-        with pytest.raises(StoreError, match="older than its account"):
+        with pytest.raises(StoreError, match="older than the account"):
             account.charge(seat, 0, HOUR)
         with pytest.raises(StoreError, match="--after-restore"):
             account.join("a", HALF, 0)

@@ -218,7 +218,7 @@ def test_answers_have_their_part_of_every_step(tmp_path):
 def test_events_are_not_bounded_by_trust(tmp_path):
     (tmp_path / "events.csv").write_text("timestamp,user,bin\n2026-01-01T00:00:00Z,ann,a\n")
     mechanism = ev.Uniform(1, 6, ["a"], window_sensitivity=3)
-    with pytest.raises(InputError, match="window_sensitivity is for counts that come ready-made"):
+    with pytest.raises(InputError, match="window_sensitivity is for ready-made counts"):
         ev.Publisher(str(tmp_path / "events.csv"), mechanism, step="1h", user="user")
 
 
@@ -254,13 +254,13 @@ def test_counts_are_published_and_the_ledger_shows_what_one_person_lost(counts):
     store = counts.with_suffix(".db")
     code, _, said = published(counts, "--window-sensitivity", 5, "--store", store)
     assert code == 0, said
-    assert "one person lost in any 6 steps at most 1 of epsilon 1." in said
+    assert "One person lost in any 6 steps at most 1 of epsilon 1." in said
     assert "change the counts by at most 5 over all steps and bins together; the counts are trusted" in said
     lines = [json.loads(line) for line in counts.with_suffix(".jsonl").read_text().splitlines()]
     assert {scale for line in lines for scale in line["scale"]} == {5}  # C / epsilon, not 12
     code, out, _ = called("ledger", store)
     assert code == 0
-    assert "lost by one person in a window of 6 steps" in out
+    assert "epsilon that one person lost in 6 steps" in out
     assert "window 6, window sensitivity 5, 2 bins" in out
     assert (
         "Verified from the stored charges of 40 steps: nobody lost more than epsilon in a window; the most is 1." in out
@@ -282,15 +282,15 @@ def test_a_store_that_cost_somebody_too_much_has_exit_code_4(tmp_path):
 def test_a_dry_run_says_what_would_be_lost(counts):
     code, _, said = published(counts, "--window-sensitivity", 5, "--dry-run")
     assert code == 0, said
-    assert "off by 5 to 5 on average, and one person would lose in any 6 steps at most 1 of epsilon." in said
+    assert "one measurement: 5. One person would lose in any 6 steps at most 1 of epsilon." in said
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--window-sensitivity", 12), "so it brings nothing"),
-        (("--window-sensitivity", 5, "--mechanism", "ba"), "BudgetAbsorption cannot use window_sensitivity"),
-        (("--window-sensitivity", 5, "--time", "t", "--bins", 2, "--step", "1h"), "of events --cap says how many"),
+        (("--window-sensitivity", 5, "--mechanism", "ba"), "ba cannot be published with a cap"),
+        (("--window-sensitivity", 5, "--time", "t", "--bins", 2, "--step", "1h"), "for events give --cap"),
     ],
 )
 def test_what_does_not_go_together_is_refused(counts, words, says):

@@ -101,7 +101,7 @@ def test_what_a_publisher_would_refuse_is_refused(published, changed, options, s
 @pytest.mark.parametrize("name", ["out.jsonl", "out.csv", "out.parquet"])
 def test_a_sink_that_is_ahead_of_its_store_is_refused(published, name):
     (published / "store.db").unlink()
-    with pytest.raises(StoreError, match="holds releases up to step 1, and the store only up to -1"):
+    with pytest.raises(StoreError, match="holds releases up to step 1, and the store holds none"):
         check(published, sinks=(name,))
     assert check(published, sinks=(name,), after_restore=True).next_step == 0
 

@@ -1,15 +1,18 @@
 """Intrusions that are announced through the store: fresh noise before the next event, charges, and who is told."""
 
+import functools
 import json
+import os
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from noisy_lives import Life
+from noisy_lives import Life, moment
 from postgres_server import PostgresServer
 
 from eventide.cli import main
 from eventide.events.clock import SystemClock
+from eventide.live.sources.line_by_line import PipeLines
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.noisy_cells import NoisyCells
 
@@ -113,12 +116,33 @@ def test_a_step_that_was_refreshed_and_lost_by_a_crash_is_not_measured_again(tmp
     again.close()
 
 
+def test_of_an_old_stream_only_steps_that_were_open_are_lost(tmp_path, calm):
+    """The stream is of January, and what is announced is announced now: steps since then had no cells yet."""
+    read, write = os.pipe()
+    piped = {"late": "1min", "source": functools.partial(PipeLines, read)}
+    first = Life(tmp_path, tmp_path / "s.db", **piped)
+    first.clock.set(moment(2.5))
+    for _ in range(3):
+        first.turn()
+    assert first.publisher.next_step == 1
+    first.close()
+    invoke("intrusion", tmp_path / "s.db")
+    again = Life(tmp_path, tmp_path / "s.db", now=2.6, **piped)
+    again.turn()
+    (told,) = again.publisher.store.intrusions()
+    assert (told.first, told.last) == (1, 2)
+    assert again.publisher.mechanism._open.lost_until == 3
+    again.close()
+    os.close(read)
+    os.close(write)
+
+
 def test_only_announced_streams_take_announcements(tmp_path):
     life = Life(tmp_path, tmp_path / "s.db", mode="single")
     life.close()
     found = CliRunner().invoke(main, ["intrusion", str(tmp_path / "s.db")])
     assert found.exit_code == 2
-    assert "used up; to stand another, go on with --set pan_private=announced and --new-epoch" in found.output
+    assert "publish with --set pan_private=announced and --new-epoch" in found.output
     missing = CliRunner().invoke(main, ["intrusion", str(tmp_path / "no.db")])
     assert missing.exit_code == 2
     assert not (tmp_path / "no.db").exists()

@@ -19,7 +19,6 @@ from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.publisher import publisher as publisher_module
 from eventide.live.publisher import window_queries
 from eventide.live.sinks.base import Sink
-from eventide.live.stores import postgres_database, postgres_schema
 from eventide.live.stores.base import PlanStep
 from eventide.live.stores.database_store import DatabaseStore
 from eventide.live.stores.open_store import open_store
@@ -301,10 +300,9 @@ def test_a_changed_row_is_found(opened, address, server):
         ("mysql://h/d", InputError, "postgresql"),
     ],
 )
-def test_a_wrong_address_is_refused(url, error, message, monkeypatch):
-    monkeypatch.setattr(postgres_database, "PATIENCE", 0.0)
+def test_a_wrong_address_is_refused(url, error, message):
     with pytest.raises(error, match=message):
-        open_store(url)
+        open_store(url, waits=False)
 
 
 @pytest.mark.parametrize(("code", "message"), [("53100", "no room left"), ("57014", "QueryCanceled")])
@@ -439,8 +437,7 @@ EARLIER_VIEW = """
 """
 
 
-def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened, address, server, monkeypatch):
-    monkeypatch.setattr(postgres_schema, "VIEW_PATIENCE", 50)
+def test_the_view_of_an_older_store_gets_intervals_and_keeps_its_readers(opened, address, server):
     schema = address.partition("#")[2]
     store = opened()
     store.begin(SETTING)
@@ -698,6 +695,27 @@ def test_publishing_goes_on_when_the_server_is_killed_and_comes_back():
         assert found.holds
         publisher.store.verify()
     server.kill()
+
+
+def test_a_store_holds_after_a_group_what_it_holds_after_each(opened):
+    """Kept events, the plan, the snapshot, the position and all rows, whose chain is checked."""
+
+    def commits():
+        for step in range(6):
+            plan, kept = PlanStep(b"plan", b"open %d" % step, whole=step == 3), (step + 2, b"used at %d" % step)
+            yield a_commit(step, snapshot=b"state" if step == 4 else None)._replace(plan=plan, kept=kept)
+
+    store = opened()
+    store.begin(SETTING)
+    store.keep([(3, b"open"), (7, b"later")], "batch")
+    store.commit(*commits())
+    store.verify()
+    assert store.kept() == [(6, b"used at 4"), (7, b"later"), (7, b"used at 5")]
+    assert list(store.releases()) == [(each.step, each.release) for each in commits()]
+    store.close()
+    state = opened().begin(SETTING)
+    assert (state.next_step, state.snapshot, state.recorded) == (6, b"state", [b"tape 5"])
+    assert (state.plan.released, state.plan.open_slots, state.position) == ([b"plan"] * 2, b"open 5", {"offset": 5})
 
 
 def test_releases_that_are_not_kept_are_gone_from_the_view_too(opened, address, server, monkeypatch):

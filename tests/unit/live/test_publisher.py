@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_nothing_leaves_before_it_is_committed(tmp_path, monkeypatch):
     with pytest.raises(StoreError):
         live.publish(1, COUNTS[1])
     monkeypatch.undo()
-    with pytest.raises(StateError, match="half way"):  # what was drawn is gone, and may not be drawn again from here
+    with pytest.raises(StateError, match="drawn and is not committed"):  # it is gone, and is not drawn again from here
         live.publish(1, COUNTS[1])
     assert [step for step, _ in sink.sent] == [0]
     live.close()
@@ -427,7 +428,7 @@ def test_a_run_without_a_store_keeps_little(tmp_path):
 
 def test_a_run_without_a_store_stops_at_once_when_its_sink_fails():
     with (
-        pytest.raises(StoreError, match="nothing keeps"),
+        pytest.raises(StoreError, match="what was published is lost"),
         publisher(None, sinks=[Collecting(failures=[False, True])]) as live,
     ):
         live.run()
@@ -435,8 +436,10 @@ def test_a_run_without_a_store_stops_at_once_when_its_sink_fails():
 
 
 def test_the_step_in_hand_is_finished_when_it_is_told_to_stop(tmp_path):
+    asked = itertools.count(1)
     with publisher(tmp_path / "store.db") as live:
-        assert live.run(stop=lambda: live.published >= 3) == 3
+        assert live.run(stop=lambda: next(asked) >= 3) == 3
+    assert len(list(open_store(tmp_path / "store.db", read_only=True).releases())) == 3
 
 
 def test_the_position_is_stored_with_the_step(tmp_path):

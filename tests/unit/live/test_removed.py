@@ -101,23 +101,25 @@ def test_a_store_that_is_put_back_goes_on(tmp_path):
 
 @pytest.fixture
 def second_step_removes_the_store(monkeypatch):
-    def removing(store, head, row, commit):
-        written(store, head, row, commit)
-        if row.step == 1:
+    def removing(store, head, commits):
+        if commits[-1].step >= 1:
             store._database._path.unlink()
+        return written(store, head, commits)
 
-    written = database_store.DatabaseStore._write_step
-    monkeypatch.setattr(database_store.DatabaseStore, "_write_step", removing)
+    written = database_store.DatabaseStore._write_steps
+    monkeypatch.setattr(database_store.DatabaseStore, "_write_steps", removing)
 
 
-def test_the_command_ends_with_exit_code_5(tmp_path, second_step_removes_the_store):
+@pytest.mark.parametrize(("together", "left"), [(1, [0]), (64, [])])
+def test_the_command_ends_with_exit_code_5(tmp_path, monkeypatch, second_step_removes_the_store, together, left):
+    monkeypatch.setattr("eventide.live.publisher.publisher.TOGETHER", together)
     counts, store, out = (tmp_path / name for name in ("counts.csv", "store.db", "out.jsonl"))
     counts.write_text("t,a\n0,50\n1,60\n2,70\n")
     options = ["--epsilon", "1", "--window", "3", "--mechanism", "ba", "--store", str(store), "--out", str(out)]
     done = CliRunner().invoke(main, ["publish", str(counts), *options])
     assert done.exit_code == 5
     assert "removed, moved or replaced" in done.output
-    assert steps_in(out) == [0]
+    assert steps_in(out) == left
 
 
 def test_readers_of_a_service_never_see_the_step(tmp_path, second_step_removes_the_store):

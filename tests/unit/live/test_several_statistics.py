@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -200,7 +201,8 @@ def test_an_epoch_repeats_what_was_released_of_each(source, tmp_path):
 @pytest.mark.parametrize("point", ["inside-transaction:2", "half-line:2"])
 def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, tmp_path, point):
     places = ("--store", tmp_path / "store.db", "--out", tmp_path / "out.csv")
-    program = "from eventide.cli import main; main()"
+    program = "from eventide.live.publisher import publisher; publisher.TOGETHER = 1; "
+    program += "from eventide.cli import main; main()"
     environment = os.environ | {"EVENTIDE_FAULT": point}
     killed = subprocess.run([sys.executable, "-c", program, *words(source, *places)], env=environment, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -228,6 +230,69 @@ def test_what_does_not_go_together_is_refused(change, says):
         StreamSpec(**STREAM | ALL | change).build_mechanism()
 
 
+EACH = {"mechanism": "people=ba,mean:fare=sample", "filter": "people=none,mean:fare=repeat"}
+
+
+def test_each_statistic_has_the_mechanism_and_filter_that_were_chosen_for_it():
+    mechanism = StreamSpec(**STREAM | ALL | EACH | {"mechanism": "people=ba,mean:fare=sample,quantiles:fare=uniform"})
+    told = mechanism.build_mechanism().statistics
+    assert [each["mechanism"] for each in told] == ["ba", "sample", "uniform"]
+    assert [each["filter"] for each in told] == ["none", "repeat", "truncate"]  # which is what the last has by default
+    built = mechanism.build_mechanism()._parts._parts.values()
+    assert [type(part).__name__ for part in built] == ["BudgetAbsorption", "Sample", "Uniform"]
+
+
+def test_a_plain_name_is_stored_as_it_always_was():
+    told = StreamSpec(**STREAM, **ALL).build_mechanism().statistics[0]
+    assert told == {"statistic": "people", "part": "1/2", "mechanism": "uniform", "parameters": {}}
+
+
+def test_parameters_go_to_the_mechanisms_that_take_them():
+    chosen = {"mechanism": "people=hybrid,mean:fare=uniform,quantiles:fare=uniform", "parameters": {"k": 2}}
+    told = StreamSpec(**STREAM | ALL | chosen).build_mechanism().statistics
+    assert [each["parameters"] for each in told] == [{"k": 2}, {}, {}]
+    with pytest.raises(InputError, match="kk"):
+        StreamSpec(**STREAM | ALL | chosen | {"parameters": {"kk": 2}}).build_mechanism()
+    with pytest.raises(InputError, match="takes no seasons"):
+        StreamSpec(**STREAM | ALL | chosen | {"seasons": (24,), "parameters": {}}).build_mechanism()
+
+
+def test_what_was_chosen_for_the_only_statistic_is_plain():
+    spec = StreamSpec(**STREAM | {"statistic": "people", "mechanism": "people=ba", "filter": "people=none"})
+    assert (spec.mechanism, spec.filter) == ("ba", "none")
+    assert type(spec.build_mechanism()).__name__ == "BudgetAbsorption"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"mechanism": "people=unifrom"}, "mechanism: there is no mechanism 'unifrom'; did you mean 'uniform'?"),
+        ({"mechanism": "peeple=ba"}, "mechanism: there is no statistic 'peeple'; did you mean 'people'?"),
+        ({"filter": "people=kallman"}, "filter: there is no filter 'kallman'; did you mean 'kalman'?"),
+        ({"filter": "fare=none"}, "filter: there is no statistic 'fare'; did you mean 'mean:fare'?"),
+        ({"mechanism": "people=ba,uniform"}, "must name each statistic once, such as people=ba,sum:fare=uniform"),
+        ({"mechanism": "people=ba,people=tide"}, "must name each statistic once"),
+        ({"mechanism": "people=pegasus"}, "mechanism: pegasus cannot measure"),
+    ],
+)
+def test_a_wrong_choice_for_a_statistic_is_told(change, says):
+    with pytest.raises(InputError, match=re.escape(says)):
+        StreamSpec(**STREAM | ALL | change)
+
+
+@pytest.mark.slow
+def test_the_command_chooses_for_each_and_goes_on_with_the_same_choice(source, tmp_path):
+    told = words(source, "--store", tmp_path / "store.db", "--out", tmp_path / "out.jsonl")
+    chosen = [*told, "--mechanism", "people=ba,mean:fare=sample", "--filter", "people=none"]
+    for _ in range(2):
+        done = called(*chosen)
+        assert done.exit_code == 0, done.output
+    other = called(*told, "--mechanism", "people=ba,mean:fare=uniform", "--filter", "people=none")
+    assert "statistics.mean:fare.mechanism (sample before, uniform now)" in other.stderr
+    shown = called("ledger", str(tmp_path / "store.db"))
+    assert "ba, sample, tide" in shown.stdout
+
+
 def test_a_split_of_one_statistic_is_refused():
     with pytest.raises(InputError, match="several statistics, which there are not"):
         StreamSpec(**STREAM, **MEAN, split="mean:fare=1")
@@ -237,7 +302,7 @@ def test_a_dry_run_says_errors_of_looks_in_events(source):
     told = called(*words(source, "--dry-run", "--json"))
     report = json.loads(told.stdout)
     assert (report["errors_are_in"], report["smallest_error_of_a_look"]) == ("events", 4 * 2)  # half of epsilon, m = 2
-    assert "off by 8 to 16 events on average" in told.stderr
+    assert "Expected error of one measurement in events: 8 to 16, depending on" in told.stderr
 
 
 def test_wide_tables_hold_one_statistic(source, tmp_path):

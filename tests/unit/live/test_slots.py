@@ -102,10 +102,26 @@ def test_the_command_publishes_them_and_a_store_keeps_to_slot_and_step(source):
         assert done.exit_code == 0, done.output
         lines = [json.loads(line) for line in source.with_name("out.jsonl").read_text().splitlines()]
         assert [line["start"][:10] for line in lines] == ["2026-01-01", "2026-01-02", "2026-01-03"][:number]
-    other = called(source, "--until", "2026-01-04", "--new-epoch", statistic="people/2d")
+    other = called(source, "--until", "2026-01-05", "--new-epoch", statistic="people/2d")
     assert other.exit_code == 2
     assert "steps.statistic (people/1d/1h before, people/2d/1h now)" in other.stderr
     assert CliRunner().invoke(main, ["ledger", str(source.with_name("store.db"))]).exit_code == 0
+
+
+def test_an_end_inside_a_slot_is_refused(source):
+    """Or the releases would have what happened behind it."""
+    done = called(source, "--until", "2026-01-03T12:00")
+    assert done.exit_code == 2
+    assert "lies inside a slot of people/1d" in done.stderr
+    assert "end at 2026-01-04T00:00:00+00:00" in done.stderr
+
+
+def test_the_page_says_in_how_many_bins_somebody_counts(source):
+    assert called(source, "--until", "2026-01-02").exit_code == 0
+    page = source.with_name("page.html")
+    assert CliRunner().invoke(main, ["guarantee", str(source.with_name("store.db")), "--out", str(page)]).exit_code == 0
+    assert "at most 1 in a step over all bins together" in page.read_text()
+    assert "where they change a step by at most 2 over all bins" in page.read_text()
 
 
 def test_hours_and_days_share_an_account(source):

@@ -145,7 +145,7 @@ def test_a_stored_setting_without_a_statistic_is_as_it_was():
         ),
         ({"statistic": "mean:fare"}, "mean:fare needs the range of fare"),
         ({"statistic": "median"}, "is no statistic; choose events, people, people/DURATION, sum:COLUMN"),
-        ({"statistic": ["events", "people/1d"]}, "people of slots are published by themselves"),
+        ({"statistic": ["people/2d", "people/1d"]}, "all these statistics are of slots"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
@@ -156,8 +156,8 @@ def test_what_does_not_go_together_is_refused(change, says):
 
 def test_histograms_of_the_last_steps_are_not_of_people():
     windows = {"mechanism": "rg", "parameters": {"span": 2}}
-    for statistic in ("people", "people/2h"):
-        with pytest.raises(InputError, match="people of several steps do not add up, and this mechanism adds up"):
+    for statistic in ("people", "people/3h"):
+        with pytest.raises(InputError, match="numbers of different people cannot be added up over steps"):
             ev.publish(FRAME, **STREAM | windows | {"statistic": statistic})
     ev.publish(FRAME, **STREAM | windows | {"statistic": "events"})
 

@@ -92,8 +92,8 @@ def test_a_newer_store_is_refused(tmp_path, newer_version, monkeypatch):
     ("name", "content", "sentence"),
     [
         ("city.db", b"", "is empty"),
-        ("city.db", b"step,a,b\n0,1,2\n" * 100, "is no store of eventide; choose another file"),
-        ("city.db", b"SQLite format 3\0", "is no store of eventide; choose another file"),
+        ("city.db", b"step,a,b\n0,1,2\n" * 100, "is no store of eventide; give the file that was made with --store"),
+        ("city.db", b"SQLite format 3\0", "is no store of eventide; give the file that was made with --store"),
         ("city.db-wal", b"a log without its store", "is missing but its log"),
         ("city.db-journal", b"a log without its store", "is missing but its log"),
         (

@@ -87,22 +87,25 @@ def test_a_ledger_with_charges_that_are_not_committed_is_not_shown(tmp_path, sec
         assert live.ledger.worst_window() == live.worst_window()
         with pytest.raises(StoreError):
             live.run()
-        with pytest.raises(StateError, match="half way"):
+        with pytest.raises(StateError, match="drawn and is not committed"):
             _ = live.ledger
 
 
 @pytest.fixture
 def second_step_finds_no_room(monkeypatch):
-    def full(store, head, row, commit):
-        if row.step == 1:
+    def full(store, head, commits):
+        if commits[-1].step >= 1:
             raise StoreError("the store has no room left on its disk")
-        written(store, head, row, commit)
+        return written(store, head, commits)
 
-    written = database_store.DatabaseStore._write_step
-    monkeypatch.setattr(database_store.DatabaseStore, "_write_step", full)
+    written = database_store.DatabaseStore._write_steps
+    monkeypatch.setattr(database_store.DatabaseStore, "_write_steps", full)
 
 
-def test_the_command_line_tells_nothing_of_it(tmp_path, second_step_finds_no_room):
+@pytest.mark.parametrize(("together", "left"), [(1, [0]), (64, [])])
+def test_the_command_line_tells_nothing_of_it(tmp_path, monkeypatch, second_step_finds_no_room, together, left):
+    """Nor of steps before it that were to become durable together with it."""
+    monkeypatch.setattr("eventide.live.publisher.publisher.TOGETHER", together)
     seen = []
     for number, second in enumerate((50, 9000)):
         counts, store, out = (tmp_path / f"{number}{suffix}" for suffix in (".csv", ".db", ".jsonl"))
@@ -125,7 +128,7 @@ def test_the_command_line_tells_nothing_of_it(tmp_path, second_step_finds_no_roo
         *lines, error = done.output.splitlines()
         seen.append(([json.loads(line) | {"time": None} for line in lines], error, out.read_text().count("\n")))
     assert seen[0] == seen[1]
-    assert [line["step"] for line in seen[0][0]] == [0]
+    assert [line["step"] for line in seen[0][0]] == left
 
 
 def test_the_service_tells_nothing_of_it(tmp_path, second_step_finds_no_room, caplog):

@@ -87,7 +87,7 @@ def test_without_one_a_saved_state_is_as_it_was():
         ("uniform", {"window_sensitivity": 48}, "already adds at most 48 in a window of 24 steps"),
         ("uniform", {"window_sensitivity": 1}, "window_sensitivity is 1 and sensitivity 2"),
         ("rg", {"window": 1}, "so it brings nothing"),
-        ("bd", {}, "BudgetDistribution cannot use window_sensitivity: it shares the budget of a window out"),
+        ("bd", {}, "bd cannot be published with a cap or a window sensitivity: it shares the budget of a window out"),
         ("ba", {"pan_private": "single"}, "pan_private"),
         ("fast", {"accounting": "fixed-bin"}, "people move between bins"),
         ("dsat", {"as_published": True}, "as published has no proof"),

@@ -360,7 +360,7 @@ def test_the_page_and_its_files_are_served_by_us_alone(city):
     client = city.client()
     page = client.get("/").text
     for name in re.findall(r'(?:src|href)="([^"#]+)"', page):
-        assert name.startswith("/assets/")
+        assert name.startswith("/assets/") or name == "/docs"
         assert client.get(name).status_code == 200
     policy = client.get("/").headers["content-security-policy"]
     assert "script-src 'self';" in policy
@@ -372,10 +372,30 @@ def test_the_page_and_its_files_are_served_by_us_alone(city):
 def test_every_module_of_the_page_is_served(city):
 
     there = {file.name: file for file in (files("eventide.service") / "static").iterdir()}
-    assert there.keys() == {*ASSETS, "index.html"} - {"plotly.js"}
+    assert there.keys() == {*ASSETS, "index.html", "docs.html"} - {"plotly.js"}
     for name, file in there.items():
         if name.endswith(".js"):
             assert there.keys() >= set(re.findall(r'from "\./([^"]+)"', file.read_text()))
+
+
+def test_a_table_can_be_long_with_the_columns_of_long_files(city):
+    city.post([event(), event("south", "bert")])
+    city.pass_steps(2)
+    asked = {"format": "csv", "layout": "long", "bin": ["south", "north"]}
+    lines = city.client("read").get("/v1/streams/city/releases", params=asked).text.splitlines()
+    assert lines[0] == '"step","start","bin","value","low","high","scale","fresh"'.replace('"', "")
+    assert [line.split(",")[2:4] for line in lines[1:]] == [
+        ["south", "1"],
+        ["north", "1"],
+        ["south", "0"],
+        ["north", "0"],
+    ]
+    assert city.client("read").get("/v1/streams/city/releases?format=csv").text.startswith("step,start,north,south")
+
+
+def test_a_stream_tells_its_zone(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, zone="Europe/Berlin")])) as up:
+        assert up.client("read").get("/v1/streams/city").json()["zone"] == "Europe/Berlin"
 
 
 def test_the_description_is_there_and_names_the_refusals(city):
@@ -422,3 +442,23 @@ def test_after_a_long_pause_batches_are_taken_between_the_steps_that_are_due(cit
     wait_until(lambda: stream.notices.last == 399)
     city.pass_steps()
     assert released(city, 400)["values"] == [0, 1, 0]
+
+
+def test_steps_that_are_due_together_are_announced_when_they_are_durable(city, monkeypatch):
+    stream, committed, announced = city.service.streams["city"], [], []
+    store, notices = stream.publisher.store, stream.notices
+    commit, announce = store.commit, notices.announce
+
+    def committing(*commits):
+        commit(*commits)
+        committed.append([each.step for each in commits])
+
+    def announcing(step):
+        announced.append((step, committed[-1][-1]))
+        announce(step)
+
+    monkeypatch.setattr(store, "commit", committing)
+    monkeypatch.setattr(notices, "announce", announcing)
+    city.pass_steps(20)
+    assert [len(steps) for steps in committed] == [8, 8, 4]
+    assert all(told <= durable for told, durable in announced)

@@ -72,6 +72,7 @@ def told(tmp_path_factory):
             paths = [path for path in paths if not path.endswith("/stream")]  # which never ends; see below
             forms = [(what, form) for what in ("releases", "answers") for form in ("csv", "arrow")]
             paths += [f"/v1/streams/city/{what}?format={form}" for what, form in forms]
+            paths += ["/v1/streams/city/releases?format=csv&layout=long", "/docs", "/"]
             heard["read"] = description.text + "".join(reader.get(path).content.decode("latin-1") for path in paths)
             with reader.stream("GET", "/v1/streams/city/stream") as answer:
                 for line in answer.iter_lines():

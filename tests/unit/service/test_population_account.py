@@ -166,7 +166,12 @@ def test_a_configuration_names_an_account_instead_of_an_epsilon(tmp_path, accoun
     assert "needs 0.5" in said
     with open_account(account) as elsewhere:
         elsewhere.end("elsewhere")
-    assert CliRunner().invoke(main, ["config", "check", str(written(tmp_path))]).stdout.endswith("is right.\n")
+    assert (
+        CliRunner()
+        .invoke(main, ["config", "check", str(written(tmp_path))])
+        .stdout.splitlines()[0]
+        .endswith("is right.")
+    )
     with open_account(account) as elsewhere:
         elsewhere.join("elsewhere", Terms(1 * 10**8, window=11, length=MINUTE), 0)
     said = CliRunner().invoke(main, ["config", "check", str(written(tmp_path))]).stdout

@@ -193,6 +193,31 @@ def test_people_of_slots_are_released_slot_by_slot(tmp_path):
         assert told["title"] == "numbers of different people"
 
 
+def test_people_of_slots_are_released_beside_events_of_every_step(tmp_path):
+    """The same slots, and what is counted of every minute; each statistic has a mechanism and a filter of its own."""
+    own = {"mechanism": "events=uniform,people/2min=uniform", "filter": "events=repeat,people/2min=none"}
+    both = stream(tmp_path, statistic=["people/2min", "events"], split="events=0.5,people/2min=0.5", **own)
+    with running(configuration(tmp_path, [both])) as up:
+        up.post([event("south", "anna", 0), event("south", "ben", 0)])
+        up.pass_steps()
+        up.post([event("north", "anna", 1), event("north", "cleo", 1)])
+        up.pass_steps()
+        reader = up.client("read")
+        first, second = reader.get("/v1/streams/city/releases").json()["releases"]
+        assert [each["statistic"] for each in (first, second)] == ["events"] * 2
+        assert [first["values"], second["values"]] == [[0, 2, 0], [2, 0, 0]]
+        assert first["statistics"]["people/2min"]["values"] == [None] * 3
+        assert second["statistics"]["people/2min"]["values"] == [1, 2, 0]
+        told = reader.get("/v1/streams/city").json()
+        assert (told["statistics"], told["step"]) == (["events", "people/2min"], "1min")
+        assert told["mechanism"] == own["mechanism"]
+        rows = [row for row in table(up, "csv") if row["statistic"] == "people/2min" and row["value"]]
+        assert [(row["step"], row["bin"], float(row["value"])) for row in rows][:2] == [
+            ("1", "north", 1),
+            ("1", "south", 2),
+        ]
+
+
 SEVERAL = {
     "statistic": ["people", "mean:fare", "quantiles:stay"],
     "between": "fare=0,120,0.5",

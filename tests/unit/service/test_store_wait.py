@@ -18,19 +18,15 @@ from running_service import PATIENCE, configuration, event, running, stream, wai
 from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.noise import Seeded
-from eventide.service import store_wait
+from eventide.service.store_wait import Pauses, StoreWait
 
-
-@pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch):
-    monkeypatch.setattr(store_wait, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(store_wait, "LONGEST_PAUSE", 0.05)
+SHORT = Pauses(0.01, 0.05)
 
 
 @pytest.fixture
 def towns(tmp_path):
     """Two streams, the first of which has a store that tests fill."""
-    with running(configuration(tmp_path, [stream(tmp_path, "full"), stream(tmp_path, "city")])) as up:
+    with running(configuration(tmp_path, [stream(tmp_path, "full"), stream(tmp_path, "city")]), pauses=SHORT) as up:
         yield up
 
 
@@ -103,17 +99,17 @@ def test_what_was_drawn_is_written_as_it_was_drawn(tmp_path):
             return answer
 
     noisy = stream(tmp_path, mechanism="uniform", parameters={"noise": Listening(7)}, filter="none")
-    with running(configuration(tmp_path, [noisy])) as up:
+    with running(configuration(tmp_path, [noisy]), pauses=SHORT) as up:
         city, commits, attempts = up.service.streams["city"], [], iter(range(5))
-        original = city.publisher.store._write_step
+        original = city.publisher.store._write_steps
 
-        def failing(head, row, commit):
-            commits.append(row)
-            original(head, row, commit)
+        def failing(head, given):
+            commits.extend(rows := original(head, given))
             if next(attempts, None) is not None:
                 raise Unavailable("the disk is full", "make room")
+            return rows
 
-        city.publisher.store._write_step = failing
+        city.publisher.store._write_steps = failing
         up.pass_steps()
         stored = city.publisher.store.release(0)
     assert len(commits) == 6
@@ -123,30 +119,32 @@ def test_what_was_drawn_is_written_as_it_was_drawn(tmp_path):
 
 def test_the_log_of_a_store_is_emptied_before_it_is_tried_again(tmp_path):
     """It may be what fills the disk, and is otherwise emptied after a commit only."""
-    with running(configuration(tmp_path)) as up:
+    with running(configuration(tmp_path), pauses=SHORT) as up:
         store = up.service.streams["city"].publisher.store
         store._database._log_cut_at = float("inf")  # not by commits
         up.pass_steps(3)
-        original, sizes = store._write_step, []
+        original, sizes = store._write_steps, []
 
-        def failing(head, row, commit):
+        def failing(head, commits):
             sizes.append((tmp_path / "city.store-wal").stat().st_size)
-            original(head, row, commit)
+            rows = original(head, commits)
             if len(sizes) == 1:
                 raise Unavailable("the disk is full", "make room")
+            return rows
 
-        store._write_step = failing
+        store._write_steps = failing
         up.pass_steps()
     assert sizes[0] > 0
     assert sizes[1:] == [0]
 
 
-def test_a_stream_that_waits_is_stopped_without_waiting_for_its_store(towns, monkeypatch, caplog):
-    monkeypatch.setattr(store_wait, "FIRST_PAUSE", PATIENCE)
-    fill(towns)
-    post_until_refused(towns)
-    towns.service.stop()
-    assert not towns.service.failed
+def test_a_stream_that_waits_is_stopped_without_waiting_for_its_store(tmp_path, caplog):
+    full = configuration(tmp_path, [stream(tmp_path, "full")])
+    with running(full, pauses=Pauses(first=PATIENCE)) as up:
+        fill(up)
+        post_until_refused(up)
+        up.service.stop()
+        assert not up.service.failed
     assert "stream full ends without its store" in caplog.records[-1].getMessage()
 
 
@@ -185,7 +183,7 @@ import sys
 from eventide.errors import StoreError
 from eventide.live.stores.database_store import DatabaseStore
 
-def commit(self, commit):
+def commit(self, *commits):
     raise {fault}
 
 DatabaseStore.commit = commit
@@ -214,7 +212,7 @@ def small_disk(tmp_path):
 @pytest.mark.slow
 def test_a_disk_that_is_really_full_for_a_while_costs_nothing(tmp_path, small_disk):
     full = stream(tmp_path, "full", store=small_disk / "full.store")
-    with running(configuration(tmp_path, [full, stream(tmp_path, "city")])) as up:
+    with running(configuration(tmp_path, [full, stream(tmp_path, "city")]), pauses=SHORT) as up:
         up.post([event("north", "before")], "full")
         up.pass_steps(2, "full")
         released = up.client("read").get("/v1/streams/full/releases").content
@@ -242,7 +240,7 @@ def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path):
     server = PostgresServer().start()
     try:
         away = stream(tmp_path, "away", store=f"{server.address}#away")
-        with running(configuration(tmp_path, [away, stream(tmp_path, "city")])) as up:
+        with running(configuration(tmp_path, [away, stream(tmp_path, "city")]), pauses=SHORT) as up:
             database = up.service.streams["away"].publisher.store._database
             database._patience = 0.5
             up.post([event("north", "before")], "away")
@@ -270,7 +268,7 @@ def test_a_stream_ends_though_its_server_is_away(tmp_path):
     server = PostgresServer().start()
     try:
         away = stream(tmp_path, "away", store=f"{server.address}#away", out=(str(tmp_path / "out.jsonl"),))
-        with running(configuration(tmp_path, [away])) as up:
+        with running(configuration(tmp_path, [away]), pauses=SHORT) as up:
             up.pass_steps(2, "away")
             up.service.streams["away"].publisher.store._database._patience = 10 * PATIENCE  # too long for any test
             server.kill()
@@ -281,15 +279,13 @@ def test_a_stream_ends_though_its_server_is_away(tmp_path):
         server.kill()
 
 
-def test_the_pause_grows(monkeypatch, caplog):
-    monkeypatch.setattr(store_wait, "LONGEST_PAUSE", 0.04)
-
+def test_the_pause_grows(caplog):
     class Feed:
         def halt(self):
             pass
 
     caplog.set_level(logging.WARNING)
-    wait = store_wait.StoreWait("city", Feed(), threading.Event())
+    wait = StoreWait("city", Feed(), threading.Event(), Pauses(0.01, 0.04))
     for _ in range(4):
         wait.wait(Unavailable("full", "make room"))
     assert [record.fields["again_in"] for record in caplog.records] == [0.01, 0.02, 0.04, 0.04]

@@ -13,6 +13,7 @@ from eventide.service.http.tokens import Tokens, add_token
 
 OURS, THEIRS = "wards", "pharmacy"
 READS = ("", "/bins", "/guarantee", "/guarantee.html", "/ledger", "/releases", "/stream", "/answers")
+LONG = "/releases?format=csv&layout=long"  # as the dashboard saves it
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def up(tmp_path):
 def test_a_stream_that_a_token_is_not_good_for_is_as_if_it_were_not_there(up):
     up.pass_steps(2, OURS)
     reader, operator = up.client("our read"), up.client("our operate")
-    for rest in READS:
+    for rest in (*READS, LONG):
         nowhere = reader.get(f"/v1/streams/nowhere{rest}")
         theirs = reader.get(f"/v1/streams/{THEIRS}{rest}")
         assert (theirs.status_code, theirs.json()) == (404, nowhere.json()), rest

@@ -30,6 +30,7 @@ from eventide.events.clock import ManualClock
 from eventide.live import faults
 from eventide.live.accounts import account
 from eventide.live.accounts.account import open_account
+from eventide.live.feeds.base import ClosedStep
 from eventide.live.publisher import delivery
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores import memory_store, postgres_schema, sqlite_file
@@ -163,7 +164,8 @@ def lived(world: World, record: AnswerRecord, seed: int) -> Iterator[None]:
         stack.enter_context(_replaced(Meter, "_answered", ears.answered))
         stack.enter_context(_replaced(Meter, "seal", ears.sealed))
         stack.enter_context(_replaced(Meter, "_ended", ears.ended))
-        stack.enter_context(_replaced(Publisher, "_publish", ears.published))
+        stack.enter_context(_replaced(Publisher, "_draw", ears.drawn))
+        stack.enter_context(_replaced(Publisher, "_commit", ears.committed))
         stack.enter_context(_replaced(Secure, "laplace", lambda _: lambda _, *asked: ears.noise.laplace(*asked)))
         stack.enter_context(_replaced(Secure, "binomial", lambda _: lambda _, *asked: ears.noise.binomial(*asked)))
         stack.enter_context(_replaced(delivery, "time", lambda _: _NoTime()))
@@ -183,17 +185,28 @@ class _Ears:
         self.record, self.noise = record, Seeded(seed)
         self._now = threading.local()
         self._memory: list[Store] = []
+        self._open: dict[Publisher, list[Attempt]] = {}  # what each has drawn, and perhaps not committed
 
-    def published(self, publish: Callable[..., None]) -> Callable[..., None]:
-        def listening(publisher: Publisher, step: int, *closed: Any) -> None:
-            if step != publisher.next_step:  # it comes again, and was published before
-                return publish(publisher, step, *closed)
-            self._now.attempt = attempt = self.record.begin(self._stream(publisher.store), step)
+    def drawn(self, draw: Callable[[Publisher, ClosedStep], None]) -> Callable[[Publisher, ClosedStep], None]:
+        def listening(publisher: Publisher, closed: ClosedStep) -> None:
+            if closed.index != publisher._next_drawn:  # it comes again, and was published before
+                return draw(publisher, closed)
+            self._now.attempt = attempt = self.record.begin(self._stream(publisher.store), closed.index)
+            self._open.setdefault(publisher, []).append(attempt)
             try:
-                publish(publisher, step, *closed)
+                draw(publisher, closed)
             finally:
                 self._now.attempt = None
-                attempt.committed = _holds(publisher.store, step)
+
+        return listening
+
+    def committed(self, commit: Callable[[Publisher], None]) -> Callable[[Publisher], None]:
+        def listening(publisher: Publisher) -> None:
+            try:
+                commit(publisher)
+            finally:
+                for attempt in self._open.pop(publisher, []):
+                    attempt.committed = _holds(publisher.store, attempt.step)
 
         return listening
 

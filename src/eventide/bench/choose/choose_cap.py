@@ -53,22 +53,16 @@ def choose_cap(
     people
         What `read_people` read or `describe_people` made up. A choice made on private history is itself a query that
         nobody paid for.
-    epsilon, window
-        As for a mechanism.
+    epsilon, window, parameters, seed, tell
+        As of `choose`.
     caps
         Those to try; by default from 1 to 12 events in a block as long as the window.
     mechanisms
         Registry names or module:Class, uniform and tide by default. Each publishes without a cap and behind every one.
-    parameters
-        Further parameters of the mechanisms that are named.
     max_per_step
         How many events of a person count in a step, with a cap or without.
     repetitions
         Runs of each: by default 50, and down to 5 the more bins there are.
-    seed
-        The same seed gives the same choice.
-    tell
-        `tell(done, total)` hears of finished trials.
 
     >>> from eventide.bench import describe_people
     >>> seldom = describe_people(people=2000, events_per_week=0.2, step="1d", steps=60)

@@ -46,28 +46,15 @@ def choose_span(
 
     Parameters
     ----------
-    history
-        A file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history is
-        itself a query that nobody paid for.
+    history, epsilon, window, parameters, sensitivity, seed, tell, processes
+        As of `choose`.
     span
         How many last steps the histogram is about.
-    epsilon, window
-        As for a mechanism.
     mechanisms
         Registry names or module:Class, besides rg-baseline; by default rg, with short groups and with long ones, a plan
         of window queries, and tide, whose releases are added up.
-    parameters
-        Further parameters of the mechanisms that are named.
-    sensitivity
-        The most that one person adds to a step.
     repetitions
         Runs of each: by default 50, and down to 5 the more bins there are.
-    seed
-        The same seed gives the same choice.
-    tell
-        `tell(done, total)` hears of finished trials.
-    processes
-        How many run side by side; the choice is the same.
 
     >>> from eventide.bench import describe
     >>> calm = describe(level=400, steps=100)

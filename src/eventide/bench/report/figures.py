@@ -39,7 +39,10 @@ from eventide.display.images import draw
 from eventide.errors import InputError
 
 BEST = "•"
-IMAGE_KINDS = ("svg", "png")
+IMAGE_KINDS = ("pdf", "svg", "png")
+UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}  # so that equal figures are equal files
+SETTING = "privacy setting"
+SWEPT = {"epsilon": "privacy budget epsilon", "window": "window w, in steps"}
 BAND = "The band around a release is the mechanism's own interval for the true value."
 
 
@@ -68,7 +71,7 @@ def ranking_figure(scores: Scores, ranks: Sequence[Rank]) -> Figure:
         "Ranking",
         "A mechanism's error divided by the best error of the cell, as a geometric mean over all cells: 1 is best "
         "everywhere.",
-        (Panel("", "", "times the best error", curves),),
+        (Panel("", "mechanism", "error, times the best of each cell", curves),),
         TextTable(headings, rows),
     )
 
@@ -77,7 +80,8 @@ def overview_map(scores: Scores, title: str) -> HeatMap:
     """Streams by mechanisms: distances from the best, as geometric means over settings."""
     rows = [[contest.stream == label for contest in scores.contests] for label in scores.streams]
     ratios = np.exp([means_of_known(scores.logs[ours]) for ours in rows])
-    return HeatMap(title, _shorts(scores), list(scores.mechanisms), ratios, DISTANCE, _texts(ratios, shown_briefly))
+    texts = _texts(ratios, shown_briefly)
+    return HeatMap(title, _shorts(scores), list(scores.mechanisms), ratios, DISTANCE, texts, "mechanism")
 
 
 def overview_figure(scores: Scores, without: str | None) -> Figure:
@@ -103,7 +107,7 @@ def cells_figure(scores: Scores) -> Figure:
         ratios = scores.by_stream(scores.deltas[:, column])
         best = scores.by_stream((scores.winners == column).astype(np.float64)) == 1
         texts = np.where(best, BEST, "").tolist()
-        maps.append(HeatMap(label, _shorts(scores), columns, ratios, DISTANCE, texts))
+        maps.append(HeatMap(label, _shorts(scores), columns, ratios, DISTANCE, texts, SETTING))
     rows = [
         [scores.place(contest), *map(shown, deltas)]
         for contest, deltas in zip(scores.contests, scores.deltas, strict=True)
@@ -121,7 +125,8 @@ def cells_figure(scores: Scores) -> Figure:
 def effect_figure(scores: Scores, name: str) -> Figure:
     """A mechanism against the best of all others, cell by cell."""
     ratios = scores.by_stream(against_others(scores, name))
-    heat = HeatMap("", _shorts(scores), setting_labels(scores.settings), ratios, CHANGE, _texts(ratios, shown_briefly))
+    columns, texts = setting_labels(scores.settings), _texts(ratios, shown_briefly)
+    heat = HeatMap("", _shorts(scores), columns, ratios, CHANGE, texts, SETTING)
     return Figure(
         "effect",
         f"{name} against the best of all others",
@@ -137,7 +142,7 @@ def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -
     panels = []
     for title, axis, chosen in _sweeps([(place, scores.contests[place].setting) for place in places]):
         x = [float(getattr(scores.contests[place].setting, axis)) for place in chosen]
-        panels.append(_sweep_panel(scores, title, "epsilon" if axis == "epsilon" else "w", chosen, x, zeros))
+        panels.append(_sweep_panel(scores, title, SWEPT[axis], chosen, x, zeros))
     rows = [
         [f"epsilon {setting.epsilon:g}, w {setting.window}", *map(shown, scores.means[place])]
         for place, setting in ((place, scores.contests[place].setting) for place in places)
@@ -163,7 +168,7 @@ def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence
             low, high = cell.interval.T.tolist()
             released = released._replace(low=low, high=high)
         true = Curve("true", Style(GREY), steps, cell.truth.astype(np.float64).tolist())
-        panels.append(Panel(cell.mechanism, "step", "value", [released, true], y_log=False))
+        panels.append(Panel(cell.mechanism, "step", "value of all bins", [released, true], y_log=False))
     rows = [[cell.mechanism, shown(cell.error)] for cell in cells]
     return Figure(
         f"streams-{number}",
@@ -184,7 +189,8 @@ def change_figure(scores: Scores, changes: Sequence[Change]) -> Figure:
     mechanisms = [label for label in scores.mechanisms if any(label == mechanism for _, mechanism in found)]
     ratios = np.array([[geometric_mean(np.array(found.get((s, m), []))) for m in mechanisms] for s in streams])
     shorts = [scores.streams[label].short for label in streams]
-    heat = HeatMap("", shorts, mechanisms, ratios, CHANGE, _texts(ratios, lambda ratio: f"{ratio:.2f}"))
+    texts = _texts(ratios, lambda ratio: f"{ratio:.2f}")
+    heat = HeatMap("", shorts, mechanisms, ratios, CHANGE, texts, "mechanism")
     return Figure(
         "changes",
         "What changed",
@@ -232,7 +238,7 @@ def _sweep_panel(
             curves.append(Curve(label, style, x, means.tolist(), low, high))
     if zeros:
         curves.append(Curve("zeros", Style(GREY, dash=True), x, [zeros] * len(x)))
-    return Panel(title, x_title, scores.metric, curves)
+    return Panel(title, x_title, METRIC_NAMES.get(scores.metric, scores.metric), curves)
 
 
 def _texts(ratios: Floats, write: Callable[[float], str]) -> list[list[str]]:
@@ -251,16 +257,16 @@ def _shorts(scores: Scores) -> list[str]:
     return [stream.short for stream in scores.streams.values()]
 
 
-def write_images(figures: Sequence[Figure], folder: Path) -> list[Path]:
-    """Write each figure as SVG and PNG into a folder, which is made if it is not there."""
+def write_images(figures: Sequence[Figure], folder: Path, kinds: Sequence[str] = IMAGE_KINDS) -> list[Path]:
+    """Write each figure as these kinds of image into a folder, which is made if it is not there."""
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:
             drawn = draw(figure.title, figure.charts)
-            for kind in IMAGE_KINDS:
+            for kind in kinds:
                 path = folder / f"{figure.name}.{kind}"
-                drawn.savefig(path, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+                drawn.savefig(path, dpi=150, metadata=UNDATED[kind])
                 written.append(path)
     except OSError as problem:
         raise InputError(f"cannot write to {folder}: {problem.strerror}; choose another --figures") from None

@@ -7,6 +7,7 @@ nothing from anywhere.
 from __future__ import annotations
 
 import html
+import json
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ from eventide.bench.reproduction.reference import differences, differences_table
 from eventide.bench.run.results import NOT_PRIVATE, Results
 from eventide.bench.study.requirements import BASELINES
 from eventide.display.drawings import Figure
-from eventide.display.pages import embedded, filled
+from eventide.display.pages import filled, packed
 from eventide.errors import InputError
 
 OURS = "tide"
@@ -240,6 +241,6 @@ def _filled(page: Page, material: Material) -> str:
         "title": html.escape(f"Study {about['study']}"),
         "about": html.escape(f"{title}. {NOT_PRIVATE}" if title else NOT_PRIVATE),
         "parts": "\n".join(page.parts),
-        "data": embedded(page.charts),
+        "data": packed(json.dumps(page.charts, separators=(",", ":"))),
     }
     return filled("eventide.bench.report", "page.html", parts)

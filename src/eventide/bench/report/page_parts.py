@@ -87,13 +87,18 @@ def table(values: TextTable, folded: str | None = None, words: bool = False) -> 
     words: it holds sentences, not numbers.
     """
     head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in values.headings)
-    body = "".join(f"<tr>{_cells(values.headings, row)}</tr>" for row in values.rows)
+    cells = _headed_cells if words else _cells
+    body = "".join(f"<tr>{cells(values.headings, row)}</tr>" for row in values.rows)
     kind = "scroll words" if words else "scroll"
     drawn = f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     return drawn if folded is None else f"<details><summary>{html.escape(folded)}</summary>{drawn}</details>"
 
 
 def _cells(headings: list[str], row: list[str]) -> str:
+    return "".join(f"<td>{html.escape(cell)}</td>" for _, cell in zip(headings, row, strict=True))
+
+
+def _headed_cells(headings: list[str], row: list[str]) -> str:
     """Cells that know their heading, which a narrow screen shows beside them."""
     pairs = zip(headings, row, strict=True)
     return "".join(f'<td data-heading="{html.escape(heading)}">{html.escape(cell)}</td>' for heading, cell in pairs)
@@ -191,7 +196,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
 
 
 def _heat_map(heat: HeatMap) -> dict[str, Any]:
-    """Cells are placed by number, so that labels may repeat; `customdata` holds the ratios, `z` their colours."""
+    """Cells are placed by number, so that labels may repeat; `z` holds their colours."""
     places = [
         [None if math.isnan(ratio) else round(heat.scale.place(ratio), 4) for ratio in row] for row in heat.ratios
     ]
@@ -203,7 +208,6 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
     trace = {
         "type": "heatmap",
         "z": places,
-        "customdata": [[_number(ratio) for ratio in row] for row in heat.ratios.tolist()],
         "text": heat.texts,
         "texttemplate": "%{text}",
         "textfont": {"size": 11},
@@ -220,11 +224,11 @@ def _heat_map(heat: HeatMap) -> dict[str, Any]:
         "data": [trace],
         "layout": {
             "title": {"text": html.escape(heat.title), "font": {"size": 13}},
-            "xaxis": _labels(heat.columns) | {"tickangle": -60, "side": "bottom"},
-            "yaxis": _labels(heat.rows) | {"autorange": "reversed"},
+            "xaxis": _labels(heat.columns, heat.x_title) | {"tickangle": -60, "side": "bottom"},
+            "yaxis": _labels(heat.rows, heat.y_title) | {"autorange": "reversed"},
             "margin": {"t": 30 if heat.title else 6, "r": 6, "b": 10, "l": 10},
         },
-        "height": 80 + max(_row_height(heat.rows) * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
+        "height": 100 + max(_row_height(heat.rows) * len(heat.rows), LEAST_HEIGHT) + (24 if heat.title else 0),
     }
 
 
@@ -236,8 +240,9 @@ def _lines(label: str) -> list[str]:
     return textwrap.wrap(label, LABEL_WIDTH) or [""]
 
 
-def _labels(texts: list[str]) -> dict[str, Any]:
+def _labels(texts: list[str], title: str) -> dict[str, Any]:
     return {
+        "title": {"text": title, "standoff": 6},
         "tickvals": list(range(len(texts))),
         "ticktext": ["<br>".join(map(html.escape, _lines(text))) for text in texts],
         "tickfont": {"size": 10},
@@ -254,5 +259,5 @@ def _colour_scale(scale: Scale) -> list[list[Any]]:
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no NaN."""
-    return value if math.isfinite(value) else None
+    """To six figures, which is more than a chart shows; JSON knows no NaN."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

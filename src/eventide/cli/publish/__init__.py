@@ -106,14 +106,16 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @stream_options
 @click.option("--people", hidden=True)
-@click.option("--follow", is_flag=True, help="Go on as the file grows and is rotated, like tail -F.")
+@click.option("--follow", is_flag=True, help="Keep reading as the file grows and is rotated, like tail -F.")
 @click.option(
     "--continue-with",
     metavar="FILE",
-    help="With --follow, where the file that was read before is gone: read from the beginning of this one on.",
+    help="With --follow, if the file that was read before is gone: read on from the beginning of this one.",
 )
 @click.option("--engine", type=click.Choice(["spark"]), help="Let Spark count a file, a folder or table:NAME.")
-@click.option("--store", metavar="PATH", help="Ledger and releases, durable; the same command goes on from there.")
+@click.option(
+    "--store", metavar="PATH", help="Where ledger and releases are kept; the same command resumes from there."
+)
 @click.option(
     "--account",
     metavar="ADDRESS",
@@ -122,13 +124,15 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--new-epoch",
     is_flag=True,
-    help="Accept another setting; nothing is measured for a window, with a cap for a block more.",
+    help="Accept changed settings. Nothing is measured for one window, with a cap for one block more.",
 )
-@click.option("--take-over", is_flag=True, help="Become the writer of a store that another process holds.")
+@click.option(
+    "--take-over", is_flag=True, help="Publish to a store that another process holds; that one can write no more."
+)
 @click.option(
     "--after-restore",
     is_flag=True,
-    help="The store is a backup: count the last window, with a cap also a block, as spent.",
+    help="The store was restored from a backup: count its last window, with a cap one block more, as spent.",
 )
 @click.option(
     "--longest-window",
@@ -155,9 +159,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="FILE",
     help="Passwords, tokens and TLS for addresses: a TOML file that only you may read.  [default: EVENTIDE_CLIENTS]",
 )
-@click.option("--dry-run", is_flag=True, help="Check everything and predict error and spend; publish nothing.")
-@click.option("--log", type=click.Choice(["json"]), help="Tell of every step on standard error, a line each.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about the work; needs --out.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check everything and say the error to expect; publish and charge nothing."
+)
+@click.option("--log", type=click.Choice(["json"]), help="Log every step on standard error, one line each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document about what was done; needs --out.")
 def command(**given: Any) -> None:
     """Publish events or counts privately: one release for each step, or with --queries the answers to window queries.
 

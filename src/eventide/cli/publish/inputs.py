@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eventide.cli.publish import Options, option_of
 from eventide.errors import InputError
@@ -22,9 +21,6 @@ from eventide.live.publisher.setup import reading
 from eventide.live.publisher.window_queries import Questions
 from eventide.mechanisms.base import Mechanism
 from eventide.streams.count_files import CountFile, open_counts
-
-if TYPE_CHECKING:
-    pass
 
 ONLY_FOR_EVENTS = {
     "step": "--step says how long a step is for --queries and for events",
@@ -87,10 +83,15 @@ def _event_feed(options: Options) -> Feed:
     if not spec.bins:
         raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
     if "sensitivity" in options.stream:
-        raise InputError("--sensitivity is for counts; of events --max-per-step says how many count for one user")
+        raise InputError(
+            "--sensitivity is for counts; for events give --max-per-step, how many of one user count in a step"
+        )
     if "window_sensitivity" in options.stream:
-        raise InputError("--window-sensitivity is for counts; of events --cap says how many count in how long")
-    spec.need("step", label=option_of)
+        raise InputError("--window-sensitivity is for counts; for events give --cap, such as --cap 2/7d")
+    if not spec.step:
+        raise InputError(
+            "--step is missing: events are counted in steps of time; give the length of a step, such as --step 1h"
+        )
     if options.engine == "spark":
         return _spark_feed(options)
     begun = replace(spec, start=spec.start or _start_in_store(options))

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from eventide.cli.live_log import logging_to_stderr
-from eventide.cli.progress import counting, with_progress
+from eventide.cli.progress import counting, naming, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
-from eventide.cli.publish.summary import described, predicted, summary
+from eventide.cli.publish.prediction import document, expected, sentences
+from eventide.cli.publish.summary import answers_told, described, not_checked, predicted, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
@@ -35,7 +36,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     if options.clients is not None:
         read_clients(options.clients)  # refused also where no address needs it
     longest_window = longest_window_steps(options)
-    mechanism, feed, counts = build(options)
+    with naming("Looking at the source"):
+        mechanism, feed, counts = build(options)
     questions = build_questions(options)
     sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {
@@ -52,9 +54,11 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     if options.dry_run:
         with Publisher(feed, mechanism, questions=questions) as publisher:
             report = described(options, publisher) | predicted(publisher)
-        report |= {"steps": steps, "next_step": found.next_step}
+            errors = expected(options, publisher)
+        report |= {"steps": steps, "next_step": found.next_step} | document(errors)
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
-        return report, [summary(report), *_left_out(sinks)]
+        lines = [summary(report), *sentences(errors), *answers_told(report), *not_checked(options)]
+        return report, [*lines, *_left_out(sinks)]
     with (
         _terminated() as terminated,
         logging_to_stderr(options.log),

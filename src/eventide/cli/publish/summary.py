@@ -48,6 +48,20 @@ def predicted(publisher: Publisher) -> dict[str, Any]:
     } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
 
 
+def not_checked(options: Options) -> list[str]:
+    """What only a start finds out, which a dry run says of a store that is there."""
+    if options.store is None:
+        return []
+    return ["Not checked: whether the store is a copy of one that is in use; a start looks for that."]
+
+
+def answers_told(report: dict[str, Any]) -> list[str]:
+    """The error of every query that is answered beside the releases."""
+    errors = report.get("standard_errors", [])
+    told = [f"{each['query']}: {each['standard_error']:,.3g}" for each in errors if each["standard_error"] is not None]
+    return [f"Expected standard error of the answers to window queries: {'; '.join(told)}."] if told else []
+
+
 def standard_errors(answers: Answers) -> list[dict[str, Any]]:
     """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
     factor = answers.ledger.window * answers.sensitivity
@@ -63,17 +77,21 @@ def summary(report: dict[str, Any]) -> str:
     capped, steps = report["window_sensitivity"] is not None, f"any {report['window']} steps"
     if "dry_run" in report:
         checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
-        largest = report["largest_error_of_a_look"]
+        smallest, largest = report["smallest_error_of_a_look"], report["largest_error_of_a_look"]
+        if smallest == largest:
+            range_of_errors = ""
+        else:
+            upto = " or more" if largest is None else f" to {largest:,.3g}"
+            range_of_errors = f"{upto}, depending on how much budget it gets"
         return (
-            f"Checked {checked}; nothing was published or charged. A look would be off by "
-            f"{report['smallest_error_of_a_look']:,.3g} {'or more' if largest is None else f'to {largest:,.3g}'} "
-            f"{'events ' if 'errors_are_in' in report else ''}on average, and "
-            f"{f'one person would lose in {steps}' if capped else f'{steps} would spend'} at most "
+            f"Checked {checked}; nothing was published or charged. Expected error of one measurement"
+            f"{' in events' if 'errors_are_in' in report else ''}: {smallest:,.3g}{range_of_errors}. "
+            f"{f'One person would lose in {steps}' if capped else f'{steps.capitalize()} would spend'} at most "
             f"{report['epsilon']:g} of epsilon."
         )
-    spent = f"one person lost in {steps} at most" if capped else f"the fullest {report['window']} steps spent"
+    spent = f"One person lost in {steps}" if capped else f"{steps.capitalize()} spent"
     return (
-        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}, "
-        f"{report['fresh_looks']:,} steps measured anew; {spent} "
+        f"Published {report['steps']:,} steps of {bins} to {report['out'] or 'standard output'}; "
+        f"{report['fresh_looks']:,} of the steps were measured. {spent} at most "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )

@@ -67,6 +67,7 @@ class Seat(NamedTuple):
     tenure: int
     token: int
     since: int  # the first moment that a charge may show rows of
+    again: bool = False  # somebody had ended this publication, and now it holds a part again
 
 
 def create_account(
@@ -286,14 +287,15 @@ class Account:
             and not (after_restore or self._waits_since(last, reached))
         ):
             raise StoreError(
-                f"the account {self.database.place} knows steps of this store until {iso(settled)} that the store "
-                "has lost: go on with --after-restore"
+                f"the account {self.database.place} was charged for steps until {iso(settled)} that this store does "
+                "not hold: the store was restored from a backup; go on with --after-restore"
             )
         if last and last.paused and not last.ended:
             raise InputError(
                 f"this publication is paused at {self.database.place}: go on with `eventide account resume "
                 f"{self.database.place} {publication}`"
             )
+        again = last is not None and last.ended and last.charged_until is not None
         if last and not last.ended and (last.terms != terms or after_restore):
             last = self._note(last, "end", why="store restored" if after_restore else "other terms")
         if last is None or last.ended:
@@ -302,7 +304,7 @@ class Account:
             last = self._begin(publication, terms, floor, told)
         token = secrets.randbits(62)  # a number that counts up could come again after a backup was put back
         last = self._note(last, "open", token=token)
-        return Seat(publication, last.number, token, last.since)
+        return Seat(publication, last.number, token, last.since, again)
 
     def _resume(self, publication: str) -> Tenure:
         holder = self._holder(publication)
@@ -326,8 +328,8 @@ class Account:
         if tenure.charged_until is not None and until <= tenure.charged_until:
             if tenure.settled or until != tenure.charged_until:
                 raise StoreError(
-                    f"the step until {iso(until)} was published before, as {self.database.place} knows: the store "
-                    "is older than its account; go on with --after-restore"
+                    f"by the account {self.database.place} the step until {iso(until)} was published before: the store "
+                    "is older than the account; go on with --after-restore"
                 )
         elif not tenure.settled:
             raise StateError("a step must be settled before the next one is charged")

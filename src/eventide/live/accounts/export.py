@@ -67,7 +67,9 @@ def export_account(account: Account, path: Path, key: bytes) -> Exported:
     lines = [json.dumps(told), *(text for (text,) in rows)]
     before = read_export(path, key).lines if path.exists() else []
     if lines[: len(before)] != list(before):
-        raise NotAsExported(f"{account.database.place} does not say any more what {path} says that it said")
+        raise NotAsExported(
+            f"{account.database.place} does not hold all entries of {path}: some were changed or removed"
+        )
     whole = Exported(lines, _codes(lines, key))
     written = [_written(line, code) for line, code in zip(lines, whole.codes, strict=True)][len(before) :]
     try:

@@ -6,6 +6,7 @@ the last release show nobody's rows and are not charged.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from eventide.events.zones import DAY
 from eventide.live.accounts.account import Account, Seat, open_account
 from eventide.live.accounts.windows import Terms
 from eventide.live.stores.base import Store, StoreSetting, with_ends
+
+log = logging.getLogger("eventide.live")
 
 MILLISECOND = 1_000
 MOST_SHIFT = 26 * 3_600_000_000  # microseconds between the earliest and the latest clock on earth
@@ -71,6 +74,12 @@ class StorePlace:
         if first > not_before:
             raise StateError("others have joined the account meanwhile, so this store has to wait longer; start again")
         self._seat = seat
+        if seat.again:
+            log.warning(
+                "this publication was ended at the account %s, and has joined it again; to keep it out, stop this "
+                "publisher and end the publication once more",
+                self.account.database.place,
+            )
         return first
 
     def charge(self, step: int) -> None:

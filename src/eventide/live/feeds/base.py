@@ -21,12 +21,15 @@ class ClosedStep(NamedTuple):
 
     The position is that of the oldest event of any step still open, so that after a crash nothing of those is missed.
     `kept` is raw and has to be kept with the step's release until another step is released: that step, and the bytes.
+    `more` says that the next step is at hand as well, or next in a complete source, so that both may be committed
+    together; after a step without it, whoever asks for the next one has committed all.
     """
 
     index: int  # type: ignore[assignment]
     counts: Ints
     position: Position
     kept: tuple[int, bytes] | None = None
+    more: bool = False
 
     def __repr__(self) -> str:
         return f"<closed step {self.index}>"
@@ -76,7 +79,8 @@ class Promise(NamedTuple):
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
     `one_by_one` is True for a feed that gives no counts, but puts each event into noisy cells.
     `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them;
-    `adds_up_in_time` says that the sum over some steps is what there is in all of them.
+    `adds_up_in_time` says that the sum over some steps is what there is in all of them; `exchanged` that `most` is what
+    such a unit changes, by leaving one bin and coming to another, and not what it adds.
     """
 
     unit: str
@@ -87,6 +91,7 @@ class Promise(NamedTuple):
     of_one: int = 1
     one_by_one: bool = False
     adds_up_in_time: bool = True
+    exchanged: bool = False
 
     def window_sensitivity(self, window: int) -> int | None:
         """The window sensitivity that follows from the cap; None where there is none."""

@@ -6,7 +6,7 @@ so nothing is kept in a store; steps that it has released already are passed ove
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from itertools import islice
 from typing import Any
 
@@ -30,6 +30,7 @@ class MemoryFeed:
 
     def __init__(self, rows: Iterable[Any]) -> None:
         self._rows = rows
+        self._at_hand = isinstance(rows, Sized)  # others may be made as time goes by
 
     def describe(self) -> dict[str, Any]:
         """Counts without a clock."""
@@ -44,8 +45,11 @@ class MemoryFeed:
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
         """Give the rows that are not published yet."""
-        for index, row in islice(enumerate(self._rows), resume.next_step, None):
-            yield ClosedStep(index, row, None)
+        for index, row in islice(enumerate(self._read()), resume.next_step, None):
+            yield ClosedStep(index, row, None, more=self._at_hand)
+
+    def _read(self) -> Iterable[Any]:
+        return self._rows
 
     def start_of(self, step: int) -> str | None:
         """There is no clock."""
@@ -60,7 +64,7 @@ class CountFeed(MemoryFeed):
 
     def __init__(self, file: CountFile) -> None:
         self.file = file
-        self._named = False
+        self._named, self._at_hand = False, True
 
     def promise(self) -> Promise:
         """The counts are trusted, and so is the length of the file or frame."""
@@ -69,12 +73,11 @@ class CountFeed(MemoryFeed):
             "one person", None, (LENGTH_IS_PUBLIC.replace("file", "frame") if is_frame else LENGTH_IS_PUBLIC,)
         )
 
-    def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:
-        """Give the rows that are not published yet."""
+    def _read(self) -> Iterable[Any]:
         rows: Iterable[Any] = self.file.steps()
         if self._named:
             rows = (dict(zip(self.file.bins, row.tolist(), strict=True)) for row in rows)
-        return MemoryFeed(rows).steps(resume)
+        return rows
 
     def know(self, names: BinNames) -> None:
         """Hand out the rows with the names that the file has, which may be fewer than there are places."""

@@ -33,6 +33,7 @@ from eventide.events.reader import (
     Events,
     first_fault,
 )
+from eventide.events.slots import SlotPeople
 from eventide.events.statistics import EVENTS, Statistic
 from eventide.events.tally import EventTally, Tally
 from eventide.events.timeline import MILLISECOND, Timeline, parse_time
@@ -121,6 +122,11 @@ class EventFeed:
             self._stop_time = timeline.begin(self._stop)
             if self._stop < 1:
                 raise InputError(f"the end {until} is not after the start {timeline.iso(0)}; correct one of them")
+            if isinstance(statistic, SlotPeople) and self._stop_time != last[0] + 1:
+                raise InputError(
+                    f"the end {until} lies inside a slot of {statistic.name}, and a slot is published whole; end at "
+                    f"{timeline.iso(self._stop)}"
+                )
 
     @property
     def span(self) -> tuple[int, int]:
@@ -157,9 +163,9 @@ class EventFeed:
             )
         most = self.statistic.sensitivity(self.max_per_step)
         of_one = self.statistic.sensitivity(1)
-        in_time = self.statistic.adds_up_in_time
+        how = {"adds_up_in_time": self.statistic.adds_up_in_time, "exchanged": isinstance(self.statistic, SlotPeople)}
         counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
-        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one, adds_up_in_time=in_time)
+        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one, **how)
 
     @property
     def reads_again(self) -> bool:
@@ -213,7 +219,7 @@ class EventFeed:
         self._seen_until = EARLIEST
         self._open: dict[int, Tally] = {}
         self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
-        self._memory = None if self.cap is None else self.statistic.memory(self.cap, resume.key)
+        self._memory = self.statistic.memory(self.cap, resume.key, self.timeline, self.max_per_step)
         for step, data in resume.kept:
             if self._memory is not None and is_memory(data):
                 self._memory.take_again(data)
@@ -238,10 +244,15 @@ class EventFeed:
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)
 
-    def closed(self) -> Iterator[ClosedStep]:
-        """Close the steps that are over."""
-        end = self._end
-        while self._next < end and self._seen_until >= self._deadline(self._next):
+    def closed(self, most: float = math.inf) -> Iterator[ClosedStep]:
+        """Close the steps that are over, so many at the most; in a complete source more are to come."""
+        complete = self._source is not None and self._source.complete
+        first, end = self._next, self._end
+
+        def is_next() -> bool:
+            return self._next < min(end, first + most) and self._seen_until >= self._deadline(self._next)
+
+        while is_next():
             step = self._next
             self._next += 1
             self._warn_if_ahead()
@@ -249,14 +260,16 @@ class EventFeed:
             tally = self._open.pop(step, None) or self._tally()
             counts, kept = self._counts_of(step, tally)
             self.left_out += tally.left_out(counts)
-            yield ClosedStep(step, counts, next(iter(self._before.values()), self._position), kept)
+            position = next(iter(self._before.values()), self._position)
+            yield ClosedStep(step, counts, position, kept, more=complete or is_next())
 
     def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
         """The counts of a step, and what has to be kept of it."""
         if self._memory is None or isinstance(tally, EventTally):
             return tally.counts(step), None
         counts, used = tally.capped_counts(step, self._memory)
-        self.left_out_by_cap += tally.countable() - tally.counted(counts)
+        if self.cap is not None:
+            self.left_out_by_cap += tally.countable() - tally.counted(counts)
         return counts, self._memory.to_keep(step, used)
 
     @property
@@ -278,7 +291,7 @@ class EventFeed:
                 f"there are more than {LONGEST_GAP:,} steps without an event, which is surely a wrong time; "
                 "correct it, or say where to start and where to stop"
             )
-        return max(known) + 1
+        return self.statistic.whole_slots(max(known) + 1, self.timeline)
 
     def _countable(self, events: Events, counters: Counters) -> list[tuple[int, _Columns]]:
         """The users and bins of the events that count, and their values if they have some, step by step.

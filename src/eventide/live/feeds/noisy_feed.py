@@ -49,8 +49,8 @@ class NoisyFeed(EventFeed):
                 "pan_private needs a source that hands over events one by one: a file that is followed, a pipe, NATS, "
                 "Kafka or the service; what holds many events at once is itself there to be stolen"
             )
-        in_order = self._source is not None and self._source.in_order
-        self._overlap = 0 if in_order else self.timeline.length
+        self._in_order = self._source is not None and self._source.in_order
+        self._overlap = 0 if self._in_order else self.timeline.length
         self._nothing: Ints = np.zeros(len(self.reader.bins), dtype=np.int64)
 
     def promise(self) -> Promise:
@@ -107,6 +107,17 @@ class NoisyFeed(EventFeed):
         overwrite(events)
         time.fill(0)
         return counters
+
+    def last_open(self, next_step: int, moment: int) -> int:
+        """The last step that can have been open at a moment, where `next_step` was not released yet.
+
+        What comes in the order of its recorded arrival, as from NATS, is never read past the next step to be closed,
+        however old the stream is. Any other source may open whatever has begun.
+        """
+        begun = self.step_at(moment)
+        if self._source is None or not (self._in_order and self._source.records_arrival):
+            return begun
+        return min(begun, self.step_at(self._deadline(next_step) + self._overlap - 1))
 
     def _open_until(self, moment: int) -> None:
         step = self.step_at(moment)

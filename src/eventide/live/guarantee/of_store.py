@@ -6,7 +6,9 @@ import hashlib
 import stat
 from pathlib import Path
 
-from eventide.events.durations import in_words
+from eventide.events.durations import in_words, milliseconds
+from eventide.events.several_statistics import SeveralStatistics
+from eventide.events.slots import SlotPeople
 from eventide.events.statistics import Statistic, statistic_of
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
@@ -85,9 +87,18 @@ def _published(setting: StoreSetting) -> str:
     named = ", ".join(setting.names[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
-        f"noisy {_statistic(setting).title}{every} in {len(setting.bins):,} bins ({named}), by the "
+        f"noisy {_titles(setting, every)} in {len(setting.bins):,} bins ({named}), by the "
         f"mechanism {setting.measured_by or 'of one’s own'}{asked}"
     )
+
+
+def _titles(setting: StoreSetting, every: str) -> str:
+    """What is published of every step, and of slots of several steps besides."""
+    statistic = _statistic(setting)
+    parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
+    of_steps = ", ".join(part.title for part in parts if not part.slots)
+    slots = [(part.title, in_words(milliseconds(slot))) for part in parts for slot in part.slots]
+    return of_steps + every + "".join(f", and {title} of every {length}," for title, length in slots)
 
 
 def _events(setting: StoreSetting) -> str:
@@ -102,8 +113,11 @@ def _events(setting: StoreSetting) -> str:
 
 def _counted(setting: StoreSetting) -> str:
     cap = f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
+    if isinstance(_statistic(setting), SlotPeople):  # whose noise also hides that somebody leaves a bin for another
+        return f"at most {setting.steps['max_per_step']} in a step over all bins together"
     most = float(setting.sensitivity * _statistic(setting).unit)
-    return f"at most {most:g} in a step over all bins together{cap}"
+    also = "".join(f", and as many in {in_words(milliseconds(slot))}" for slot in _statistic(setting).slots)
+    return f"at most {most:g} in a step over all bins together{cap}{also}"
 
 
 def _statistic(setting: StoreSetting) -> Statistic:
@@ -126,6 +140,8 @@ def _raw(setting: StoreSetting) -> str:
     raw = "events of steps that are not published yet, in the store or its source, until they are"
     if setting.cap is not None:
         raw += f"; as keyed hashes, of whom something counted, for {setting.cap['block']} steps"
+    for slot in _statistic(setting).slots:
+        raw += f"; as keyed hashes, who was in which bin, until the {in_words(milliseconds(slot))} they are in are over"
     if _holds_sums(setting):
         raw += "; sums of groups that are still open, until they close"
     return raw

@@ -55,8 +55,9 @@ class Delivery:
         known = sink.last_step()
         if known is not None and known >= next_step and store.durable and not may_be_ahead:
             raise StoreError(
-                f"{sink.name} holds releases up to step {known}, and the store only up to {next_step - 1}: the store "
-                "was restored from a backup, or is another one; --after-restore goes on behind what was published"
+                f"{sink.name} holds releases up to step {known}, and {_reach(next_step)}. Either it belongs to another "
+                "store: then choose another output, or that store. Or the store was restored from a backup: then "
+                "--after-restore goes on behind what was published"
             )
         if known is not None and known >= 0:
             stored = store.release(known)
@@ -132,7 +133,10 @@ class Delivery:
 
     def _failed(self, failure: OSError) -> None:
         if not self._store.durable:
-            raise StoreError(f"cannot write to {self._sink.name}: {_reason(failure)}; nothing keeps what was published")
+            raise StoreError(
+                f"cannot write to {self._sink.name}: {_reason(failure)}; this run has no store, so what was published "
+                "is lost (use --store)"
+            )
         self._failure, self._pause = failure, min(2 * self._pause, LONGEST_PAUSE)
         self.failures += 1
         fields = {"sink": self._sink.name, "has": self.last, "again_in": self._pause, "reason": _reason(failure)}
@@ -211,6 +215,10 @@ class Deliveries:
         for sink in self._opened:
             sink.close()
         self._opened, self._each = [], []
+
+
+def _reach(next_step: int) -> str:
+    return f"the store only up to step {next_step - 1}" if next_step else "the store holds none"
 
 
 def _reason(failure: OSError) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.bin_names import BinNames
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.durations import written
@@ -76,7 +76,7 @@ def _place_like(setting: StoreSetting, like: str | None) -> int:
         if levels is None:
             raise InputError("the bins of this store are in no groups; leave --like out")
         if like not in found:
-            raise InputError(f"there is no bin {like!r}; look at their names")
+            raise InputError(unknown("bin", like, names.known()))
         return free_place(names, levels, groups_of(levels, names.places[found[like]]))
     free = {groups_of(levels, names.places[place]) for place in names.free()}
     if len(free) > 1:

@@ -6,9 +6,11 @@ a store may be read as often as anybody likes: it is worth no more than the rele
 with them.
 Lines of the log are written after a commit and tell the step, what it was charged and whether it was measured.
 
-An intrusion is announced by a row of the store. The row is looked for before each event, and noted with the steps whose
-cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an intrusion was
-announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`).
+An intrusion is announced by a row of the store. The row is looked for before each event; in a server, once it has told
+us of one: it counts its statements, so that a look at each event would have it count events. It is noted with the steps
+whose cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an
+intrusion was announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`).
+Steps that have begun by then and were not opened yet, as when an old stream is read again, are not.
 """
 
 from __future__ import annotations
@@ -22,29 +24,35 @@ from eventide.mechanisms.pan_private import ANNOUNCED, PanPrivateMechanism
 class OpenCells:
     """The open steps of a mechanism whose own step 0 is step `origin` of the store.
 
-    `step_at` gives the step of a moment.
+    `last_open` gives the last step that can have been open at a moment, where the first of them was not released yet.
     """
 
     def __init__(
-        self, mechanism: PanPrivateMechanism, store: Store, origin: int, next_step: int, step_at: Callable[[int], int]
+        self,
+        mechanism: PanPrivateMechanism,
+        store: Store,
+        origin: int,
+        next_step: int,
+        last_open: Callable[[int, int], int],
     ) -> None:
         self._mechanism, self._store, self._origin = mechanism, store, origin
         self._watches = mechanism.pan_private == ANNOUNCED and store.durable
         self._last_open = next_step - 1
         self._known = 0
         if self._watches:
-            self._lose(next_step, step_at)
+            self._lose(next_step, last_open)
 
-    def look_around(self) -> None:
-        """Put fresh noise into all cells if somebody has announced an intrusion."""
-        if self._watches and (announced := self._store.last_intrusion()) > self._known:
+    def look_around(self, *, told: bool = True) -> None:
+        """Put fresh noise into all cells if somebody has announced an intrusion, of which we were `told` or not."""
+        looks = self._watches and (self._store.is_told_of_intrusion() or not told)
+        if looks and (announced := self._store.last_intrusion()) > self._known:
             self._mechanism.announce_intrusion()
             self._note(announced, self._first_open, self._last_open)
 
     def open_until(self, step: int) -> None:
         """Open all steps up to one, of those that are measured."""
         if step > self._last_open:
-            self.look_around()
+            self.look_around(told=False)
             self._last_open = step
             if step >= self._origin:
                 self._mechanism.open_until(step - self._origin)
@@ -58,10 +66,10 @@ class OpenCells:
     def _first_open(self) -> int:
         return self._origin + self._mechanism.step
 
-    def _lose(self, next_step: int, step_at: Callable[[int], int]) -> None:
+    def _lose(self, next_step: int, last_open: Callable[[int, int], int]) -> None:
         """Give up the steps of which somebody may have seen cells that are gone."""
         intrusions = self._store.intrusions()
-        lost = max((each.last if each.noted else step_at(each.at) for each in intrusions), default=-1)
+        lost = max((each.last if each.noted else last_open(next_step, each.at) for each in intrusions), default=-1)
         if lost >= max(next_step, self._origin):
             self._mechanism.lose_until(lost + 1 - self._origin)
         for each in intrusions:

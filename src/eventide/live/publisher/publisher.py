@@ -4,6 +4,11 @@ Charge, draw, commit, emit, in this order: a release leaves only after the store
 with what rebuilds the mechanism. A draw that was not committed was seen by nobody; a committed one is never drawn
 again. What is emitted is read from the store. Where an account is drawn from, it is charged before the draw, and told
 of the commit before anything is emitted.
+
+Where several steps are at hand (of a file, or after a pause), they become durable in one commit, and the same holds for
+all of them: nothing is emitted before it, and a group that was not committed was seen by nobody. How many steps that
+are follows from the clock, from what a complete source has closed, and from the number of bins; never from what was
+drawn. What was drawn whole is committed also where the next step fails. A step that is alone is committed at once.
 """
 
 from __future__ import annotations
@@ -48,6 +53,10 @@ log = logging.getLogger("eventide.live")
 
 FORGET_EVERY = 16  # steps, where releases are kept for a while only
 
+TOGETHER = 64  # steps that become durable in one commit at the most, where so many are at hand
+
+NUMBERS_TOGETHER = 1 << 18  # that they have at the most, so that what waits for its commit has a bound
+
 LOOK_FOR_NAMES = 0.5  # seconds after which the store is asked whether bins got names
 
 SNAPSHOT_EVERY = 512  # steps; in between the answers alone are stored
@@ -59,6 +68,7 @@ class _Drawn(NamedTuple):
     commit: Commit
     event: str
     fields: dict[str, Any]
+    fullest: float = 0.0  # window, up to this step
 
 
 class PublisherOptions(TypedDict, total=False):
@@ -165,6 +175,7 @@ class Publisher:
         self.store: Store = store if isinstance(store, Store) else MemoryStore()
         self._deliveries = Deliveries(self.store)
         self._place: StorePlace | None = None
+        self._drawn: list[_Drawn] = []  # in order, to be committed together
         self.next_step = self._origin = self._measured_from = 0
         self.published = self.fresh_looks = 0
         self.names: BinNames | None = None
@@ -226,24 +237,22 @@ class Publisher:
         position
             Where the source is to be read again from once this step is durable.
         """
-        self._publish(step, counts, position)
+        self._publish(ClosedStep(step, counts, position))
         return self._stored(step)
 
     def run(self, until: int | None = None, stop: Callable[[], bool] = lambda: False) -> int:
         """Publish the feed's steps until it ends, step `until` is reached or `stop` says so; give how many.
 
-        `stop` is asked after each step and now and then while waiting, so the step in hand is always finished.
+        `stop` is asked after each step and now and then while waiting, so the step in hand is always finished. Where
+        more steps are at hand it is asked before the step is durable, and so before it is counted in `published`.
         """
         before = self.published
         if until is None or self.next_step < until:
-            for closed in self._closed_steps():
-                self._look_for_names()
-                if closed is None:
-                    self.deliver()
-                else:
-                    self._publish(*closed)
-                if stop() or (until is not None and self.next_step >= until):
-                    break
+            try:
+                self._run(until, stop)
+            except Exception:
+                self._commit()  # so that what was drawn is never drawn again because of what came after it
+                raise
         return self.published - before
 
     def deliver(self) -> None:
@@ -288,7 +297,7 @@ class Publisher:
 
         Refused while it holds charges of a step that is not committed.
         """
-        self._refuse_half_way()
+        self._refuse_half_way(self.next_step)
         return self.mechanism.ledger
 
     @property
@@ -336,7 +345,7 @@ class Publisher:
                 yield from self.feed.steps(resume)
                 return
             except ReadAgain:
-                continue
+                self._commit()
             except FirstRowsRefused:
                 self.store.withdraw()
                 if self._place is not None:
@@ -344,27 +353,72 @@ class Publisher:
                 self._deliveries.close()
                 raise
 
-    def _publish(self, step: int, counts: Ints, position: Position, kept: tuple[int, bytes] | None = None) -> None:
-        if step > self.next_step:
-            raise StateError(f"step {step} cannot be published before step {self.next_step}")
-        if step < self.next_step:
+    def _run(self, until: int | None, stop: Callable[[], bool]) -> None:
+        """Draw steps as they come, and commit them when no more are at hand, or a complete source closes none."""
+        most, closes = self._most_together(), False
+        for closed in self._closed_steps():
+            self._look_for_names()
+            if closed is not None:
+                self._draw(closed)
+            enough = stop() or (until is not None and self._next_drawn >= until)
+            goes_on = closes if closed is None else closed.more
+            if enough or not goes_on or len(self._drawn) >= most:
+                self._commit()
+            if closed is None:
+                self.deliver()
+            if enough:
+                return
+            closes = closed is not None
+        self._commit()
+
+    def _most_together(self) -> int:
+        """How many steps one commit may have: one, where others have to hear of each before the next is drawn."""
+        if not self.store.durable or self._place is not None or self.names is not None:
+            return 1
+        return max(1, min(TOGETHER, NUMBERS_TOGETHER // self.mechanism.numbers))
+
+    def _publish(self, closed: ClosedStep) -> None:
+        """Draw a step and commit it at once."""
+        self._draw(closed)
+        self._commit()
+
+    @property
+    def _next_drawn(self) -> int:
+        """The first step that is not drawn."""
+        return self.next_step + len(self._drawn)
+
+    def _draw(self, closed: ClosedStep) -> None:
+        """Charge and draw a step; nobody may learn anything about it yet."""
+        step = closed.index
+        if step > self._next_drawn:
+            raise StateError(f"step {step} cannot be published before step {self._next_drawn}")
+        if step < self._next_drawn:
             return
-        counts = self._counts(step, counts)
+        counts = self._counts(step, closed.counts)
         faults.passing("before-draw")
         measured = step >= self._measured_from
         if measured and self._place is not None:
             self._place.charge(step)
             faults.passing("after-charge")
-        drawn = (self._measured if measured else self._repeated)(step, counts, position)
+        drawn = (self._measured if measured else self._repeated)(step, counts, closed.position)
+        self._drawn.append(drawn._replace(commit=drawn.commit._replace(kept=closed.kept), fullest=self._fullest()))
+
+    def _commit(self) -> None:
+        """Make durable what was drawn, and then let it go."""
+        group, self._drawn = self._drawn, []
+        if not group:
+            return
         faults.passing("before-commit")
-        self.store.commit(drawn.commit._replace(kept=kept))
+        self.store.commit(*(drawn.commit for drawn in group))
         faults.passing("after-commit")
-        if measured and self._place is not None:
-            self._place.settle(step)
+        last = group[-1].commit.step
+        if last >= self._measured_from and self._place is not None:
+            self._place.settle(last)
             faults.passing("after-settle")
-        self._committed(drawn)
+        for drawn in group:
+            self._committed(drawn)
         self.deliver()
-        if self._keep and self.next_step % FORGET_EVERY == 0:
+        if self._keep and self.next_step // FORGET_EVERY > group[0].commit.step // FORGET_EVERY:
             lacked = [sink.last + 1 for sink in self._deliveries.standing()]
             self.store.forget_releases(min(self.next_step - self._keep, *lacked, self.next_step))
 
@@ -373,12 +427,12 @@ class Publisher:
         self.next_step, self._position = drawn.commit.step + 1, drawn.commit.position
         self.published += 1
         self.fresh_looks += drawn.fields.get("fresh", False)
-        self._worst_window = self._fullest()
+        self._worst_window = drawn.fullest
         self._tell(drawn)
 
     def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
-        self.mechanism, self.questions = rebuilt(mechanism, state), questions
+        self.mechanism, self.questions = rebuilt(mechanism, state, getattr(self.feed, "timeline", None)), questions
         self._answering = None if questions is None else Answering(questions, mechanism, state)
         self.next_step, self._origin = state.next_step, state.origin
         self._measured_from = state.measured_from
@@ -423,16 +477,17 @@ class Publisher:
         lost = self.mechanism.ledger.loss
         return sum(int(lost(ledger.worst_charge()).item()) for ledger in self._ledgers) / NANO
 
-    def _refuse_half_way(self) -> None:
-        """Refuse where the mechanism has taken a step that was not committed."""
-        if self.mechanism.step != max(0, self.next_step - self._origin):
+    def _refuse_half_way(self, step: int) -> None:
+        """Refuse where a step of the store is not the mechanism's next one: it has taken one that was not committed."""
+        if self.mechanism.step != max(0, step - self._origin):
             raise StateError(
-                "a step is half way: drawn, not committed; if that failed, close this publisher and open the store anew"
+                "a step was drawn and is not committed; if its commit failed, close this publisher and open the store "
+                "again"
             )
 
     def _measured(self, step: int, counts: Ints, position: Position) -> _Drawn:
         """A step that the mechanism answers."""
-        self._refuse_half_way()
+        self._refuse_half_way(step)
         self.mechanism.idle = None if self.names is None else self.names.idle(step)
         with RecordedAnswers.recording(self.mechanism.meter) as recorded:
             release = self.mechanism.release(counts)

@@ -17,6 +17,7 @@ import numpy as np
 from eventide.arrays import Floats
 from eventide.errors import StoreError
 from eventide.events.levels import Levels
+from eventide.events.timeline import Timeline
 from eventide.live.stores.base import StoreState
 from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
@@ -26,10 +27,12 @@ from eventide.releases.level_values import LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 
-def rebuilt(mechanism: Mechanism, state: StoreState) -> Mechanism:
-    """`mechanism` itself at its beginning, or one like it that stands where the store does."""
+def rebuilt(mechanism: Mechanism, state: StoreState, timeline: Timeline | None = None) -> Mechanism:
+    """`mechanism` itself at its beginning, or one like it that stands where the store does; it learns the times."""
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
+    if timeline is not None:
+        mechanism.know_times(timeline, state.origin)
     nothing = np.zeros(mechanism.numbers, dtype=np.int64)
     for answers in state.recorded:
         with replay(mechanism.meter, answers):
@@ -54,12 +57,18 @@ def repeated(
         own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
         then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
         told = then.statistics and {
-            name: dataclasses.replace(each, fresh=False) for name, each in then.statistics.items()
+            name: _nothing(each) if name in mechanism.statistics_of_slots else dataclasses.replace(each, fresh=False)
+            for name, each in then.statistics.items()
         }
         release = over_bins(dataclasses.replace(then, statistics=told), bins_then, bins, absent=absent)
     if mechanism.levels is None:
         return release
     return dataclasses.replace(release, levels=sums_of_bins(release.values, mechanism.levels))
+
+
+def _nothing(told: LevelValues) -> LevelValues:
+    """What there is of a slot at a step at which it is not measured."""
+    return LevelValues(np.full_like(told.values, np.nan), np.full_like(told.scale, np.inf))
 
 
 def sums_of_bins(values: Floats, levels: Levels) -> dict[str, LevelValues]:

@@ -21,6 +21,7 @@ from eventide.live.accounts.account import Account
 from eventide.live.accounts.store_place import StorePlace
 from eventide.live.feeds.base import Feed, Promise
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.open_cells import OpenCells
 from eventide.live.publisher.spare_bins import Placed, over_places
 from eventide.live.publisher.window_queries import Questions
@@ -35,6 +36,7 @@ from eventide.live.stream_spec import FeedOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.pan_private import ANNOUNCED, PanPrivateMechanism, what_may_be_seen
 from eventide.mechanisms.publishing import why_not_published
+from eventide.mechanisms.saving import as_before
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
@@ -126,8 +128,8 @@ def check_fit(mechanism: Mechanism, promise: Promise) -> None:
         raise InputError(reason)
     if mechanism.gives_windows and not promise.adds_up_in_time:
         raise InputError(
-            "people of several steps do not add up, and this mechanism adds up the last ones; choose another one, or "
-            "publish events"
+            "numbers of different people cannot be added up over steps, and this mechanism does that; choose another "
+            "mechanism, or publish events"
         )
     if promise.most is not None and promise.most != mechanism.sensitivity:
         raise InputError(
@@ -143,13 +145,13 @@ def _check_cap(mechanism: Mechanism, promise: Promise) -> None:
     given, bound = mechanism.window_sensitivity, promise.window_sensitivity(mechanism.window)
     if bound is None and given is not None:
         raise InputError(
-            "window_sensitivity is for counts that come ready-made; of events nothing keeps a person to it but a cap: "
+            "window_sensitivity is for ready-made counts. For events only a cap bounds what a person adds in a window: "
             "give one, such as cap='2/7d', or leave both out"
         )
     if given != bound:
         raise InputError(
-            f"with a cap of {promise.cap} one person changes the counts by at most {bound} when a window of "
-            f"{mechanism.window} steps does, and the mechanism's window_sensitivity is {given}; make it {bound}"
+            f"the cap {promise.cap} and a window of {mechanism.window} steps need a mechanism with "
+            f"window_sensitivity={bound}, and this one has {given}; make it {bound}"
         )
 
 
@@ -172,8 +174,8 @@ def as_stored(
 ) -> tuple[Placed, StoreSetting]:
     """The mechanism, over the bins of the store, and its setting.
 
-    It has the seasons of the store's last epoch where nobody chose any. Older versions had none, and what follows from
-    a step's length may change. With `new_epoch` they stay only if the epoch goes on with them.
+    It has the algorithm of the store's last epoch, and its seasons where nobody chose any. Older versions had none, and
+    what follows from a step's length may change. With `new_epoch` both stay only if the epoch goes on with them.
     """
     epochs = store.epochs()
     last = epochs[-1].setting if epochs else None
@@ -182,13 +184,23 @@ def as_stored(
     setting = setting_of(mechanism, feed, population, questions, account)
     if last is not None and setting.bins == last.bins:
         setting = setting._replace(named=last.named)
-    if last is None or not isinstance(getattr(mechanism, "seasons", None), Automatic):
+    stored = _unchosen(mechanism, last.mechanism["parameters"]) if last is not None else {}
+    if last is None or all(getattr(mechanism, name) == value for name, value in stored.items()):
         return placed, setting
-    kept = type(mechanism)(**mechanism.parameters() | {"seasons": last.mechanism["parameters"].get("seasons")})
+    kept = type(mechanism)(**mechanism.parameters() | stored)
     unchanged = setting_of(kept, feed, population, questions, account)._replace(named=setting.named)
     if new_epoch and not is_same(unchanged, last):
         return placed, setting
     return placed._replace(mechanism=kept), unchanged
+
+
+def _unchosen(mechanism: Mechanism, stored: dict[str, Any]) -> dict[str, Any]:
+    """What nobody chose of a mechanism's parameters, as a store has it."""
+    before = as_before(type(mechanism)) | stored
+    found = {name: before[name] for name in mechanism.kept_by_stores}
+    if isinstance(getattr(mechanism, "seasons", None), Automatic):
+        found["seasons"] = before["seasons"]
+    return found
 
 
 def setting_of(
@@ -238,7 +250,8 @@ def guarantee_of(
         epsilon=total_budget(mechanism, questions) / NANO,
         unit=promise.unit,
         assumptions=assumptions,
-        lasting=in_words(mechanism.window * feed.describe()["length"]) if promise.cap else None,
+        exchanged=promise.exchanged,
+        lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
 
@@ -261,12 +274,12 @@ def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next
     """Where the events of a feed go that holds none; new cells, where it reads events again."""
     if not (isinstance(mechanism, PanPrivateMechanism) and feed.promise().one_by_one):
         return None
-    assert isinstance(feed, EventFeed)
+    assert isinstance(feed, NoisyFeed)
     if feed.reads_again:
         mechanism.forget_cells()
     if store.durable and mechanism.pan_private == ANNOUNCED:
         store.watch_intrusions()
-    return OpenCells(mechanism, store, origin, next_step, feed.step_at)
+    return OpenCells(mechanism, store, origin, next_step, feed.last_open)
 
 
 def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:

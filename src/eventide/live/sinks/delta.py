@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eventide.errors import InputError
+from eventide.errors import InputError, missing_extra
 from eventide.live.sinks.base import name_of_file, refuse_unwritable
 from eventide.live.sinks.table import TableSink
 
@@ -31,9 +31,7 @@ class DeltaSink(TableSink):
         try:
             import deltalake
         except ImportError:
-            raise InputError(
-                "Delta tables need the extra delta; install it with: pip install 'eventide[delta]'"
-            ) from None
+            raise missing_extra("Delta tables need the extra delta", "delta") from None
         self._delta = deltalake
 
     def check(self) -> None:

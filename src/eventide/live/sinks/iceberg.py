@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from eventide.errors import EventideError, InputError
+from eventide.errors import EventideError, InputError, missing_extra
 from eventide.live import faults
 from eventide.live.sinks.table import TableSink
 
@@ -57,9 +57,7 @@ class IcebergSink(TableSink):
         try:
             import pyiceberg.catalog
         except ImportError:
-            raise InputError(
-                "Iceberg tables need the extra iceberg; install it with: pip install 'eventide[iceberg]'"
-            ) from None
+            raise missing_extra("Iceberg tables need the extra iceberg", "iceberg") from None
         self._load_catalog = pyiceberg.catalog.load_catalog
 
     def check(self) -> None:

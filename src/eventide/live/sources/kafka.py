@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from eventide.errors import InputError
+from eventide.errors import InputError, missing_extra
 from eventide.events.clock import Clock, SystemClock
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
@@ -72,7 +72,7 @@ def confluent_kafka() -> Any:
     try:
         import confluent_kafka
     except ImportError:
-        raise InputError("Kafka needs the extra kafka; install it with: pip install 'eventide[kafka]'") from None
+        raise missing_extra("Kafka needs the extra kafka", "kafka") from None
     return confluent_kafka
 
 

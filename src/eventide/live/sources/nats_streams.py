@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from eventide.errors import InputError
+from eventide.errors import InputError, missing_extra
 from eventide.live.tls import tls_context
 
 PATIENCE = 5.0  # seconds until an answer is no longer waited for
@@ -59,7 +59,7 @@ class NatsConnection:
         self, address: NatsAddress, patience: float = PATIENCE, settings: Mapping[str, Any] = MappingProxyType({})
     ) -> None:
         if find_spec("nats") is None:
-            raise InputError("NATS needs the extra nats; install it with: pip install 'eventide[nats]'")
+            raise missing_extra("NATS needs the extra nats", "nats")
         self.address, self.patience = address, patience
         self._trouble: Exception | None = None  # what happened last in the background
         options = _connect_options(settings)

@@ -1,9 +1,9 @@
 """What a store promises, whatever database it is made of.
 
-One commit holds everything of a step: its charges, its release, the answers behind it and what rebuilds the mechanism
-and the plan of window queries. A step is committed once and never again; whoever asks for it later gets the stored
-bytes. Only one writer holds a store: each commit checks the fence that the writer was given, so one that was paused and
-taken over can commit nothing.
+One commit holds everything of a step, or of several that follow each other: charges, releases, the answers behind them
+and what rebuilds the mechanism and the plan of window queries. A step is committed once and never again; whoever asks
+for it later gets the stored bytes. Only one writer holds a store: each commit checks the fence that the writer was
+given, so one that was paused and taken over can commit nothing.
 
 When a setting changes (a new epoch) or a backup was restored, nothing is measured until nobody's window reaches a
 charge of before: `measured_from` is the first step at which the mechanism may look again.
@@ -147,6 +147,12 @@ class Commit(NamedTuple):
     fresh: bool = True  # False where nothing was measured, so that the release may be much like the one before
 
 
+def still_kept(commits: Sequence[Commit], before: Iterable[tuple[int, bytes]] = ()) -> list[tuple[int, bytes]]:
+    """What the feed wants to have kept, by these commits and before, until a step behind them is committed."""
+    brought = [commit.kept for commit in commits if commit.kept is not None]
+    return [each for each in [*before, *brought] if each[0] > commits[-1].step]
+
+
 class Epoch(NamedTuple):
     """A stretch of steps under one setting."""
 
@@ -235,8 +241,8 @@ class Store(abc.ABC):
         """
 
     @abc.abstractmethod
-    def commit(self, commit: Commit) -> None:
-        """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
+    def commit(self, *commits: Commit) -> None:
+        """Make steps durable together, erase the kept events of them, and move on; refuse if the fence has moved."""
 
     @abc.abstractmethod
     def release(self, step: int) -> bytes | None:
@@ -300,8 +306,12 @@ class Store(abc.ABC):
     def note_intrusion(self, number: int, first: int, last: int) -> None:  # noqa: B027
         """Remember which steps were open at an intrusion."""
 
+    def is_told_of_intrusion(self) -> bool:
+        """Whether there may be a new announcement; asked before each event."""
+        return False
+
     def last_intrusion(self) -> int:
-        """The number of the last announcement, 0 before the first; asked before each event."""
+        """The number of the last announcement, 0 before the first."""
         return 0
 
     def intrusions(self) -> list[Intrusion]:

@@ -31,6 +31,10 @@ class Unavailable(StoreError):
         self.what = what
 
 
+class Unreachable(StoreError):
+    """The server of a store or an account does not answer from here, or does not let us in."""
+
+
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE)
 
 
@@ -102,6 +106,19 @@ class Database(abc.ABC):
     @abc.abstractmethod
     def make_intrusions(self) -> None:
         """Make the table of announced intrusions, inside a transaction, where there is none."""
+
+    def listen_for_intrusions(self) -> None:  # noqa: B027 - a file is looked at, and nobody counts that
+        """Have announcements told to this session."""
+
+    def tell_of_intrusion(self) -> None:  # noqa: B027
+        """Tell the sessions that listen of an announcement, inside its transaction."""
+
+    def is_told_of_intrusion(self) -> bool:
+        """Whether to look for an announcement now: always, or since the last time somebody told of one.
+
+        Asked before each event, so nothing may be asked of a server: it counts its statements, and so the events.
+        """
+        return True
 
     @abc.abstractmethod
     def change(self, query: str, *values: Any) -> int:

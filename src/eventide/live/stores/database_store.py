@@ -8,7 +8,7 @@ written once more, as it was drawn.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -46,7 +46,7 @@ class DatabaseStore(Store):
         self._rows = CheckedRows(database)
         self._written = WrittenRows(database)
         self._writer: _Writer | None = None
-        self._latest: tuple[int, bytes] | None = None  # the release that this writer committed last
+        self._latest: list[tuple[int, bytes]] = []  # the releases that this writer committed last
         database.gives_up = lambda: self.patience.is_over
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
@@ -141,25 +141,23 @@ class DatabaseStore(Store):
         assert wanted is not None
         return wanted
 
-    def commit(self, commit: Commit) -> None:
-        """Make a step durable, erase the kept events of it, and move on; refuse if the fence has moved."""
-        writer = self._writing()
-        _refuse_misplaced(commit, writer.epoch)
-        entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
-        row: StoredStep | None = None
+    def commit(self, *commits: Commit) -> None:
+        """Make steps durable together, erase the kept events of them, and move on; refuse if the fence has moved."""
+        writer, last = self._writing(), commits[-1].step
+        for commit in commits:
+            _refuse_misplaced(commit, writer.epoch)
+        rows: list[StoredStep] = []
 
         def write(head: Head) -> None:
-            nonlocal row
-            row = sealed(head.chain, commit.step, writer.epoch.number, entries, commit.release, commit.recorded)
-            self._write_step(head, row, commit)
+            rows[:] = self._write_steps(head, commits)
 
         def is_written() -> bool:
-            return row is not None and self._rows.head()[1:] == (row.step, row.chain)
+            return bool(rows) and self._rows.head()[1:] == (last, rows[-1].chain)
 
         self._settled(write, "inside-transaction", done=is_written)
-        self._patiently(lambda: writer.lock.note(self.name, commit.step, _free_from(writer.epoch, commit.step)))
+        self._patiently(lambda: writer.lock.note(self.name, last, _free_from(writer.epoch, last)))
         self._patiently(lambda: self._database.forget(self._erased))
-        self._latest = commit.step, commit.release
+        self._latest = [(commit.step, commit.release) for commit in commits]
 
     def release(self, step: int) -> bytes | None:
         """The stored release of a step."""
@@ -167,8 +165,8 @@ class DatabaseStore(Store):
 
     def releases(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, bytes]]:
         """Stored releases in order, from `first` up to and including `last`."""
-        if self._latest is not None and first == self._latest[0] and last in (None, first):
-            return iter([self._latest])  # whoever follows a writer needs no look at its disk
+        if self._latest and first >= self._latest[0][0]:  # whoever follows a writer needs no look at its disk
+            return (each for each in self._latest if first <= each[0] and (last is None or each[0] <= last))
         return ((row.step, row.release) for row in self._rows.steps(first, last) if row.release != GONE)
 
     def kept_from(self) -> int:
@@ -231,6 +229,7 @@ class DatabaseStore(Store):
     def watch_intrusions(self) -> None:
         """Get ready for announcements of intrusions."""
         self._settled(lambda _: self._database.make_intrusions())
+        self._database.listen_for_intrusions()
 
     def announce_intrusion(self, at: int) -> int:
         """Announce, from any process, that somebody saw what the publisher holds; give the announcement's number."""
@@ -240,6 +239,7 @@ class DatabaseStore(Store):
         def write(_: Head) -> None:
             numbers.append(self.last_intrusion() + 1)
             self._written.intrusion(Intrusion(numbers[-1], at))
+            self._database.tell_of_intrusion()
 
         self._settled(write, done=lambda: self.last_intrusion() >= numbers[-1])
         return numbers[-1]
@@ -248,6 +248,10 @@ class DatabaseStore(Store):
         """Remember which steps were open at an intrusion."""
         at = next(each.at for each in self.intrusions() if each.number == number)
         self._settled(lambda _: self._written.intrusion(Intrusion(number, at, first, last, noted=True)))
+
+    def is_told_of_intrusion(self) -> bool:
+        """Whether there may be a new announcement."""
+        return self._database.is_told_of_intrusion()
 
     def last_intrusion(self) -> int:
         """The number of the last announcement, 0 before the first."""
@@ -360,11 +364,17 @@ class DatabaseStore(Store):
         self._writer = _Writer(lock, head.fence + 1, epoch, began, kept)
         return state
 
-    def _write_step(self, head: Head, row: StoredStep, commit: Commit) -> None:
-        epoch = self._writing().epoch
-        if row.step != (next_step := max(head.step + 1, epoch.first_step)):
-            raise StateError(f"step {row.step} came to be committed where step {next_step} is next")
-        self._erased = self._written.step(row, commit)
+    def _write_steps(self, head: Head, commits: Sequence[Commit]) -> list[StoredStep]:
+        """Write steps that come next, each tied to the one before; give their rows."""
+        epoch, chain, rows = self._writing().epoch, head.chain, []
+        for next_step, commit in enumerate(commits, max(head.step + 1, epoch.first_step)):
+            if commit.step != next_step:
+                raise StateError(f"step {commit.step} came to be committed where step {next_step} is next")
+            entries = json.dumps([[entry.kind, entry.lane, entry.amount] for entry in commit.entries])
+            rows.append(sealed(chain, next_step, epoch.number, entries, commit.release, commit.recorded))
+            chain = rows[-1].chain
+        self._erased = self._written.steps(rows, commits)
+        return rows
 
     def _write_withdrawal(self, head: Head, writer: _Writer) -> None:
         if head.step >= 0:

@@ -7,6 +7,7 @@ so that SQL can read it too.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import compress
 from operator import ne
 
@@ -21,20 +22,34 @@ def difference(line: bytes, earlier: bytes) -> bytes | None:
     >>> difference(base.replace(b"7", b"8", 1).replace(b"5", b"3"), base)
     b'0 {"step": 8\\n3 3'
     """
-    fields, fields_before = line.split(_KEY), earlier.split(_KEY)
+    fields, fields_before = _fields(line), _cut_up(earlier)
     if len(fields) != len(fields_before):
         return None
     told: list[tuple[int, bytes]] = []
-    number, quote = 0, b""
-    for field, before in zip(fields, fields_before, strict=True):  # most are alike, and not looked at number by number
-        if field != before:
-            parts, parts_before = (quote + field).split(_CUT), (quote + before).split(_CUT)
+    for field, (number, before, parts_before) in zip(fields, fields_before, strict=True):
+        if field != before:  # most are alike, and not looked at number by number
+            parts = field.split(_CUT)
             if len(parts) != len(parts_before):
                 return None
             told += compress(enumerate(parts, number), map(ne, parts, parts_before))
-        number, quote = number + before.count(_CUT) + 1, b'"'
     text = b"\n".join([b"%d %s" % each for each in told])
     return text if len(text) * WORTH_IT < len(line) else None
+
+
+def _fields(line: bytes) -> list[bytes]:
+    first, *others = line.split(_KEY)
+    return [first, *(b'"' + field for field in others)]
+
+
+@lru_cache(1)  # many lines have the same base
+def _cut_up(line: bytes) -> list[tuple[int, bytes, list[bytes]]]:
+    """The fields of a line, each with the number of its first part and its parts."""
+    cut, number = [], 0
+    for field in _fields(line):
+        parts = field.split(_CUT)
+        cut.append((number, field, parts))
+        number += len(parts)
+    return cut
 
 
 def restored(told: bytes, earlier: bytes) -> bytes:

@@ -149,6 +149,7 @@ def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]
 def _different(name: str, before: Any, now: Any) -> list[str]:
     if before == now:
         return []
+    before, now = _by_statistic(before), _by_statistic(now)
     if isinstance(before, dict) and isinstance(now, dict):
         keys = dict.fromkeys((*before, *now))
         return [text for key in keys for text in _different(f"{name}.{key}", before.get(key), now.get(key))]
@@ -157,6 +158,12 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
     if name in ("epsilon", "queries.epsilon"):
         before, now = before / NANO, now / NANO
     return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
+
+
+def _by_statistic(value: Any) -> Any:
+    """What was told of several statistics by their names; anything else as it is."""
+    told = isinstance(value, list) and all(isinstance(each, dict) and "statistic" in each for each in value)
+    return {each["statistic"]: each for each in value} if told else value
 
 
 def _different_lists(before: list[Any], now: list[Any]) -> str:

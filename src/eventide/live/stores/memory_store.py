@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from eventide.errors import StoreError
 from eventide.events.bin_names import BinNames
-from eventide.live.stores.base import Approve, Commit, Epoch, Rename, Store, StoreSetting, StoreState
+from eventide.live.stores.base import Approve, Commit, Epoch, Rename, Store, StoreSetting, StoreState, still_kept
 from eventide.privacy.ledger import Entry
 
 KEPT_RELEASES = 64
@@ -50,12 +50,11 @@ class MemoryStore(Store):
         """There is no backup of what leaves nothing behind."""
         raise StoreError("only a store can be restored from a backup; give one")
 
-    def commit(self, commit: Commit) -> None:
-        """Remember the release for those who are about to read it, and what the feed still needs."""
-        self._releases.append((commit.step, commit.release))
-        self._next_step = commit.step + 1
-        brought = [] if commit.kept is None else [commit.kept]
-        self._kept = [each for each in self._kept + brought if each[0] > commit.step]
+    def commit(self, *commits: Commit) -> None:
+        """Remember the releases for those who are about to read them, and what the feed still needs."""
+        self._releases += ((commit.step, commit.release) for commit in commits)
+        self._next_step = commits[-1].step + 1
+        self._kept = still_kept(commits, self._kept)
 
     def release(self, step: int) -> bytes | None:
         """One of the last releases."""

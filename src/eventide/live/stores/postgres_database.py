@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from eventide.errors import InputError, StoreError
+from eventide.errors import StoreError, missing_extra
 from eventide.live.client_settings import settings_of
-from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, Unreachable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
 from eventide.live.stores.tables import INTRUSIONS, RAW
 
@@ -25,6 +25,7 @@ log = logging.getLogger("eventide.live")
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+INTRUSIONS_CHANNEL = "eventide_intrusion"
 _AWAY = (  # what a client or server says of a fault that passes
     *("refused", "No such file", "timeout expired", "unexpectedly", "reset by peer", "No route", "unreachable"),
     *("starting up", "shutting down", "recovery mode", "accepting connections", "too many clients", "connection slots"),
@@ -54,7 +55,8 @@ class PostgresDatabase(Database):
         self._settings = settings_of(url, clients)
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only, self._patience = read_only, PATIENCE if patience is None else patience
-        self._in_transaction = self._writes = False
+        self._in_transaction = self._writes = self._listens = False
+        self._told_of_intrusion = True  # or nobody knows
         self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
             self._connection = self._first_connection(self._patience if waits else 0.0)
@@ -86,6 +88,29 @@ class PostgresDatabase(Database):
     def make_intrusions(self) -> None:
         """Make the table of announced intrusions, inside a transaction, where there is none."""
         self._connection.execute(INTRUSIONS.format(binary="bytea"))
+
+    def listen_for_intrusions(self) -> None:
+        """Have the server tell this session."""
+        with self.turn, self._refusals():
+            self._listens = True
+            self._listen()
+
+    def tell_of_intrusion(self) -> None:
+        """Tell those who listen, when the transaction is committed."""
+        self._connection.execute("SELECT pg_notify(%s, %s)", (INTRUSIONS_CHANNEL, self._schema))
+
+    def is_told_of_intrusion(self) -> bool:
+        """Whether the server has told us since the last time; it is asked nothing."""
+        with self.turn:
+            connection = self._connection.pgconn
+            try:
+                connection.consume_input()
+                while (told := connection.notifies()) is not None:
+                    self._hear(told)
+            except self._psycopg.Error:  # the connection is lost, and who looks will make it again
+                return True
+            looks, self._told_of_intrusion = self._told_of_intrusion, False
+            return looks
 
     def change(self, query: str, *values: Any) -> int:
         """Do something inside a transaction; give how many rows it touched."""
@@ -167,7 +192,7 @@ class PostgresDatabase(Database):
         try:
             yield
         except self._psycopg.Error as problem:
-            raise StoreError(
+            raise Unreachable(
                 f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
@@ -195,6 +220,19 @@ class PostgresDatabase(Database):
         self._connection.execute(f"SET lock_timeout TO {round(self._patience * 1000)}")
         if self._read_only:
             self._connection.execute("SET default_transaction_read_only TO on")
+        if self._listens:
+            self._listen()
+
+    def _listen(self) -> None:
+        """Listen from now on; what was told before is not known."""
+        self._connection.add_notify_handler(self._hear)
+        self._connection.execute(f"LISTEN {INTRUSIONS_CHANNEL}")
+        self._told_of_intrusion = True
+
+    def _hear(self, told: Any) -> None:
+        """Take what a server tells: of which store, as text where psycopg read it, as bytes where we did."""
+        store = told.payload if hasattr(told, "payload") else told.extra.decode()
+        self._told_of_intrusion |= store == self._schema
 
     def _locked(self) -> bool:
         query = f"SELECT pg_try_advisory_lock({LOCK})"
@@ -243,7 +281,5 @@ def load_psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        raise InputError(
-            "a PostgreSQL store needs the extra postgres; install it with: pip install 'eventide[postgres]'"
-        ) from None
+        raise missing_extra("a PostgreSQL store needs the extra postgres", "postgres") from None
     return psycopg

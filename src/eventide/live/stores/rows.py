@@ -11,12 +11,13 @@ whatever way they are stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from zlib import error as NotCompressed
 
 from eventide.errors import StoreError
-from eventide.live.stores.base import Commit, Epoch, Intrusion, PlanRecord, PlanStep
+from eventide.live import faults
+from eventide.live.stores.base import Commit, Epoch, Intrusion, PlanRecord, PlanStep, still_kept
 from eventide.live.stores.database import Database
 from eventide.live.stores.differences import difference, restored
 from eventide.live.stores.digests import digest
@@ -263,29 +264,36 @@ class WrittenRows:
         self._change, self._change_each, self._compressed = database.change, database.change_each, database.compressed
         self._base: tuple[int, bytes] | None = None  # the last step that was written whole, and its line
 
-    def step(self, row: StoredStep, commit: Commit) -> list[str]:
-        """Write a step and move the head to it; the tables in which anything raw was erased."""
-        told, base = self._told(row, fresh=commit.fresh)
-        columns = (*row._replace(release=self._compressed(told)), base)
-        self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *columns)
-        position = json.dumps(commit.position)
+    def steps(self, rows: Sequence[StoredStep], commits: Sequence[Commit]) -> list[str]:
+        """Write steps and move the head to the last one; the tables in which anything raw was erased."""
+        for row, commit in zip(rows, commits, strict=True):
+            if row is not rows[0]:
+                faults.passing("inside-group")
+            told, base = self._told(row, fresh=commit.fresh)
+            columns = (*row._replace(release=self._compressed(told)), base)
+            self._change("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *columns)
+            if commit.plan is not None:
+                self._plan(row.step, commit.plan)
+        last, position = rows[-1], json.dumps(commits[-1].position)
         self._change(
             "UPDATE head SET step = ?, chain = ?, position = ?, seal = ?",
-            *(row.step, row.chain, position, digest(row.chain, position)),
+            *(last.step, last.chain, position, digest(last.chain, position)),
         )
-        if commit.snapshot is not None:
-            self._change(
-                "INSERT INTO snapshot VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET step = excluded.step, "
-                "state = excluded.state, digest = excluded.digest",
-                *(row.step, commit.snapshot, digest(row.step, commit.snapshot)),
-            )
-        if commit.plan is not None:
-            self._plan(row.step, commit.plan)
-        replaced = {"plan": commit.plan, "snapshot": commit.snapshot, "head": commit.position}
-        over = [table for table in ("kept", "batch") if self._change(f"DELETE FROM {table} WHERE step <= ?", row.step)]
-        if commit.kept is not None:
-            self.kept([commit.kept], None, row.step)
+        over = [table for table in ("kept", "batch") if self._change(f"DELETE FROM {table} WHERE step <= ?", last.step)]
+        if kept := still_kept(commits):
+            self.kept(kept, None, last.step)
+        if saved := [(commit.step, commit.snapshot) for commit in commits if commit.snapshot is not None]:
+            self._snapshot(*saved[-1])
+        replaced = {"plan": commits[-1].plan, "snapshot": saved or None, "head": commits[-1].position}
         return over + [table for table, state in replaced.items() if state is not None]
+
+    def _snapshot(self, step: int, state: bytes) -> None:
+        """Keep the state of the mechanism after a step; the one before is erased."""
+        self._change(
+            "INSERT INTO snapshot VALUES (1, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET step = excluded.step, "
+            "state = excluded.state, digest = excluded.digest",
+            *(step, state, digest(step, state)),
+        )
 
     def _told(self, row: StoredStep, *, fresh: bool) -> tuple[bytes, int | None]:
         """The release of a step as what differs from a base, if that is little, or whole; then it is the next base."""

@@ -247,6 +247,8 @@ def _sentence(code: int, problem: sqlite3.Error) -> str:
                 "backup and go on with --after-restore"
             )
         case sqlite3.SQLITE_NOTADB:
-            return "is no store of eventide; choose another file, or restore a backup if it was one"
+            return (
+                "is no store of eventide; give the file that was made with --store, or restore a backup if it was one"
+            )
         case _:
             return f"is damaged or no store ({problem}); restore a backup and go on with --after-restore"

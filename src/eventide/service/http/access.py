@@ -3,6 +3,9 @@
 A request without a token that is good for it is refused before anything is done, and counts towards the rate of its
 sender like any other. A stream that a token is not good for is as if it were not there. Of clients so many are
 remembered and no more, so memory is bounded.
+
+Whoever sends events to a stream that remembers nobody is not remembered here either: when somebody last sent, and how
+much, would tell that they were there. What keeps such a stream from too much is that one batch waits and no more.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPBearer
@@ -47,10 +50,21 @@ class RequestRate:
 
 
 class Doorkeeper:
-    """Knows tokens and how often each may knock. With `open_reading` whoever comes may read. `log` says who came."""
+    """Knows tokens and how often each may knock. With `open_reading` whoever comes may read. `log` says who came.
 
-    def __init__(self, tokens: Tokens, rate: RequestRate, log: AccessLog, open_reading: bool = False) -> None:
+    `forgetful` are the streams that remember nobody.
+    """
+
+    def __init__(
+        self,
+        tokens: Tokens,
+        rate: RequestRate,
+        log: AccessLog,
+        open_reading: bool = False,
+        forgetful: Collection[str] = (),
+    ) -> None:
         self.tokens = tokens
+        self.forgetful = forgetful
         self.log = log
         self.rate = rate
         self.open_reading = open_reading
@@ -79,8 +93,10 @@ class Doorkeeper:
         return admitted
 
     def _refuse(self, request: Request, role: str, token: Token | None, anybody: bool) -> None:
-        address = request.client.host if request.client else "unknown"
-        self.rate.take(token.digest if token else address)
+        address, name = request.client.host if request.client else "unknown", request.path_params.get("name")
+        sends = role == "ingest" and token is not None and token.may(role) and token.sees(str(name))
+        if not (sends and name in self.forgetful):
+            self.rate.take(token.digest if token else address)
         if anybody:
             return
         if token is None:
@@ -88,7 +104,7 @@ class Doorkeeper:
             raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
         if not token.may(role):
             raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")
-        if "name" in request.path_params and not token.sees(request.path_params["name"]):
+        if name is not None and not token.sees(name):
             raise unknown_stream()
 
     def knows(self, token: Token) -> bool:

@@ -8,19 +8,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, FastAPI
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
 from eventide.service.http import dashboard, models, prometheus
+from eventide.service.http.docs_page import docs_page
 from eventide.service.http.guard import Guard
 from eventide.service.http.ingest import add_ingest
 from eventide.service.http.problems import Problem, answer_problems, refusals
 from eventide.service.http.reading_routes import Name, add_reading
 from eventide.service.http.tokens import Token
 from eventide.service.service import Service
+
+TAGS = [
+    {"name": "access", "description": "What a token may do. Needs a token to read."},
+    {
+        "name": "releases",
+        "description": "What was released, and everything public about a stream. Needs a token to read.",
+    },
+    {"name": "ingest", "description": "Events on their way in. Needs a token to ingest."},
+    {"name": "operate", "description": "Raw figures, which must not be passed on. Needs a token to operate."},
+    {"name": "health", "description": "Health checks, which need no token, and figures for Prometheus."},
+]
 
 
 def build_app(service: Service, crowded: Callable[[], bool] = lambda: False) -> ASGIApp:
@@ -36,13 +49,16 @@ def build_app(service: Service, crowded: Callable[[], bool] = lambda: False) -> 
         title="eventide",
         version=version("eventide"),
         description="Releases of live event streams under differential privacy.",
+        openapi_tags=TAGS,
+        generate_unique_id_function=lambda route: route.name,
         lifespan=running,
-        docs_url=None,  # it would load scripts from elsewhere
+        docs_url=None,  # it would load scripts from elsewhere: the page at /docs is our own
         redoc_url=None,
         redirect_slashes=False,
     )
     answer_problems(app)
     app.include_router(dashboard.router)
+    _add_docs(app)
     app.include_router(_operations(service))
     _add_health(app, service)
     _add_figures(app, service)
@@ -57,24 +73,43 @@ def build_health_app(service: Service) -> ASGIApp:
     return Guard(app)
 
 
+def _add_docs(app: FastAPI) -> None:
+    @app.get("/docs", include_in_schema=False)
+    def docs() -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi()))
+
+
 def _operations(service: Service) -> APIRouter:
     """All operations on the streams of a service, grouped by who may ask; raw figures are for operators alone."""
     router = APIRouter(prefix="/v1")
     refused = refusals(401, 403, 404, 422, 429)
     may_read, may_operate = (Depends(service.doorkeeper.needs(role)) for role in ("read", "operate"))
 
-    @router.get("/access", tags=["access"], responses=refusals(401, 403, 429))
+    @router.get(
+        "/access",
+        tags=["access"],
+        summary="Check the token",
+        response_description="What the token may do.",
+        responses=refusals(401, 403, 429),
+    )
     def access(token: Token = may_read) -> models.AccessAnswer:
-        """Say what the token is good for."""
+        """Say whether the token may only read, or also operate. A token that may only send events is refused."""
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
     reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=refused)
     add_reading(reading, service, may_read)
     router.include_router(reading)
 
-    @router.get("/streams/{name}/operations", tags=["operate"], responses=refused, dependencies=[may_operate])
+    @router.get(
+        "/streams/{name}/operations",
+        tags=["operate"],
+        summary="Show raw figures",
+        response_description="The raw figures since the start of the service.",
+        responses=refused,
+        dependencies=[may_operate],
+    )
     def operations(name: Name) -> models.OperationsAnswer:
-        """Give raw figures about events, for operators only."""
+        """Say how many events were taken, refused, late or left out. These numbers are raw: for operators only."""
         return service.operations(service.stream(name))
 
     add_ingest(router, service)
@@ -82,7 +117,9 @@ def _operations(service: Service) -> APIRouter:
 
 
 def _add_health(app: FastAPI, service: Service) -> None:
-    @app.get("/healthz", tags=["health"], responses=refusals(503))
+    well = partial(app.get, tags=["health"], response_description="All is well.")
+
+    @well("/healthz", summary="Check the service", responses=refusals(503))
     async def alive() -> models.HealthAnswer:
         """Say that the service answers requests, and that no stream has stopped for good."""
         if not service.pulse.is_felt:
@@ -91,16 +128,16 @@ def _add_health(app: FastAPI, service: Service) -> None:
             raise Problem(503, "stream-stopped", "a stream has stopped for good; the log says why")
         return models.HealthAnswer(status="ok")
 
-    @app.get("/readyz", tags=["health"], responses=refusals(503))
+    @well("/readyz", summary="Check that something is published", responses=refusals(503))
     async def ready() -> models.HealthAnswer:
-        """Say whether any stream publishes."""
+        """Say whether any stream takes events and publishes."""
         if not service.ready:
             raise Problem(503, "not-ready", "no stream publishes now")
         return models.HealthAnswer(status="ok")
 
-    @app.get("/readyz/{name}", tags=["health"], responses=refusals(404, 422, 503))
+    @well("/readyz/{name}", summary="Check that a stream is published", responses=refusals(404, 422, 503))
     async def stream_ready(name: Name) -> models.HealthAnswer:
-        """Say whether this stream publishes."""
+        """Say whether this stream takes events and publishes."""
         if not service.stream(name).ready:
             raise Problem(503, "not-ready", "the stream does not publish now")
         return models.HealthAnswer(status="ok")
@@ -109,9 +146,16 @@ def _add_health(app: FastAPI, service: Service) -> None:
 def _add_figures(app: FastAPI, service: Service) -> None:
     may_read = Depends(service.doorkeeper.needs("read"))
 
-    @app.get("/metrics", tags=["health"], response_class=Response, responses=refusals(401, 403, 429))
+    @app.get(
+        "/metrics",
+        tags=["health"],
+        summary="Give figures for Prometheus",
+        response_description="The figures in the text format of Prometheus.",
+        response_class=Response,
+        responses=refusals(401, 403, 429) | {200: {"content": {"text/plain": {}}}},
+    )
     def figures(token: Token = may_read) -> Response:
-        """Figures for Prometheus; those about events need a token to operate."""
+        """Give figures about publishing. Needs a token to read; figures about events need a token to operate."""
         seen = [stream for name, stream in service.streams.items() if token.sees(name)]
         content = prometheus.exposition(seen, with_raw=token.role == "operate")
         return Response(content, media_type=prometheus.CONTENT_TYPE)

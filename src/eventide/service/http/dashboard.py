@@ -25,14 +25,18 @@ SCRIPTS = (
     "format",
     "heat",
     "history",
+    "idle",
     "levels",
     "plotly",
+    "range",
+    "saved",
     "search",
     "series",
     "theme",
+    "times",
     "windows",
 )
-ASSETS = ("icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
+ASSETS = ("docs.css", "icon.svg", "style.css", *(f"{name}.js" for name in SCRIPTS))
 
 router = APIRouter(include_in_schema=False)
 

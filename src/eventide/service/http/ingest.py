@@ -47,12 +47,16 @@ KEY = re.compile(r"[\x21-\x7e]{1,200}")
 BODIES_AT_ONCE = 1  # read at a time: more would be no faster, and keep the loop from stamping what arrives meanwhile
 
 _KEY = Header(
-    description="names the batch, so that it counts once",
+    description="A name for the batch, so that it counts once however often it is sent. 1 to 200 visible characters.",
     json_schema_extra={"pattern": f"^{KEY.pattern}$"},
 )
 _ONE_EVENT = {"type": "object", "additionalProperties": True}
 _BODY = {
     "requestBody": {
+        "description": (
+            "The events: a JSON array of objects, or one object a line. Each has the fields that the stream is set up "
+            'with, such as `{"time": "2026-01-01T10:20:00Z", "user": "17", "bin": "harbour"}`.'
+        ),
         "required": True,
         "content": {
             JSON: {"schema": {"type": "array", "items": _ONE_EVENT}},
@@ -70,6 +74,8 @@ def add_ingest(router: APIRouter, service: Service) -> None:
     @router.post(
         "/streams/{name}/events",
         tags=["ingest"],
+        summary="Send events",
+        response_description="What became of the batch.",
         openapi_extra=_BODY,
         responses=refusals(400, 401, 403, 404, 408, 413, 415, 422, 429, 503),
     )
@@ -79,7 +85,11 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         token: Token = may_ingest,
         idempotency_key: Annotated[str | None, _KEY] = None,
     ) -> models.ReceiptAnswer:
-        """Take a batch of events; the answer comes when it is durable. If none comes, send it again with its key."""
+        """Take a batch of events. The answer comes when the batch is durable.
+
+        Events that cannot be read, come too late or name no known bin are refused one by one; the others count.
+        If no answer comes, send the batch again with the same `Idempotency-Key`: it counts once.
+        """
         stream = service.stream(name)
         batch = batch_name(idempotency_key, token)
         if batch is not None and not stream.feed.takes_keys:

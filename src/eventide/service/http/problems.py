@@ -10,19 +10,36 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 MEDIA_TYPE = "application/problem+json"
 CODES = {404: "not-found", 405: "method-not-allowed"}
+MEANINGS = {
+    400: "The request is not as it must be: the body is not JSON, or the key of the batch is not allowed.",
+    401: "There is no token, or it is not known.",
+    403: "The token is known, but not for this.",
+    404: "There is no stream, bin or query of this name, or the token is not good for it.",
+    408: "The body took too long to arrive.",
+    413: "The batch is too large. Send smaller ones.",
+    415: "The body is compressed or of another type. Send JSON or NDJSON as it is.",
+    422: "A parameter is not as described here.",
+    429: "Too many requests, or too many batches are waiting. Wait as many seconds as `Retry-After` says.",
+    503: "Not available now. Where there is a header `Retry-After`, wait as many seconds as it says.",
+}
 
 
 class ProblemDocument(BaseModel):
-    """Why a request was refused; `code` stays the same between versions."""
+    """Why a request was refused (RFC 9457)."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     code: str
+    """A short name of the reason, which stays the same between versions."""
     status: int
+    """The status of the answer."""
     title: str
+    """The reason in a sentence, and what to do."""
 
 
 class Problem(Exception):
@@ -43,7 +60,9 @@ class Problem(Exception):
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What the description of an operation says about the refusals it knows."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDocument"}}}
-    return {status: {"description": "Refused", "model": ProblemDocument, "content": content} for status in statuses}
+    return {
+        status: {"description": MEANINGS[status], "model": ProblemDocument, "content": content} for status in statuses
+    }
 
 
 def answer_problems(app: FastAPI) -> None:

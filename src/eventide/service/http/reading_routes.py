@@ -31,15 +31,27 @@ FOLLOWED_AT_A_TIME = 32  # releases read from the store together
 QUIET_SECONDS = 15.0  # after which a comment keeps the connection of one who follows alive
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.stream"}
 
-Name = Annotated[str, Path(description="the stream's name", max_length=63)]
-Step = Annotated[int, Query(ge=0, le=LAST)]
-LastStep = Annotated[int | None, Query(ge=0, le=LAST)]
-Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="steps on a page")]
-SomeBins = Annotated[list[str] | None, Query(description="only these bins")]
-Form = Annotated[Literal["json", "csv", "arrow"], Query(alias="format")]
+Name = Annotated[str, Path(description="The name of the stream.", max_length=63)]
+Step = Annotated[int, Query(ge=0, le=LAST, description="The first step wanted.")]
+LastStep = Annotated[int | None, Query(ge=0, le=LAST, description="The last step wanted. Left out: the newest.")]
+Limit = Annotated[int, Query(ge=1, le=MOST_AT_ONCE, description="The most steps on a page.")]
+SomeBins = Annotated[list[str] | None, Query(description="Only these bins; may be given several times.")]
+Form = Annotated[
+    Literal["json", "csv", "arrow"],
+    Query(alias="format", description="`json`, or a table: `csv`, or `arrow` (Arrow's streaming format)."),
+]
+Layout = Annotated[
+    Literal["long"] | None,
+    Query(
+        description="Of a table. `long`: a row for each step and bin, with the columns `step`, `start`, `level`, "
+        "`bin`, `statistic`, `value`, `low`, `high`, `scale` and `fresh`; `level` and `statistic` only where there "
+        "are several. Left out: a column for each bin, unless there are levels, several statistics or more than "
+        "1,000 bins."
+    ),
+]
 
 _STREAMED: dict[int | str, dict[str, Any]] = {
-    200: {"description": "releases as server-sent events", "content": {"text/event-stream": {}}}
+    200: {"description": "The releases, as server-sent events.", "content": {"text/event-stream": {}}}
 }
 
 
@@ -53,36 +65,41 @@ def add_reading(router: APIRouter, service: Service, may_read: Any) -> None:
 
 
 def _add_descriptions(router: APIRouter, service: Service, may_read: Any) -> None:
-    @router.get("/streams")
+    @router.get("/streams", summary="List the streams", response_description="The streams.")
     def streams(token: Token = may_read) -> models.StreamsAnswer:
-        """List the streams that the token is good for."""
+        """List the streams that the token is good for, with their public settings and how far they are."""
         seen = [stream for name, stream in service.streams.items() if token.sees(name)]
         return models.StreamsAnswer(streams=[service.describe(stream) for stream in seen])
 
-    @router.get("/streams/{name}")
+    @router.get("/streams/{name}", summary="Describe a stream", response_description="The stream.")
     def stream(name: Name) -> models.StreamAnswer:
-        """Describe a stream."""
+        """Give the public settings of a stream, and how far it is."""
         return service.describe(service.stream(name))
 
-    @router.get("/streams/{name}/bins")
+    @router.get("/streams/{name}/bins", summary="List the bins", response_description="The names.")
     def bins(name: Name) -> models.BinsAnswer:
-        """Name the bins."""
+        """Give the names behind the values of a release, in their order, and the groups that the bins belong to."""
         found = service.stream(name)
         return models.BinsAnswer(bins=list(found.bins), spare=found.spare, levels=_levels(found.levels))
 
-    @router.get("/streams/{name}/guarantee")
+    @router.get("/streams/{name}/guarantee", summary="Show the guarantee", response_description="The promise.")
     def guarantee(name: Name, token: Token = may_read) -> models.GuaranteeAnswer:
-        """Say what is promised to the people behind the stream."""
+        """Say what is promised to the people behind the stream, over all streams that they appear in."""
         return service.guarantee(service.stream(name), token.sees)
 
-    @router.get("/streams/{name}/guarantee.html", response_class=HTMLResponse)
+    @router.get(
+        "/streams/{name}/guarantee.html",
+        summary="Show the guarantee as a page",
+        response_description="The page, to be read, printed or signed.",
+        response_class=HTMLResponse,
+    )
     def guarantee_to_sign(name: Name, token: Token = may_read) -> HTMLResponse:
-        """Give the page about the stream for people who must sign the promise, verified now."""
+        """Give a page with the promise, the budget, who may see what, and the proof, verified now."""
         return HTMLResponse(page_of_stream(service, service.stream(name), token.sees))
 
-    @router.get("/streams/{name}/ledger")
+    @router.get("/streams/{name}/ledger", summary="Show the budget", response_description="The budget.")
     def ledger(name: Name) -> models.LedgerAnswer:
-        """Show what the windows hold, from the stored entries."""
+        """Say how much epsilon the latest windows hold, and when some comes back, from the stored entries."""
         return service.ledger(service.stream(name))
 
 
@@ -96,17 +113,30 @@ def _levels(levels: Levels | None) -> list[models.LevelAnswer]:
 
 
 def _add_releases(router: APIRouter, service: Service) -> None:
-    @router.get("/streams/{name}/releases", responses=_forms_of(models.ReleasesAnswer), response_model=None)
+    @router.get(
+        "/streams/{name}/releases",
+        summary="Read releases",
+        response_description="A page of releases.",
+        responses=_forms_of(models.ReleasesAnswer),
+        response_model=None,
+    )
     def releases(
         name: Name,
         first: Step = 0,
         last: LastStep = None,
-        latest: Annotated[int | None, Query(ge=1, le=MOST_AT_ONCE, description="only the last ones")] = None,
+        latest: Annotated[
+            int | None, Query(ge=1, le=MOST_AT_ONCE, description="Only so many of the newest releases.")
+        ] = None,
         limit: Limit = 100,
         bin: SomeBins = None,
         form: Form = "json",
+        layout: Layout = None,
     ) -> Response:
-        """Give stored releases, page by page: `next` (a header in other forms than JSON) begins the next page."""
+        """Give stored releases, page by page.
+
+        `next` is the step to ask for as `first` to get the next page. With a table it stands in the header
+        `Eventide-Next`. A stream of very many bins has fewer steps on a page than `limit` says.
+        """
         found = service.stream(name)
         bins, end = found.bins, found.last_until(last)
         if latest is not None:
@@ -117,18 +147,26 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         following = first + limit if first + limit <= end else None
         groups = None if chosen is not None or found.levels is None else found.levels.groups
         told = statistics(found.publisher.mechanism, found.feed)
-        return _paged(release_page(lines, bins, chosen, form, following, groups, told), form, following)
+        return _paged(release_page(lines, bins, chosen, form, following, groups, told, layout), form, following)
 
 
 def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
-    @router.get("/streams/{name}/stream", responses=_STREAMED, response_class=StreamingResponse)
+    @router.get(
+        "/streams/{name}/stream",
+        summary="Follow releases",
+        responses=_STREAMED,
+        response_class=StreamingResponse,
+    )
     def stream_of_releases(
         name: Name,
         first: Step = 0,
-        last_event_id: Annotated[str | None, Header(description="the last step that was seen")] = None,
+        last_event_id: Annotated[str | None, Header(description="The last step that was seen.")] = None,
         token: Token = may_read,
     ) -> StreamingResponse:
-        """Follow the releases from step `first` on, or from the one after Last-Event-ID."""
+        """Send stored releases from step `first` on, or from the one after `Last-Event-ID`, and then each new one.
+
+        The answer never ends. The id of an event is its step, and its data are a release as `/releases` gives it.
+        """
         found = service.stream(name)
         if last_event_id is not None:
             if not (last_event_id.isdecimal() and len(last_event_id) <= len(str(LAST)) and int(last_event_id) <= LAST):
@@ -139,18 +177,28 @@ def _add_stream(router: APIRouter, service: Service, may_read: Any) -> None:
 
 
 def _add_answers(router: APIRouter, service: Service) -> None:
-    @router.get("/streams/{name}/answers", responses=_forms_of(models.AnswersAnswer), response_model=None)
+    @router.get(
+        "/streams/{name}/answers",
+        summary="Read answers to window queries",
+        response_description="A page of answers.",
+        responses=_forms_of(models.AnswersAnswer),
+        response_model=None,
+    )
     def answers(
         name: Name,
         first: Step = 0,
         last: LastStep = None,
-        latest: Annotated[int | None, Query(ge=1, le=100, description="only the last ones of each query")] = None,
+        latest: Annotated[
+            int | None, Query(ge=1, le=100, description="Only so many of the newest answers to each query.")
+        ] = None,
         limit: Limit = 100,
-        query: Annotated[list[str] | None, Query(description="only these queries, by name")] = None,
+        query: Annotated[
+            list[str] | None, Query(description="Only these queries, by name; may be given several times.")
+        ] = None,
         bin: SomeBins = None,
         form: Form = "json",
     ) -> Response:
-        """Give answers to window queries by the step at whose end they were due, page by page as releases are."""
+        """Give stored answers by the step at whose end they were due, page by page as `/releases` does."""
         found = service.stream(name)
         asked = AskedAnswers.of(found, query or [], bin or [])
         end, following = found.last_until(last), None
@@ -168,9 +216,9 @@ def _add_synthetic(router: APIRouter, service: Service) -> None:
     if truth is None:
         return
 
-    @router.get("/streams/{name}/synthetic")
+    @router.get("/streams/{name}/synthetic", summary="Read true counts", response_description="The true counts.")
     def synthetic(name: Name, first: Step = 0) -> models.SyntheticAnswer:
-        """Give true counts, since this stream is made of random numbers."""
+        """Give true counts, since this stream is made of random numbers. Other services do not have this operation."""
         service.stream(name)
         counts = [models.SyntheticCounts(step=step, values=values) for step, values in truth(first)]
         return models.SyntheticAnswer(counts=counts)

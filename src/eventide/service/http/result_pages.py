@@ -74,17 +74,18 @@ def release_page(
     following: int | None,
     groups: Groups | None = None,
     statistics: Sequence[str] = (EVENTS,),
+    layout: str | None = None,
 ) -> bytes:
     """Releases in the form asked for; in JSON with the step to ask for next. Of chosen bins there are no levels.
 
-    A table is wide or long by the number of bins and statistics, as files of releases are.
+    A table without a layout is wide or long by the number of bins and statistics, as files of releases are.
     """
     if form == "json":
         texts = [line if chosen is None else _part_of_line(line, chosen) for _, line in lines]
         return b'{"releases":[%s],"next":%s}' % (b",".join(texts), orjson.dumps(following))
     names = bins if chosen is None else [bins[place] for place in chosen]
     stream = io.BytesIO()
-    layout = "long" if {"step", "start"} & set(names) else None
+    layout = "long" if {"step", "start"} & set(names) else layout
     table = (Csv if form == "csv" else ArrowStream)(
         stream, names, layout, starts=True, groups=groups, statistics=statistics
     )

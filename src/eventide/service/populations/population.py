@@ -20,10 +20,12 @@ from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
+from eventide.live.stores.database import Unreachable
 from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import nano
+from eventide.privacy.guarantees import about_large
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
 from eventide.service.populations.population_with_account import PopulationWithAccount
@@ -57,8 +59,8 @@ class Population:
         record = read_record(self._places, {name} | called_before, self._clients)
         if record is not None and record.account:
             raise StoreError(
-                f"the streams of {name} have drawn from an account until now, and their stores know it: write it as "
-                "account of the population"
+                f"the streams of {name} have drawn from an account until now; name it in the configuration, as account "
+                "of the population"
             )
         self.is_unknown = record is None and any(one.member.next_step for one in served)
         self._record = record or PopulationRecord([], {})
@@ -84,8 +86,8 @@ class Population:
         first_steps = self._first_steps([one.member for one in served])
         if any(first > begun[stream] for stream, first in first_steps.items()):
             raise StoreError(
-                f"the stores of {self.name} turned out to be charged later than it seemed when this start began; "
-                "start again, with --new-epoch"
+                f"the stores of {self.name} were charged while this service was starting; start it again, with "
+                "--new-epoch"
             )
         stores = {
             store: known._replace(claims=list(self._gone[store]))
@@ -175,23 +177,32 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
     )
 
 
-def outlook(config: Config) -> list[str]:
-    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused."""
-    said = []
+def outlook(config: Config) -> tuple[list[str], list[str]]:
+    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused.
+
+    A store or an account whose server does not answer is among the first: a file may be checked where there is none.
+    """
+    said: list[str] = []
+    refused: list[str] = []
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
             publishing = [(stream, stream.build_mechanism()) for stream in population.in_turn()]
             with _account_to_look_at(name, config) as account:
                 for stream, mechanism in publishing:
+                    said += [f"stream {stream.name}: {sentence}" for sentence in about_large(float(stream.epsilon))]
                     first = population.first_steps[stream.name]
                     try:
                         said += _prospects(stream, mechanism, first, config.server.clients, account)
+                    except Unreachable as problem:
+                        said.append(f"the store of stream {stream.name} was not looked at: {problem}")
                     except EventideError as problem:
-                        said.append(f"stream {stream.name} would be refused: {problem}")
+                        refused.append(f"stream {stream.name} would be refused: {problem}")
+        except Unreachable as problem:
+            said.append(f"the stores of {name} were not looked at: {problem}")
         except EventideError as problem:
-            said.append(str(problem))
-    return said
+            refused.append(str(problem))
+    return said, refused
 
 
 def population_of(

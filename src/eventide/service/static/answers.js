@@ -1,6 +1,7 @@
 // The latest answer to each window query, with twice the standard deviation of its noise, and the curve of those before.
 
-import { find, number, shortTime } from "./format.js";
+import { find, many, number } from "./format.js";
+import { shortTime } from "./times.js";
 
 const [WIDTH, HEIGHT] = [120, 26];
 export const KEPT = 30; // answers of each query
@@ -22,7 +23,7 @@ export function drawAnswers(questions, answers, names, chosen) {
       const last = own[own.length - 1];
       const [from, until] = last ? [time(last.start, last.begin), time(last.until, last.end)] : ["–", "not due yet"];
       const values = places.map((place) => (last ? value(last, place) : "–"));
-      const line = row("td", [query.name, number(query.window) + " steps", from, until, ...values, ""]);
+      const line = row("td", [query.name, many(query.window, "step"), from, until, ...values, ""]);
       line.lastChild.replaceChildren(curve(own.map((answer) => answer.values[places[0]])));
       return line;
     }),

@@ -3,12 +3,15 @@
 import { Refused, follow, get, getBlob, signIn, signOut, signedIn, streamPath, takeTokenFromAddress } from "./api.js";
 import { KEPT, drawAnswers } from "./answers.js";
 import { drawBudget } from "./budget.js";
-import { duration, fillList, find, number, shortTime } from "./format.js";
+import { duration, fillList, find, many, number, save } from "./format.js";
 import { Heat } from "./heat.js";
 import { History } from "./history.js";
+import { idleness } from "./idle.js";
 import { Levels, OpenGroup } from "./levels.js";
+import { csv, fileName } from "./saved.js";
 import { Search } from "./search.js";
 import { Series } from "./series.js";
+import { chooseZone, shortTime, zonesOf } from "./times.js";
 import { Windows } from "./windows.js";
 
 const DRAW_EVERY = 200; // milliseconds at least between two drawings
@@ -88,12 +91,15 @@ async function open(name) {
   begun.named = JSON.stringify(begun.latest?.bins ?? {});
   history = search.history = begun;
   group.begin(begun.levels);
+  showZones();
   series.chosen = [];
   series.zoom = null;
   if (info.synthetic) await addTruth();
   document.title = name + " · eventide";
   find("guarantee").textContent = guarantee.sentence;
+  find("to-sign").href = streamPath(name, "/guarantee.html");
   find("series-title").textContent = "Released " + begun.title;
+  series.all = false;
   find("synthetic").hidden = find("truth-choice").hidden = !info.synthetic;
   trouble("");
   await Promise.all([refresh(), askAnswers()]);
@@ -121,7 +127,7 @@ function arrived(release) {
   soon();
   if (Date.now() - spoken > SPEAK_EVERY) {
     spoken = Date.now();
-    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(release.values[bin], history.digits));
+    const said = series.chosen.map((bin) => history.bins[bin] + " " + number(history.latest.values[bin], history.digits));
     find("announcer").textContent = shortTime(release) + ": " + said.join(", ");
   }
 }
@@ -144,8 +150,19 @@ function connection(state) {
 
 function showStatus(state = find("status").dataset.state) {
   const latest = history?.latest;
+  const idle = history && idleness(history);
   const where = latest ? "step " + number(latest.step) + " · " + shortTime(latest) : "no step released yet";
-  find("status-text").textContent = (state === "live" ? "live · " : "connecting again · ") + where;
+  find("status").classList.toggle("idle", !latest || Boolean(idle));
+  find("status-text").textContent = (state !== "live" ? "connecting again · " : idle ? idle.short + " · " : latest ? "live · " : "waiting · ") + where;
+  find("idle").hidden = !idle;
+  find("idle").textContent = idle?.sentence ?? "";
+}
+
+// The zones to choose from, and the times of everything from now on in the one that is chosen.
+function showZones() {
+  const { zones, chosen, name } = zonesOf(history.info);
+  find("zone").replaceChildren(...Object.entries(zones).map(([zone, text]) => new Option(text, zone, false, zone === chosen)));
+  history.zone = name;
 }
 
 // Draw after a moment, together with whatever else arrives until then.
@@ -175,7 +192,7 @@ function soon() {
 function draw() {
   if (!history || !window.Plotly) return;
   if (!series.chosen.length && !history.emptied) history.contrast().forEach((bin) => series.choose(bin));
-  series.draw(history);
+  series.draw(history, idleness(history), history.zone);
   group.draw(history.latest);
   heat.draw(history);
   windows.draw(history);
@@ -195,17 +212,21 @@ async function refresh() {
   history.info = info;
   fillList(find("health"), [
     ["state", info.health],
-    ["behind by", duration(info.lag_seconds)],
-    ["releases", number(info.next_step)],
+    info.lag_seconds ? ["behind by", duration(info.lag_seconds)] : ["on time", "yes"],
+    ["steps released", number(info.next_step)],
     ["mechanism", info.mechanism],
     ["published are", info.statistics.length > 1 ? info.statistics.join(", ") : info.title],
-    ["step", info.step],
-    ["window", number(info.window) + " steps"],
+    ["step", duration(info.step_seconds)],
+    ["window", many(info.window, "step") + (info.window > 1 ? ", " + duration(info.window * info.step_seconds) : "")],
+    ["time zone", info.zone],
     ...(info.cap ? [["of one person count", info.cap]] : []),
     ["bins", number(info.bins)],
-    ["people", info.population],
+    ["events of", info.population],
   ]);
   trouble(TROUBLES[info.health] || "");
+  const before = find("idle").textContent;
+  showStatus();
+  if (before !== find("idle").textContent) soon(); // the chart says so as well
   if (figures) {
     fillList(find("operations"), [
       ["accepted", number(figures.accepted)],
@@ -241,7 +262,24 @@ find("statistic").addEventListener("change", () => { history = null; open(find("
 find("truth").addEventListener("change", draw);
 find("table-view").addEventListener("toggle", draw);
 find("sign-out").addEventListener("click", () => { signOut(); location.reload(); });
-find("to-sign").addEventListener("click", () => openPage(streamPath(history.info.name, "/guarantee.html")).catch(failed));
+find("zone").addEventListener("change", () => { chooseZone(find("zone").value); showZones(); series.zoom = null; draw(); });
+find("to-sign").addEventListener("click", (event) => {
+  if (!signedIn()) return; // then the link is enough
+  event.preventDefault();
+  openPage(find("to-sign").href).catch(failed);
+});
+const chartRows = () => [series.chosen, series.visible];
+const mapRows = () => [heat.order, history.releases];
+function saveTable(what, [rows, releases]) {
+  if (releases.length) save(csv(history, releases, rows), fileName(history, releases, what) + ".csv");
+}
+async function savePicture(what, [, releases], picture) {
+  if (releases.length) save(await picture(), fileName(history, releases, what) + ".png");
+}
+find("chart-csv").addEventListener("click", () => saveTable("chart", chartRows()));
+find("heat-csv").addEventListener("click", () => saveTable("map", mapRows()));
+find("chart-png").addEventListener("click", () => savePicture("chart", chartRows(), () => series.picture()).catch(failed));
+find("heat-png").addEventListener("click", () => savePicture("map", mapRows(), () => heat.saved(history.info.name + ": released " + history.title + ", times: " + history.zone)).catch(failed));
 find("sign-in").addEventListener("cancel", (event) => event.preventDefault());
 find("sign-in-form").addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,10 +1,14 @@
 // Bins over time on a canvas: one column a step, one row a bin (or several, where there are more bins than pixels). With
 // levels the rows are those of the group that is open.
 
-import { colour, find, number, shortTime } from "./format.js";
+import { colour, find, many, number } from "./format.js";
+import { marks, shortTime, wallTime } from "./times.js";
 
 const SHADES = 256;
-const NAME_HEIGHT = 13; // pixels that the name of a row needs
+const NAME_HEIGHT = 14; // pixels that the name of a row needs
+const TIME_WIDTH = 80; // and the mark of a time
+const NAME_PART = 0.35; // the most of the width that names get
+const FONT = "11px system-ui, sans-serif";
 
 export class Heat {
   constructor(onChoose, group) {
@@ -25,6 +29,7 @@ export class Heat {
   draw(history) {
     if (this.history !== history) this.order = this.cursor = null;
     this.history = history;
+    find("heat-section").classList.toggle("empty", !history?.releases.length);
     if (!history?.releases.length) {
       this.clear();
       return;
@@ -33,39 +38,98 @@ export class Heat {
       const bySize = document.querySelector("input[name=order]:checked").value === "size";
       this.order = bySize ? history.busiest(history.latest.values, this.group.rows) : this.group.rows;
     }
+    const frame = this.canvas.parentElement;
+    frame.style.setProperty("--rows", this.order.length);
     const height = Math.max(1, Math.floor(this.canvas.getBoundingClientRect().height));
     const [columns, rows] = [history.releases.length, Math.min(this.order.length, height)];
     const cells = this.cells(columns, rows);
     const limit = this.limit(cells);
     this.paint(cells, columns, rows, limit);
-    this.scale();
     this.name(rows, height);
+    this.scale();
+    this.markTimes();
     if (this.cursor && (this.cursor.column >= columns || this.cursor.row >= rows)) this.cursor = null; // the picture shrank
     find("heat-high").textContent = number(limit, history.digits) + " or more";
-    find("heat-first").textContent = shortTime(history.releases[0]);
-    find("heat-last").textContent = shortTime(history.latest);
     find("heat-note").textContent =
-      number(this.order.length) + (history.levels.levels.length ? " rows" : " bins") + ", the last " + number(columns) + " steps" + (rows < this.order.length ? "; a row shows the largest of several" : "");
+      many(this.order.length, history.levels.levels.length ? "row" : "bin") + ", the last " + many(columns, "step") + ": from " + shortTime(history.releases[0]) +
+      " to " + shortTime(history.latest) + (rows < this.order.length ? ". Each row shows the largest of several bins" : "") + ". Colour: " + history.title + (cells.some(Number.isNaN) ? "; blank where there are no data" : "") + ".";
     this.showCell();
   }
 
-  // The names of the rows, every so many where they are low; of a row that stands for several, none.
+  // The names of the rows, every so many where they are low; a row that stands for several has the name of its first.
   name(rows, height) {
     const every = Math.ceil((NAME_HEIGHT * rows) / height);
-    const shown = rows === this.order.length ? [...Array(Math.ceil(rows / every)).keys()].map((place) => place * every) : [];
-    this.canvas.parentElement.classList.toggle("named", shown.length > 0);
-    find("heat-names").replaceChildren(...shown.map((row) => {
+    const names = this.history.bins;
+    this.names = [...Array(Math.ceil(rows / every)).keys()].map((place) => {
+      const [row, first] = [place * every, this.firstPlace(place * every, rows)];
+      const several = this.firstPlace(row + 1, rows) - first > 1;
+      return { middle: (row + 0.5) / rows, text: names[this.order[first]] + (several ? " …" : "") };
+    });
+    const frame = this.canvas.parentElement;
+    const context = this.canvas.getContext("2d");
+    context.font = FONT;
+    const [widest, room] = [Math.max(...this.names.map(({ text }) => context.measureText(text).width)) + 12, NAME_PART * frame.clientWidth];
+    const shared = widest > room ? sharedLength(this.names.map(({ text }) => text)) : 0;
+    frame.style.setProperty("--names", Math.ceil(Math.min(widest, room)) + "px");
+    find("heat-names").replaceChildren(...this.names.map(({ middle, text }) => {
       const name = document.createElement("span");
-      name.textContent = name.title = this.history.bins[this.order[row]];
-      name.style.top = ((row + 0.5) / rows) * 100 + "%";
+      name.title = text;
+      name.textContent = (shared ? "… " : "") + text.slice(shared);
+      name.style.top = middle * 100 + "%";
       return name;
     }));
   }
 
+  // Times below the columns, at round ones.
+  markTimes() {
+    const walls = this.history.releases.map(wallTime);
+    this.times = marks(walls, Math.max(2, Math.floor(this.canvas.clientWidth / TIME_WIDTH))).map((mark) => ({ ...mark, at: mark.place / walls.length }));
+    find("heat-times").replaceChildren(...this.times.map(({ at, text, below }) => {
+      const mark = document.createElement("span");
+      mark.style.left = at * 100 + "%";
+      mark.append(text, document.createElement("br"), below);
+      return mark;
+    }));
+  }
+
+  // The map as a picture with its names, times and colours, since these stand around it on the page.
+  async saved(title) {
+    const ratio = 2;
+    const [left, top, right, bottom] = [parseFloat(this.canvas.parentElement.style.getPropertyValue("--names")) + 12, 56, 16, 64];
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const sheet = document.createElement("canvas");
+    [sheet.width, sheet.height] = [ratio * (left + width + right), ratio * (top + height + bottom)];
+    const context = sheet.getContext("2d");
+    context.scale(ratio, ratio);
+    context.fillStyle = colour("card");
+    context.fillRect(0, 0, sheet.width, sheet.height);
+    const write = (text, x, y, shade, align, most) => { context.fillStyle = colour(shade); context.textAlign = align; context.fillText(text, x, y, most); };
+    context.font = "600 15px system-ui, sans-serif";
+    write(title, 12, 24, "ink", "left", left + width);
+    context.font = FONT;
+    write(find("heat-note").textContent, 12, 42, "soft", "left", left + width);
+    context.textBaseline = "middle";
+    this.names.forEach(({ middle, text }) => write(text, left - 6, top + middle * height, "soft", "right", left - 12));
+    this.times.forEach(({ at, text, below }) => {
+      write(text, left + at * width, top + height + 10, "soft", "left");
+      write(below, left + at * width, top + height + 24, "soft", "left");
+    });
+    context.imageSmoothingEnabled = false;
+    context.drawImage(this.picture, left, top, width, height);
+    const ramp = context.createLinearGradient(left + 20, 0, left + 140, 0);
+    ["heat-0", "heat-1", "heat-2", "heat-3"].forEach((name, place) => ramp.addColorStop(place / 3, colour(name)));
+    write("0", left, top + height + 48, "soft", "left");
+    write(find("heat-high").textContent, left + 148, top + height + 48, "soft", "left");
+    context.fillStyle = ramp;
+    context.fillRect(left + 20, top + height + 43, 120, 10);
+    return new Promise((done) => sheet.toBlob(done, "image/png"));
+  }
+
   clear() {
     find("heat-names").replaceChildren();
+    find("heat-times").replaceChildren();
     this.canvas.width = this.canvas.width; // setting it wipes the canvas
-    ["heat-first", "heat-last", "heat-high", "heat-note"].forEach((id) => (find(id).textContent = ""));
+    ["heat-high", "heat-note"].forEach((id) => (find(id).textContent = ""));
     this.showCell();
   }
 
@@ -73,14 +137,15 @@ export class Heat {
     return Math.floor((row * this.order.length) / rows);
   }
 
-  // The largest released value of the bins of each row, row by row.
+  // The largest released value of the bins of each row, row by row; NaN where there are no data.
   cells(columns, rows) {
     const cells = new Float64Array(columns * rows);
     this.history.releases.forEach((release, column) => {
       for (let row = 0; row < rows; row++) {
-        let largest = -Infinity;
+        let largest = NaN;
         for (let place = this.firstPlace(row, rows); place < this.firstPlace(row + 1, rows); place++) {
-          largest = Math.max(largest, release.values[this.order[place]]);
+          const value = release.values[this.order[place]];
+          if (value !== null && !(value <= largest)) largest = value;
         }
         cells[row * columns + column] = largest;
       }
@@ -91,8 +156,8 @@ export class Heat {
   // The strongest colour belongs to the top percent, so that one giant does not darken everything else.
   limit(cells) {
     const every = Math.max(1, Math.floor(cells.length / 5000));
-    const sample = cells.filter((_, index) => index % every === 0).sort();
-    return Math.max(this.history.info.unit ?? 0.01, sample[Math.floor(0.99 * (sample.length - 1))]);
+    const sample = cells.filter((cell, index) => index % every === 0 && !Number.isNaN(cell)).sort();
+    return Math.max(this.history.info.unit ?? 0.01, sample[Math.floor(0.99 * (sample.length - 1))] ?? 0);
   }
 
   paint(cells, columns, rows, limit) {
@@ -104,7 +169,7 @@ export class Heat {
     const pixels = new Uint32Array(image.data.buffer);
     for (let index = 0; index < cells.length; index++) {
       const part = Math.sqrt(Math.max(0, Math.min(1, cells[index] / limit)));
-      pixels[index] = shades[Math.round(part * (SHADES - 1))];
+      pixels[index] = Number.isNaN(cells[index]) ? 0 : shades[Math.round(part * (SHADES - 1))]; // no data: the page shows through
     }
     context.putImageData(image, 0, 0);
   }
@@ -159,7 +224,7 @@ export class Heat {
     const rows = this.picture.height;
     const values = this.history.releases[column].values;
     const bins = this.order.slice(this.firstPlace(row, rows), this.firstPlace(row + 1, rows));
-    return bins.reduce((best, bin) => (values[bin] > values[best] ? bin : best));
+    return bins.reduce((best, bin) => (values[bin] !== null && !(values[bin] <= values[best] && values[best] !== null) ? bin : best));
   }
 
   pressed(event) {
@@ -178,6 +243,13 @@ export class Heat {
   choose() {
     if (this.cursor) this.onChoose(this.bin());
   }
+}
+
+// How many letters names have in common at their beginning, up to the last blank or mark: they need not be read again.
+function sharedLength(names) {
+  const [first, ...others] = names;
+  const same = [...first].findIndex((letter, place) => others.some((name) => name[place] !== letter));
+  return others.length ? first.slice(0, Math.max(0, same)).search(/[^\p{L}\p{N}][\p{L}\p{N}]*$/u) + 1 : 0;
 }
 
 // Colours from none to most, as pixels.

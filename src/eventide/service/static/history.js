@@ -8,6 +8,7 @@ export class History {
   constructor(info, levels, statistic) {
     this.info = info;
     this.statistic = statistic; // the one of several that is shown
+    this.ofSlots = info.statistics?.length > 1 && statistic.startsWith("people/"); // of several steps: null between
     this.title = info.statistics?.length > 1 ? statistic : info.title;
     this.levels = levels;
     this.bins = levels.names; // and groups, where there are levels
@@ -25,7 +26,9 @@ export class History {
 
   add(release) {
     if (this.latest && release.step <= this.latest.step) return false;
-    this.releases.push(this.levels.flat({ ...release, ...release.statistics?.[this.statistic] }));
+    const told = { ...release, measured: release.fresh, ...release.statistics?.[this.statistic] };
+    if (this.ofSlots && told.values.every((value) => value === null)) return false;
+    this.releases.push(this.levels.flat(told));
     if (this.releases.length > this.capacity) this.truth.delete(this.releases.shift().step);
     return true;
   }

@@ -1,6 +1,9 @@
-// The chart of chosen bins: released values as lines, with a band around each, and fresh looks as dots.
+// The chart of chosen bins: released values as lines, with a band around each, and measurements as dots. Few extreme
+// values do not own the axis: they are marked at its ends, until somebody asks for all.
 
-import { colour, escaped, find, number, shortTime, wallTime } from "./format.js";
+import { colour, escaped, find, many, number } from "./format.js";
+import { robustRange } from "./range.js";
+import { shortTime, wallTime } from "./times.js";
 
 const COLOURS = ["one", "two", "three", "four"];
 export const MOST_BINS = COLOURS.length;
@@ -26,6 +29,8 @@ export class Series {
   constructor() {
     this.chosen = []; // bins, by number
     this.zoom = null; // ranges that somebody chose; without them the chart moves on with the stream
+    this.all = false; // whether the axis shows extreme values as well
+    find("all-values").addEventListener("click", () => { this.all = !this.all; this.draw(this.history); });
     find("live").addEventListener("click", () => this.zoomTo(null));
   }
 
@@ -38,14 +43,20 @@ export class Series {
     this.chosen = this.chosen.filter((other) => other !== bin);
   }
 
-  draw(history) {
-    this.history = history;
-    const x = history.releases.map(wallTime);
-    const traces = this.chosen.flatMap((bin, place) => this.traces(history, bin, colour(COLOURS[place]), x));
-    const all = x.length > 1 ? { range: [x[0], x[x.length - 1]] } : {};
-    find("series-note").textContent = "Band: " + history.band() + ". Dots: steps at which something was measured.";
-    draw("chart", traces, { xaxis: this.zoom?.x ? { range: this.zoom.x } : all, yaxis: { title: { text: escaped(history.title) }, ...(this.zoom?.y ? { range: this.zoom.y } : { rangemode: "tozero" }) } });
-    if (!this.watching) {
+  // `idle` says since when nothing is new, if so; `zone` is that of the times.
+  draw(history, idle = this.idle, zone = this.zone) {
+    [this.history, this.idle, this.zone] = [history, idle, zone];
+    const empty = !history.releases.length;
+    find("chart").hidden = empty;
+    find("nothing-yet").hidden = !empty;
+    find("series-saved").hidden = find("table-view").hidden = empty;
+    find("series-note").textContent = "Band: " + history.band() + ". Dots: steps at which something was measured. Times: " + zone + ".";
+    const first = history.info.next_start && shortTime({ start: history.info.next_start });
+    find("nothing-yet").textContent = "Nothing was released yet." + (first ? " The first step begins at " + first + " and is released when it is over." : "");
+    const shown = this.figure(history);
+    this.tellBeyond(shown.beyond);
+    if (!empty) draw("chart", shown.traces, shown.layout);
+    if (!empty && !this.watching) {
       this.watching = true;
       find("chart").on("plotly_relayout", (change) => this.zoomed(change));
     }
@@ -53,10 +64,64 @@ export class Series {
     this.drawTable(history);
   }
 
-  traces(history, bin, shade, x) {
-    const intervals = history.releases.map((release) => history.interval(release, bin));
+  figure(history) {
+    const x = history.releases.map(wallTime);
+    const lines = this.chosen.map((bin) => history.releases.map((release) => ({ value: release.values[bin], ends: history.interval(release, bin) })));
+    const every = lines.flat();
+    const robust = this.zoom?.y ? null : robustRange([...every.map(({ value }) => value), ...every.flatMap(({ ends }) => ends)]);
+    const isBeyond = (value) => robust && value !== null && (value < robust[0] || value > robust[1]);
+    const beyond = { robust, values: every.map(({ value }) => value).filter(isBeyond) };
+    const range = robust && !this.all ? robust : null;
+    const traces = this.chosen.flatMap((bin, place) => [
+      ...this.traces(history, bin, colour(COLOURS[place]), x, lines[place]),
+      ...(range ? [marksBeyond(x, lines[place], range, isBeyond, colour(COLOURS[place]), history.digits)] : []),
+    ]);
+    const room = range && 0.06 * (range[1] - range[0]);
+    const y = this.zoom?.y ?? (range && [range[0] < 0 ? range[0] - room : 0, range[1] + room]);
+    const until = this.idle?.until > x[x.length - 1] ? this.idle.until : x[x.length - 1];
+    const all = x.length > 1 || until > x[0] ? { range: [x[0], until] } : {};
+    const layout = {
+      xaxis: this.zoom?.x ? { range: this.zoom.x } : all,
+      yaxis: { title: { text: escaped(history.title) }, ...(y ? { range: y } : { rangemode: "tozero" }) },
+      shapes: this.idle ? [shade(this.idle)] : [],
+    };
+    return { traces, layout, beyond };
+  }
+
+  // How many values are beyond the axis, or would be, and the way to see them or not.
+  tellBeyond({ values }) {
+    find("beyond").hidden = !values.length;
+    if (!values.length) return;
+    const farthest = values.reduce((far, value) => (Math.abs(value) > Math.abs(far) ? value : far));
+    find("beyond-note").textContent = this.all
+      ? "The axis shows all values."
+      : many(values.length, "value") + (values.length === 1 ? " is" : " are") + " beyond the axis, marked ▲; the farthest is " + number(farthest, this.history.digits) + ".";
+    find("all-values").textContent = this.all ? "Fit the axis to most values" : "Show all values";
+  }
+
+  // The releases between the ends of the axis of times.
+  get visible() {
+    const ends = this.zoom?.x?.map((end) => (typeof end === "string" ? end.replace(" ", "T") : end));
+    const inside = ends ? this.history.releases.filter((release) => wallTime(release) >= ends[0] && wallTime(release) <= ends[1]) : [];
+    return inside.length ? inside : this.history.releases;
+  }
+
+  // The chart as a picture with a title and a legend, since these stand around it on the page.
+  async picture() {
+    const { traces, layout: own } = this.figure(this.history);
+    const title = escaped(this.history.info.name + ": released " + this.history.title + ", times: " + this.zone);
+    const data = traces.map((trace) => ({ ...trace, showlegend: Boolean(trace.name) }));
+    const size = { width: Math.max(720, find("chart").clientWidth), height: Math.max(420, find("chart").clientHeight) };
+    const whole = { ...layout(own), ...size, title: { text: title, font: { size: 15, color: colour("ink") }, x: 0.02, xanchor: "left" } };
+    Object.assign(whole, { paper_bgcolor: colour("card"), showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, margin: { l: 60, r: 20, t: 90, b: 50 } });
+    const written = await Plotly.toImage({ data, layout: whole }, { format: "png", scale: 2, imageDataOnly: true, ...size });
+    return new Blob([Uint8Array.from(atob(written), (letter) => letter.charCodeAt(0))], { type: "image/png" });
+  }
+
+  traces(history, bin, shade, x, told) {
+    const intervals = told.map(({ ends }) => ends);
     const line = (y, rest) => ({ x, y, type: "scatter", mode: "lines", line: { color: shade, width: 0, shape: "hv" }, hoverinfo: "skip", ...rest });
-    const values = history.releases.map((release) => release.values[bin]);
+    const values = told.map(({ value }) => value);
     const fresh = history.releases.map((release, index) => (release.fresh ? values[index] : null));
     const band = [
       line(intervals.map((each) => each[0])),
@@ -120,7 +185,7 @@ export class Series {
       return tr;
     };
     const names = this.chosen.map((bin) => history.bins[bin]);
-    document.querySelector("#table-view thead").replaceChildren(row("th", ["time", "looked", ...names]));
+    document.querySelector("#table-view thead").replaceChildren(row("th", ["time", "measured", ...names]));
     const rows = history.releases.slice(-20).reverse().map((release) => {
       const cells = this.chosen.map((bin) => {
         const [low, high] = history.interval(release, bin);
@@ -130,4 +195,22 @@ export class Series {
     });
     find("numbers").replaceChildren(...rows);
   }
+}
+
+// A mark at the end of the axis for each value beyond it.
+function marksBeyond(x, told, [low, high], isBeyond, shade, digits) {
+  const values = told.map(({ value }) => (isBeyond(value) ? value : null));
+  return {
+    x, y: values.map((value) => (value === null ? null : value > high ? high : low)), type: "scatter", mode: "markers", cliponaxis: false,
+    marker: { color: shade, size: 11, symbol: values.map((value) => (value < low ? "triangle-down" : "triangle-up")) },
+    text: values.map((value) => number(value, digits)), hovertemplate: "beyond the axis: %{text}<extra></extra>",
+  };
+}
+
+// Where nothing is new, the chart is grey.
+function shade({ from, until, label }) {
+  return {
+    type: "rect", xref: "x", yref: "paper", x0: from, x1: until, y0: 0, y1: 1, layer: "below", line: { width: 0 },
+    fillcolor: colour("soft") + "26", label: { text: label, textposition: "top center", font: { color: colour("ink"), size: 12 } },
+  };
 }

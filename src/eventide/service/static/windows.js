@@ -1,6 +1,7 @@
 // The histogram of the last steps as it moves: the largest bins as bars that change places, each with its error.
 
-import { find, number, shortTime } from "./format.js";
+import { duration, find, many, number } from "./format.js";
+import { shortTime } from "./times.js";
 
 const BARS = 12;
 const DEVIATIONS = 2 * Math.SQRT2; // two standard deviations of Laplace noise, in scales
@@ -31,7 +32,7 @@ export class Windows {
     slider.setAttribute("aria-valuetext", shortTime(release));
     find("windows-live").hidden = this.pinned === null;
     find("windows-note").textContent =
-      "The " + number(history.info.span) + " steps of " + history.info.step + " that end with the one at " + shortTime(release) +
+      "The " + many(history.info.span, "step") + " of " + duration(history.info.step_seconds) + " that end with the one at " + shortTime(release) +
       ", with two standard deviations of the noise.";
     const largest = history.busiest(release.window_values, release.window_values.map((_, bin) => bin)).slice(0, BARS);
     this.show(history, largest.map((bin) => ({ bin, value: release.window_values[bin], scale: release.window_scale?.[bin] ?? null })));

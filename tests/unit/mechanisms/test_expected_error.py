@@ -1,0 +1,78 @@
+"""Predicted errors: the formula is that of the noise, and simulations agree with it where both know the answer."""
+
+import math
+
+import numpy as np
+import pytest
+
+import eventide as ev
+from eventide.events.statistics import parse_statistic
+from eventide.mechanisms import expected_error
+from eventide.mechanisms.expected_error import COUNTS, predict
+from eventide.mechanisms.several import Several
+
+
+def added_up(scale, count, truncated):
+    """The mean error from every single outcome of the noise."""
+    outcomes = np.arange(-200 * math.ceil(scale), 200 * math.ceil(scale) + 1)
+    chances = np.exp(-np.abs(outcomes) / scale)
+    released = np.maximum(count + outcomes, 0) if truncated else count + outcomes
+    return float(np.sum(np.abs(released - count) * chances) / chances.sum())
+
+
+@pytest.mark.parametrize("scale", [0.5, 24, 100])
+@pytest.mark.parametrize("filter", [None, "truncate"])
+def test_the_formula_is_that_of_the_noise(scale, filter):
+    found = predict(ev.Uniform(epsilon=1 / scale, window=1, bins=3, filter=filter))
+    assert found.simulated == 0
+    wanted = [added_up(scale, count, filter is not None) for count in COUNTS]
+    assert found.errors[0].steady == found.errors[0].changing == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_simulation_agrees_with_the_formula(monkeypatch):
+    uniform = ev.Uniform(epsilon=1.0, window=10, bins=20, filter="truncate")
+    known = predict(uniform).errors[0].steady
+    monkeypatch.setattr(expected_error, "_is_exact", lambda *_: False)
+    found = predict(uniform)
+    assert found.simulated
+    assert found.errors[0].steady == pytest.approx(known, rel=0.1)
+    assert found.errors[0].changing == pytest.approx(known, rel=0.1)
+
+
+def test_a_stream_that_changes_costs_what_repeats():
+    steady, changing = predict(ev.Sample(epsilon=1.0, window=24, bins=3)).errors[0][2:]
+    assert changing[2] > 5 * steady[2]
+
+
+def test_levels_are_predicted_too():
+    found = predict(ev.Uniform(epsilon=1.0, window=4, bins=6, levels={"district": list("aaabbb")}))
+    assert [each.what for each in found.errors] == ["events", "district", "total"]
+    assert found.errors[2].usual[1] == pytest.approx(6 * 500, rel=0.05)
+
+
+def test_many_bins_with_levels_take_no_longer():
+    districts = [str(place % 7) for place in range(5_000)]
+    found = predict(ev.Uniform(epsilon=1.0, window=4, bins=5_000, levels={"district": districts}))
+    assert [each.what for each in found.errors] == ["events"]
+
+
+def test_statistics_have_errors_in_their_own_units():
+    parts = [{"statistic": "people"}, {"statistic": "mean:fare", "between": "fare=0,100"}]
+    several = Several(1, 4, ["a", "b"], statistics=[each | {"mechanism": "uniform"} for each in parts])
+    people, fares = predict(several, parse_statistic(["people", "mean:fare"], "fare=0,100")).errors
+    assert (people.what, fares.what) == ("people", "mean:fare")
+    assert fares.usual == pytest.approx((50, 50, 50))
+    assert 50 > fares.steady[0] > fares.steady[1] > fares.steady[2] > 0  # the more events, the sharper
+
+
+def test_histograms_of_windows_are_predicted():
+    found = predict(ev.mechanism("rg-baseline", epsilon=1.0, bins=2, span=5))
+    assert [each.what for each in found.errors] == ["events", "last 5 steps"]
+    assert found.errors[1].usual[0] == pytest.approx(250, rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ev.mechanism_names())
+def test_every_mechanism_has_a_prediction(name):
+    error = predict(ev.mechanism(name, epsilon=1.0, window=12, bins=3, filter="truncate")).errors[0]
+    assert all(0 < each < 5_000 for each in (*error.steady, *error.changing))
