@@ -55,8 +55,8 @@ class SlidingNoise(Stateful):
 
     def begins_with_publication(self) -> Bools:
         """Whether the oldest unit is the first of those that were published together; also where there is none yet."""
-        oldest: Bools = self._begins[self._next]
-        return oldest.copy()
+        begins: Bools = self._begins[self._next].copy()
+        return begins
 
     def scale(self) -> Floats:
         """The scale of Laplace noise with the variance of the sum's noise; infinite where that is not known."""
