@@ -43,9 +43,13 @@ def create(address: str, population: str, epsilon: str, window: str) -> None:
     Example: eventide account create people.account --population patients --epsilon 1 --window 7d
     """
     from eventide.live.accounts.account import create_account
+    from eventide.privacy.amounts import NANO, nano
+    from eventide.privacy.guarantees import about_large
 
     warn_of_secrets(address)
     create_account(address, population, epsilon, window)
+    for sentence in about_large(nano(epsilon) / NANO):
+        click.echo(sentence, err=True)
     click.echo(f"Inside any {window}, everything published about one of {population} costs at most epsilon {epsilon}.")
 
 

@@ -30,6 +30,11 @@ SUM, MEAN, QUANTILES, SLOTS = "sum:", "mean:", "quantiles:", "people/"
 NINE_IN_TEN = 2.303  # noise scales to either side hold so much of Laplace noise
 DEVIATIONS = 1.645  # deviations to either side of a normal mean hold the same
 
+WHICH_EDGES = (
+    "choose them from what is public, such as tariffs or the limits of a form, never from these data; if nothing is, "
+    "publish first with edges that double (0,1,2,4,8,16,...), which is charged, and take finer ones from its releases"
+)
+
 Grid = ValueGrid | ValueEdges
 Written = str | Sequence[str]
 
@@ -359,9 +364,11 @@ def _people_of_slots(text: str) -> Statistic:
 
 def _of_column(name: str, column: str, given: list[Any], setting: str, example: str) -> Any:
     found = [each for each in given if each.column == column]
-    what = "range" if setting == "between" else "buckets"
+    if not found and setting == "edges":
+        told = f"{name} needs the buckets of {column}; give them with `edges`, such as {example}"
+        raise InputError(f"{told}; {WHICH_EDGES}")
     if not found:
-        raise InputError(f"{name} needs the {what} of {column}; give it with `{setting}`, such as {example}")
+        raise InputError(f"{name} needs the range of {column}; give it with `{setting}`, such as {example}")
     if len(found) > 1:
         raise InputError(f"`{setting}` names {column} twice; give each column once")
     return found[0]

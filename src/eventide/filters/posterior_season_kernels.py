@@ -70,11 +70,12 @@ def take_season(
     spread: Floats,
     rest: Floats,
     least_scale: float,
+    debt: float,
 ) -> None:
     """Take looks in.
 
     `waited` are the steps since the look before, `level` and `spread` what the rest knows of a bin, and `rest` how well
-    it foresaw the look, a log chance.
+    it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered.
     """
     bins = len(rows.looks) // len(belief)
     for index in range(len(row_numbers)):
@@ -85,7 +86,7 @@ def take_season(
             factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
             telling = spread[index] / (spread[index] + scale)
             foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
-            rows.foresight[row] = REMEMBERED * rows.foresight[row] + foreseen - rest[index]
+            rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], -debt)
             learn_season(look, scale, waited[index], calendar.waves, rows.season[row], rows.unsure[row], calendar.prior)
         believe(np.log(rows.own[row]), belief[row // bins], rows.weight[row])
         rows.looks[row] += 1

@@ -15,6 +15,7 @@ from eventide.filters.seasons import frequencies, waves_at
 from eventide.filters.side_by_side import in_slices
 from eventide.privacy.state import Stateful
 
+DEBT = 2.0  # log odds: the rest foresees better while a rhythm is learned, and more of that is not remembered
 PRIOR_LOOKS = 2.0  # bins that the prior of the filters' weights counts for
 
 
@@ -38,6 +39,7 @@ class SeasonalVoice(Stateful):
         )._asdict()
         self._belief: Floats = np.zeros((replicas, VOICES))
         self._now = 0
+        self.debt = DEBT
         self.say: Floats = np.zeros(rows)
 
     @property
@@ -54,7 +56,7 @@ class SeasonalVoice(Stateful):
         def take(begin: int, end: int) -> None:
             part = slice(begin, end)
             told = (field[part] for field in (row, look, scale, waited, level, spread, rest))
-            take_season(rows, calendar, self._belief, *told, self.least_scale)
+            take_season(rows, calendar, self._belief, *told, self.least_scale, self.debt)
 
         in_slices(len(row), take)
         if self.shape[1] > 1:

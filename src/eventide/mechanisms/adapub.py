@@ -40,7 +40,7 @@ class AdaPub(PeGaSus):
     Cost: that of PeGaSus, and O(d log pivots) for the cells.
 
     Use: few bins under much noise; or many, most of them alike, such as nearly empty ones with some hot spots. Bins
-    that differ by less than a twentieth of the range are blurred together: with many busy bins PeGaSus is better.
+    that differ by less than a twentieth of the range are averaged together: with many busy bins PeGaSus is better.
 
     Departures: the paper asks for a group's deviation at every step anew, with fresh noise and an exact threshold;
     each count then influences many answers and pays for one. Here steps are grouped by the sparse-vector test of

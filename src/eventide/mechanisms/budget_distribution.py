@@ -12,8 +12,8 @@ class BudgetDistribution(DissimilarityMechanism):
     """Looks where the stream changed; each look takes half of what is left.
 
     Idea: a private distance tells whether the last release still describes the stream. If not, a look gets half of the
-    budget that the window has left for looks, so the first changes are seen sharply and later ones less so, until old
-    looks fall out of the window and their budget comes back.
+    budget that the window has left for looks, so the first changes are measured with little noise and later ones with
+    more, until old looks fall out of the window and their budget comes back.
 
     Guarantee: w-event privacy with epsilon, for people who move between bins; with groups and accounting="fixed-bin",
     only for those who stay in one. With pan_private also against those who see the memory between two events: once and

@@ -30,7 +30,7 @@ class Hybrid(Mechanism):
 
     Cost: O(d) a step, O(w + d) memory.
 
-    Use: where something is known of how fast the stream moves: k is about the number of steps it stands still.
+    Use: where it is known for how many steps the stream hardly changes: choose that number as k.
 
     Departures: the benchmark recommends the idea and leaves the budget open; ours is the largest equal one.
 

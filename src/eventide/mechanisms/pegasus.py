@@ -45,8 +45,8 @@ class PeGaSus(Mechanism):
     Cost: O(d max_group) a step in two fast passes, O(w + d max_group) memory at most; both follow the longest group
     that is open.
 
-    Use: counts that stand still for spells and then jump, or that are small next to the noise. Nothing is saved up for
-    later, so on streams that move slowly within a window Sample and Hybrid are far better.
+    Use: counts that hardly change for some time and then jump, or that are small next to the noise. Nothing is saved
+    up for later, so on streams that move slowly within a window Sample and Hybrid are far better.
 
     Departures: the paper is about single events; here it runs at epsilon / w a step, which protects any w. The
     deviation of a group is taken around its median instead of its mean: it stays a whole number and one event moves

@@ -13,7 +13,7 @@ from eventide.privacy.sealed import SealedStep
 
 
 class Sample(Mechanism):
-    """One sharp look every w steps, repeated in between.
+    """One measurement with all of epsilon every w steps, repeated in between.
 
     Idea: the first of every w steps gets all of epsilon, the others repeat it; the noise does not depend on w, the
     staleness does.

@@ -16,12 +16,14 @@ from eventide.filters.registry import by_name
 from eventide.filters.registry import name_of as filter_name
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class, name_of
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import pack, unpack
 from eventide.privacy.noise import named, recorded_name
 
 FORMAT, VERSION = "eventide mechanism", 1
-LATER = {"window_sensitivity", "levels", "level_split", "seasons"}  # left out where they are None, as they once were
+# What older versions did, before there was a parameter for it, by the name of that parameter.
+LATER = dict.fromkeys(("window_sensitivity", "levels", "level_split", "seasons")) | {"algorithm": 1}
 
 
 def save(mechanism: Mechanism) -> bytes:
@@ -57,7 +59,7 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
             raise StateError(f"this is a saved state of version {document['version']}; only {VERSION} can be read")
         cls = mechanism or mechanism_class(document["mechanism"])
         described = document["parameters"] | ({} if filter is None else {"filter": filter})
-        given = {name: _built(value) for name, value in described.items()}
+        given = as_before(cls) | {name: _built(value) for name, value in described.items()}
         epsilon = Fraction(document["epsilon"], NANO)
         loaded = cls(epsilon=epsilon, noise=named(document["noise"]), **given)
         loaded.restore(document["state"])
@@ -68,8 +70,13 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
         raise StateError(f"the saved state cannot be read ({type(problem).__name__}); it is damaged") from None
 
 
+def as_before(mechanism: type[Mechanism]) -> dict[str, Any]:
+    """What a mechanism did before it had parameters for it: a description leaves these out where they are so."""
+    return {name: value for name, value in LATER.items() if name in parameter_defaults(mechanism)}
+
+
 def _described(given: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in given.items() if name not in LATER or value is not None}
+    plain = {name: value for name, value in given.items() if name not in LATER or value not in (None, LATER[name])}
     for name, value in given.items():
         if isinstance(value, Levels):
             plain[name] = value.described()

@@ -30,6 +30,7 @@ from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.levels import without_truncation
 from eventide.mechanisms.registry import build_mechanism, mechanism_class
 from eventide.mechanisms.release import Release
+from eventide.mechanisms.saving import as_before
 from eventide.privacy.amounts import NANO, SMALLEST, Amount
 from eventide.privacy.part_meter import PartMeter, SlotMeter
 from eventide.privacy.sealed import SealedStep
@@ -173,7 +174,7 @@ class StatisticParts(Stateful):
         name = described.get("mechanism", "tide")
         if not mechanism_class(name).takes_levels:
             raise InputError(f"{name} cannot publish {statistic.name}; choose tide, ba, uniform, sample or hybrid")
-        part = build_mechanism(name, dict(described.get("parameters", {})) | own)
+        part = build_mechanism(name, as_before(mechanism_class(name)) | dict(described.get("parameters", {})) | own)
         meter = SlotMeter if isinstance(statistic, SlotsBesideSteps) else PartMeter
         part.meter = meter(whole.meter, part.ledger, places, sensitivity)
         return part

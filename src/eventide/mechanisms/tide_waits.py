@@ -18,10 +18,11 @@ from eventide.privacy.state import Stateful
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
+FORESIGHT_OF_RHYTHM = 4  # the same with a calendar and several bins, since the day is yet to come
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 PHASES, ENOUGH, LOOKS = 13, 12, 60  # parts of a period, how many of them looks should meet, and how many looks
 TRIED = 8  # waits, until one does
-BELIEVED = 2  # one part in so many of the seasonal voice's say: what it calls scatter may be a move worth watching
+BELIEVED = 2  # the first algorithm believed one part in so many of what the seasonal voice says of the errors
 SEEN, AWAKE = 0.5, 0.05  # a count that is released as one; the part of bins with such counts in a stream that is awake
 SLEEPING = 4  # with a calendar a stream that is not waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
@@ -50,6 +51,11 @@ class Waits(Stateful):
         self._errors: Floats = np.zeros((replicas, len(self.steps)))
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
+        self._foresight, self._believed = FORESIGHT, BELIEVED
+
+    def follow_the_calendar(self, *, several: bool) -> None:
+        """Let the seasonal voice have all of its say; while `several` bins have not shown their day, wait less."""
+        self._foresight, self._believed = FORESIGHT_OF_RHYTHM if several else FORESIGHT, 1
 
     def wait(self) -> Ints:
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
@@ -66,7 +72,7 @@ class Waits(Stateful):
         voice, rest = posterior.voice, np.ones_like(posterior.rows.grid_share)
         seasonal: Floats | float = 0.0
         if voice is not None:
-            heard = voice.say / BELIEVED
+            heard = voice.say / self._believed
             rest -= heard
             seasonal = seasonal_errors(self._choices, voice.rows, heard, self.least_scale, looks[:, 0])
         errors = seasonal + predicted_errors(
@@ -79,7 +85,7 @@ class Waits(Stateful):
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, GROWTH, 1) * self.length
         if step < self.window:
-            part = np.where(self._clear, FORESIGHT, PATIENCE)
+            part = np.where(self._clear, self._foresight, PATIENCE)
             short = np.minimum(longest, np.maximum(step // part, 1))
             longest = np.where(self._clear | self.watchful, short, longest)
         if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes

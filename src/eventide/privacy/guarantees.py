@@ -11,6 +11,13 @@ from dataclasses import dataclass
 LARGE_EPSILON = 10  # above it even one release may tell nearly for certain what somebody did
 
 
+def about_large(epsilon: float) -> list[str]:
+    """A sentence about an epsilon that is too large to protect anybody; nothing about others."""
+    if epsilon <= LARGE_EPSILON:
+        return []
+    return [f"Epsilon {epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."]
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """A privacy guarantee; `str()` of it is one sentence that may be shown to anybody.
@@ -63,9 +70,7 @@ class Guarantee:
         )
         if self.window_sensitivity is not None:
             sentence += f" and change the counts by at most {self.window_sensitivity} over all steps and bins together"
-        sentence = "; ".join([sentence, *self.assumptions]) + "."
-        if self.epsilon > LARGE_EPSILON:
-            sentence += f" Epsilon {self.epsilon:g} hides little of anybody; values from 0.1 to 2 are usual."
+        sentence = " ".join(["; ".join([sentence, *self.assumptions]) + ".", *about_large(self.epsilon)])
         if self.not_proven:
             sentence = f"NOT PROVEN ({self.not_proven}): as its authors claim, {sentence}"
         if self.not_private:

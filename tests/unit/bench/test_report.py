@@ -365,7 +365,7 @@ def test_every_axis_of_every_figure_says_what_it_shows(report):
         ("privacy setting", "stream"),
         ("window w, in steps", "mean absolute error"),
         ("privacy budget epsilon", "mean absolute error"),
-        ("step", "count of all bins"),
+        ("step", "value of all bins"),
     }
     axes = [axis for chart in charts_of(report.page).values() for axis in map(chart["layout"].get, ("xaxis", "yaxis"))]
     assert all(axis["title"]["text"] for axis in axes)

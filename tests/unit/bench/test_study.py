@@ -432,3 +432,7 @@ def test_the_example_in_the_documentation_runs(load, tmp_path):
     run_study(study, "ours.parquet")
     assert read_results("ours.parquet").table.num_rows == len(study.cells) * len(study.metrics)
     exec(compile(python[1], "studies.md", "exec"), {})
+
+
+def test_the_first_study_includes_the_mechanism_that_is_published_with_by_default():
+    assert "tide" in {cell.mechanism.name for cell in load_study("quick").cells}

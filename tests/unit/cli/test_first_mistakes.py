@@ -42,6 +42,7 @@ def store(run):
         (f"publish events.csv {EVENTS} {PRIVACY} --cap 2/7d --mechanism ba", 2, "ba cannot be published with a cap"),
         (f"publish events.csv {EVENTS} {PRIVACY} --late 0s --dry-run", 0, "Checked 2 bins"),
         (f"publish events.csv {EVENTS} --window 24 --mechanism uniform --epsilon 100 --dry-run", 0, "100 hides little"),
+        ("account create a.account --population all --epsilon 100 --window 7d", 0, "100 hides little of anybody"),
         ("guarantee city.db --out page.pdf", 2, "must end in .html: the page is made for a browser. For a PDF"),
     ],
 )
@@ -112,6 +113,8 @@ def test_checking_a_configuration_fails_where_a_start_would(run):
     checked = run("config check eventide.toml")
     assert (checked.exit_code, "Not checked: whether a store is a copy" in checked.output) == (0, True)
     text = Path("eventide.toml").read_text()
+    Path("eventide.toml").write_text(text.replace("epsilon = 1.0", "epsilon = 100.0"))
+    assert "stream city: Epsilon 100 hides little of anybody" in run("config check eventide.toml").output
     Path("eventide.toml").write_text(
         text.replace("epsilon = 1.0                   # Required. The budget of all", 'account = "no.account"  #', 1)
     )

@@ -123,7 +123,7 @@ def test_every_built_in_study_is_named_by_the_help_and_by_the_page_about_studies
     (told,) = re.findall(r"Built in: (.*?)\.", site_pages()["reference/command-line.md"], re.DOTALL)
     assert set(re.sub(r"\(.*?\)| and|,", " ", told, flags=re.DOTALL).split()) == set(builtin_studies())
     page = (ROOT / "docs" / "how-to" / "studies.md").read_text(encoding="utf-8")
-    table = page.split("## What comes with eventide")[1].split("## ")[0]
+    table = page.split("## What comes with eventide")[1].split("\n\n")[1]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == set(builtin_studies())
 
 

@@ -1,5 +1,7 @@
 """Periods, the waves that they mean, and the seasonal voice: what it learns, and when it keeps silent."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,9 @@ from eventide.filters.posterior_season_kernels import (
     mix,
     season_now,
 )
+from eventide.filters.seasonal_voice import DEBT
 from eventide.filters.seasons import Automatic, automatic_periods, checked_periods, frequencies, waves_at
+from eventide.privacy.measured import Measured
 
 HOUR = 60 * 60 * 1000
 STEPS = np.arange(480)
@@ -105,6 +109,21 @@ def test_a_rhythm_takes_a_third_of_the_error():
 def test_a_wrong_period_and_a_stream_without_rhythm_cost_next_to_nothing():
     assert error(DAILY, (37,)) < 1.02 * error(DAILY, None)
     assert error(STEADY, (24, 168)) < 1.02 * error(STEADY, None)
+
+
+def test_a_rhythm_that_is_learned_late_speaks_soon():
+    """Calm for two days, so that the rest foresees looks better; the voice that remembers all of it speaks later."""
+    stream = np.concatenate([np.full((48, 1), 200), DAILY[:240]])
+    said = []
+    for debt in (math.inf, DEBT):
+        behind = PosteriorMedian(seasons=(24,)).started(1, 1, epsilon=1.0, window=60)
+        behind.voice.debt = debt
+        noise = np.random.default_rng(53).laplace(0, 6, len(stream))
+        said.append([])
+        for look in stream[:, 0] + noise:
+            behind.step(Measured(*(np.full((1, 1), value) for value in (look, 6.0, True))))
+            said[-1].append(behind.voice.say[0])
+    assert np.mean(said[1]) > np.mean(said[0]) + 0.05
 
 
 def test_between_looks_the_release_follows_the_rhythm():

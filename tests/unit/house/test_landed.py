@@ -124,6 +124,18 @@ def test_a_store_goes_on(place, tmp_path):
     check_goes_on(folder, str(folder / "store.db"))
 
 
+@pytest.mark.parametrize("place", cases("stores/seasons-*"))
+def test_tide_goes_on_with_the_algorithm_and_the_charges_of_before(place, tmp_path):
+    folder = copied(place, tmp_path)
+    ledger = json.loads((folder / "ledger.json").read_text())
+    tide = ev.Tide(1, 24, ["north", "south", "harbour"], seasons=(7,), filter="truncate")
+    with ev.Publisher(str(folder / "counts.csv"), tide, folder / "store.db") as publisher:
+        rebuilt, begun = publisher.mechanism, described(folder)["steps"][0]
+        assert (tide.algorithm, rebuilt.algorithm, rebuilt.step) == (2, 1, begun)
+        assert {"step": begun, "start": None, "left": rebuilt.ledger.left()} == ledger["returns"][0]
+        assert len(publisher.store.epochs()) == 1
+
+
 @pytest.fixture(scope="module")
 def server():
     running_server = PostgresServer().start()

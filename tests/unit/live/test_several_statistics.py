@@ -201,7 +201,8 @@ def test_an_epoch_repeats_what_was_released_of_each(source, tmp_path):
 @pytest.mark.parametrize("point", ["inside-transaction:2", "half-line:2"])
 def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, tmp_path, point):
     places = ("--store", tmp_path / "store.db", "--out", tmp_path / "out.csv")
-    program = "from eventide.cli import main; main()"
+    program = "from eventide.live.publisher import publisher; publisher.TOGETHER = 1; "
+    program += "from eventide.cli import main; main()"
     environment = os.environ | {"EVENTIDE_FAULT": point}
     killed = subprocess.run([sys.executable, "-c", program, *words(source, *places)], env=environment, check=False)
     assert killed.returncode == -signal.SIGKILL

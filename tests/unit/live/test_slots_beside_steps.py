@@ -93,7 +93,7 @@ def test_a_frame_and_a_file_have_people_of_days_beside_events_of_hours(source):
         scales = {row["statistic"]: row["scale"] for row in table if row["step"] == 23}
         assert scales == pytest.approx({"events": 168 / 0.75, "people/1d": 2 * 8 / 0.25})
     told = str(released.guarantee)
-    assert "inside any 168 consecutive steps are hidden by w-event differential privacy with epsilon 1" in told
+    assert "inside any 168 consecutive steps (7 days) are hidden by w-event differential privacy with epsilon 1" in told
     assert "that covers the releases of events, people/1d together" in told
     assert "comes with the last step of its 1 day and is charged from the first one on" in told
 
@@ -258,10 +258,11 @@ def test_an_account_holds_both_in_one_part(source):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["inside-transaction:12", "half-line:24", "after-commit:30", "before-commit:48"])
+@pytest.mark.parametrize("point", ["inside-transaction:3", "half-line:24", "after-commit:6", "after-draw:48"])
 def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, point):
     out = source.with_name("out.csv")
-    program = "from eventide.cli import main; main()"
+    program = "from eventide.live.publisher import publisher; publisher.TOGETHER = 5; "  # deaths come inside of days
+    program += "from eventide.cli import main; main()"
     environment = os.environ | {"EVENTIDE_FAULT": point}
     told = words(source, "--out", out)
     killed = subprocess.run([sys.executable, "-c", program, *told], env=environment, check=False)
@@ -284,7 +285,10 @@ def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, poi
             {"statistic": ["people/2d", "people/1d"], "split": {}},
             "all these statistics are of slots; name one",
         ),
-        ({"cap": "2/7d"}, "cap: events, people/1d cannot be published with it"),
+        (
+            {"cap": "2/7d"},
+            "cap: people of slots beside other statistics cannot have one; leave it out, or give them a store",
+        ),
         ({"levels": {}}, "events, people/1d cannot be published with it"),
         ({"split": "events=1,people=1"}, "it must give a part to each of events, people/1d"),
         ({"mechanism": "pegasus"}, "pegasus cannot measure events, people/1d"),

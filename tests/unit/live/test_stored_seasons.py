@@ -60,3 +60,26 @@ def test_what_is_stored_can_be_read(tmp_path):
     with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
         store.verify()
         assert store.epochs() == epochs
+
+
+def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path):
+    first = ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1})
+    _, epochs = opened(tmp_path, first)
+    assert "algorithm" not in epochs[-1].setting.mechanism["parameters"]  # as older versions wrote it
+    newest = ev.StreamSpec(**CITY, seasons=(24,))
+    assert newest.build_mechanism().algorithm == 2
+    with ev.Publisher(MemoryFeed([[1, 2]]), newest.build_mechanism(), tmp_path / "city.db") as publisher:
+        assert publisher.mechanism.algorithm == 1
+        assert publisher.store.epochs() == epochs
+    assert outlook(tmp_path, newest, new_epoch=True).before is None
+
+
+def test_a_store_without_seasons_is_as_older_versions_wrote_it(tmp_path):
+    _, epochs = opened(tmp_path, ev.StreamSpec(**CITY))
+    assert epochs[-1].setting.mechanism["parameters"].keys() == {"filter"}
+
+
+def test_a_new_epoch_for_another_reason_gets_the_newest_algorithm(tmp_path):
+    opened(tmp_path, ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1}))
+    _, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}, seasons=(24,)), new_epoch=True)
+    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 2]

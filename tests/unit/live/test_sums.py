@@ -102,7 +102,7 @@ def test_a_cap_is_worth_for_sums_what_it_is_for_events():
     assert "of each person only the first 2 events count in every block of 9 hours" in str(released.guarantee)
     other = ev.Uniform(1, 9, ["north", "south"], sensitivity=480, window_sensitivity=960)
     promise = EventFeed(None, **StreamSpec(**capped).counting()).promise()
-    with pytest.raises(InputError, match=f"window_sensitivity is 960; make it {sums.window_sensitivity}"):
+    with pytest.raises(InputError, match=f"this one has 960; make it {sums.window_sensitivity}"):
         check_fit(other, promise)
 
 

@@ -360,7 +360,7 @@ def test_the_page_and_its_files_are_served_by_us_alone(city):
     client = city.client()
     page = client.get("/").text
     for name in re.findall(r'(?:src|href)="([^"#]+)"', page):
-        assert name.startswith("/assets/")
+        assert name.startswith("/assets/") or name == "/docs"
         assert client.get(name).status_code == 200
     policy = client.get("/").headers["content-security-policy"]
     assert "script-src 'self';" in policy
@@ -385,10 +385,10 @@ def test_a_table_can_be_long_with_the_columns_of_long_files(city):
     lines = city.client("read").get("/v1/streams/city/releases", params=asked).text.splitlines()
     assert lines[0] == '"step","start","bin","value","low","high","scale","fresh"'.replace('"', "")
     assert [line.split(",")[2:4] for line in lines[1:]] == [
-        ['"south"', "1"],
-        ['"north"', "1"],
-        ['"south"', "0"],
-        ['"north"', "0"],
+        ["south", "1"],
+        ["north", "1"],
+        ["south", "0"],
+        ["north", "0"],
     ]
     assert city.client("read").get("/v1/streams/city/releases?format=csv").text.startswith("step,start,north,south")
 

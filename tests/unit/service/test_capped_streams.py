@@ -143,7 +143,7 @@ def test_a_configuration_says_it(tmp_path):
         ('cap = "2/24h"', "cap: it bounds the events of a person; name what holds the person, as user"),
         ('user = "user"\ncap = "6/24h"', "cap: 6/24h brings nothing: in a window of 24 steps"),
         ('user = "user"\ncap = "2/90min"', "cap: the 90min of the cap 2/90min are no whole number of steps"),
-        ('user = "user"\ncap = "2/24h"\nmechanism = "ba"', "mechanism: BudgetAbsorption cannot use window_sensitiv"),
+        ('user = "user"\ncap = "2/24h"\nmechanism = "ba"', "mechanism: ba cannot be published with a cap"),
     ],
 )
 def test_a_cap_that_cannot_be_is_refused_where_it_stands(tmp_path, more, says):

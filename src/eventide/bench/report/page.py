@@ -241,6 +241,6 @@ def _filled(page: Page, material: Material) -> str:
         "title": html.escape(f"Study {about['study']}"),
         "about": html.escape(f"{title}. {NOT_PRIVATE}" if title else NOT_PRIVATE),
         "parts": "\n".join(page.parts),
-        "data": packed(json.dumps(page.charts)),
+        "data": packed(json.dumps(page.charts, separators=(",", ":"))),
     }
     return filled("eventide.bench.report", "page.html", parts)

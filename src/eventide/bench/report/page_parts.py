@@ -259,5 +259,5 @@ def _colour_scale(scale: Scale) -> list[list[Any]]:
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no NaN."""
-    return value if math.isfinite(value) else None
+    """To six figures, which is more than a chart shows; JSON knows no NaN."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

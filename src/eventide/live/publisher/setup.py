@@ -36,6 +36,7 @@ from eventide.live.stream_spec import FeedOptions, StreamSpec
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.pan_private import ANNOUNCED, PanPrivateMechanism, what_may_be_seen
 from eventide.mechanisms.publishing import why_not_published
+from eventide.mechanisms.saving import as_before
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import Guarantee
@@ -173,8 +174,8 @@ def as_stored(
 ) -> tuple[Placed, StoreSetting]:
     """The mechanism, over the bins of the store, and its setting.
 
-    It has the seasons of the store's last epoch where nobody chose any. Older versions had none, and what follows from
-    a step's length may change. With `new_epoch` they stay only if the epoch goes on with them.
+    It has the algorithm of the store's last epoch, and its seasons where nobody chose any. Older versions had none, and
+    what follows from a step's length may change. With `new_epoch` both stay only if the epoch goes on with them.
     """
     epochs = store.epochs()
     last = epochs[-1].setting if epochs else None
@@ -183,13 +184,23 @@ def as_stored(
     setting = setting_of(mechanism, feed, population, questions, account)
     if last is not None and setting.bins == last.bins:
         setting = setting._replace(named=last.named)
-    if last is None or not isinstance(getattr(mechanism, "seasons", None), Automatic):
+    stored = _unchosen(mechanism, last.mechanism["parameters"]) if last is not None else {}
+    if last is None or all(getattr(mechanism, name) == value for name, value in stored.items()):
         return placed, setting
-    kept = type(mechanism)(**mechanism.parameters() | {"seasons": last.mechanism["parameters"].get("seasons")})
+    kept = type(mechanism)(**mechanism.parameters() | stored)
     unchanged = setting_of(kept, feed, population, questions, account)._replace(named=setting.named)
     if new_epoch and not is_same(unchanged, last):
         return placed, setting
     return placed._replace(mechanism=kept), unchanged
+
+
+def _unchosen(mechanism: Mechanism, stored: dict[str, Any]) -> dict[str, Any]:
+    """What nobody chose of a mechanism's parameters, as a store has it."""
+    before = as_before(type(mechanism)) | stored
+    found = {name: before[name] for name in mechanism.kept_by_stores}
+    if isinstance(getattr(mechanism, "seasons", None), Automatic):
+        found["seasons"] = before["seasons"]
+    return found
 
 
 def setting_of(

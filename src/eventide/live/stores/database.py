@@ -31,6 +31,10 @@ class Unavailable(StoreError):
         self.what = what
 
 
+class Unreachable(StoreError):
+    """The server of a store or an account does not answer from here, or does not let us in."""
+
+
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE)
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from eventide.errors import StoreError, missing_extra
 from eventide.live.client_settings import settings_of
-from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
+from eventide.live.stores.database import ConnectionLost, Database, Unavailable, Unreachable, WriterPlace
 from eventide.live.stores.postgres_schema import LOCK, find_or_make, lock_name, parse_address, show_epoch
 from eventide.live.stores.tables import INTRUSIONS, RAW
 
@@ -192,7 +192,7 @@ class PostgresDatabase(Database):
         try:
             yield
         except self._psycopg.Error as problem:
-            raise StoreError(
+            raise Unreachable(
                 f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None

@@ -20,10 +20,12 @@ from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
+from eventide.live.stores.database import Unreachable
 from eventide.live.stores.epochs import differences
 from eventide.live.stores.open_store import open_store
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import nano
+from eventide.privacy.guarantees import about_large
 from eventide.service.config.settings import Config, StreamConfig
 from eventide.service.populations.claims import Claim, Share, StreamWindows, claims_of
 from eventide.service.populations.population_with_account import PopulationWithAccount
@@ -176,7 +178,10 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
 
 
 def outlook(config: Config) -> tuple[list[str], list[str]]:
-    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused."""
+    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused.
+
+    A store or an account whose server does not answer is among the first: a file may be checked where there is none.
+    """
     said: list[str] = []
     refused: list[str] = []
     for name in dict.fromkeys(stream.population for stream in config.streams):
@@ -185,11 +190,16 @@ def outlook(config: Config) -> tuple[list[str], list[str]]:
             publishing = [(stream, stream.build_mechanism()) for stream in population.in_turn()]
             with _account_to_look_at(name, config) as account:
                 for stream, mechanism in publishing:
+                    said += [f"stream {stream.name}: {sentence}" for sentence in about_large(float(stream.epsilon))]
                     first = population.first_steps[stream.name]
                     try:
                         said += _prospects(stream, mechanism, first, config.server.clients, account)
+                    except Unreachable as problem:
+                        said.append(f"the store of stream {stream.name} was not looked at: {problem}")
                     except EventideError as problem:
                         refused.append(f"stream {stream.name} would be refused: {problem}")
+        except Unreachable as problem:
+            said.append(f"the stores of {name} were not looked at: {problem}")
         except EventideError as problem:
             refused.append(str(problem))
     return said, refused
