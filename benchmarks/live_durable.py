@@ -1,9 +1,9 @@
 """Durable releases per second: steps charged, drawn, committed and appended to a file. And the room of a step.
 
 All steps are at hand, as those of a file are, so that many become durable in one commit. The peer writes the same
-release bytes into a SQLite table, one commit each, with the same settings (WAL, synchronous FULL), in the same run and on
-the same disk; rounds alternate, and the medians are compared. The room is measured on a longer stream, a week of minutes
-by default, that moves slowly: most of its steps repeat. Run:
+release bytes into a SQLite table, one commit each, with the same settings (WAL, synchronous FULL), in the same run and
+on the same disk; rounds alternate, and the medians are compared. The room is measured on a longer stream, a week of
+minutes by default, that moves slowly: most of its steps repeat. Run:
 
     python benchmarks/live_durable.py [--bins 1000] [--steps 1000] [--long 10080] [--folder DIR]
 """
