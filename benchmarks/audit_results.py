@@ -15,6 +15,7 @@ from typing import Any
 import eventide as ev
 from eventide.audit import Verdict, audit, audit_mechanism
 from eventide.audit.intrusions import IntrudedSubject, pairs_around
+from eventide.audit.running_totals import audit_running_total
 from eventide.mechanisms.registry import mechanism_class
 
 ALPHA = 1e-6
@@ -50,6 +51,13 @@ def intrusions(runs: int) -> Iterator[tuple[str, Verdict]]:
         yield f"{name}, pan_private={mode}, changes {'before' if first else 'after'} the intrusion", verdict
 
 
+def totals(runs: int) -> Iterator[tuple[str, Verdict]]:
+    """Running totals, event by event and for windows."""
+    for window in (1, 3):
+        verdict = audit_running_total(1.0, bins=3, window=window, horizon=60, runs=runs, alpha=ALPHA)
+        yield f"running total, window {window}", verdict
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=300_000)
@@ -64,7 +72,7 @@ def main() -> None:
     print("The last column is the exact log-ratio of the most telling transcript, where it is known.\n")
     print("| subject | epsilon is at least | claim | best attack | streams | exact log-ratio |")
     print("|---|---|---|---|---|---|")
-    for title, verdict in itertools.chain(audits(options.runs), intrusions(options.runs)):
+    for title, verdict in itertools.chain(audits(options.runs), intrusions(options.runs), totals(options.runs)):
         claim = "**broken**" if verdict.broken else "not refuted"
         exact = "" if verdict.proof is None else f"{verdict.proof.bound:.4f}"
         row = (title, f"{verdict.bound:.3f}", claim, verdict.attack, verdict.pair, exact)

@@ -50,7 +50,7 @@ def opened(browser, up):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text))
         page.goto(f"{up.address}/?stream={name}#token={up.tokens['read']}")
-        page.locator("#chart .scatterlayer path.js-line").first.wait_for()
+        page.locator("#chart .scatterlayer path.js-line").first.wait_for(state="attached")
         page.locator("#heat-times span").first.wait_for()
         return page
 

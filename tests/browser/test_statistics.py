@@ -57,6 +57,26 @@ def test_one_of_several_statistics_is_chosen(browser, several):
     assert complaints == []
 
 
+def test_people_of_slots_beside_others_are_shown_slot_by_slot(browser, tmp_path):
+    settings = {"statistic": ["events", "people/2min"], "filter": "events=repeat,people/2min=none"}
+    with running(configuration(tmp_path, [stream(tmp_path, **settings)])) as up:
+        for minute in range(5):  # two slots, and the first step of another
+            up.post([event("north", name, minute) for name in ("anna", "ben")])
+            up.pass_steps()
+        context = browser.new_context()
+        opened, complaints = context.new_page(), []
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.goto(f"{up.address}/#token={up.tokens['read']}")
+        opened.locator("#chart .ytitle").wait_for()
+        opened.locator("#statistic").select_option("people/2min")
+        opened.locator("#chart .ytitle", has_text="people/2min").wait_for()
+        assert opened.locator("#chosen .value").all_inner_texts()[0] == "2"
+        opened.locator("#table-view summary").click()
+        assert opened.locator("#table-view tbody tr").count() == 2
+        context.close()
+    assert complaints == []
+
+
 def test_sums_have_their_own_title_axis_and_digits(page, tmp_path):
     assert page.locator("#series-title").inner_text() == "Released sums of fare"
     assert page.locator("#chart .ytitle").text_content() == "sums of fare"

@@ -245,7 +245,13 @@ class StreamReading:
             self._note("statistic", f"{statistic.name} need a person; name what holds the person, as `user`")
         given = {"cap": values["cap"], "levels": values["levels"] is not None, "queries": values["queries"]}
         for setting in given.keys() - statistic.takes:
-            if given[setting]:
+            if given[setting] and setting == "cap" and statistic.slots:
+                self._note(
+                    "cap",
+                    "people of slots beside other statistics cannot have one; leave it out, or give them a store of "
+                    "their own and let both draw from one account",
+                )
+            elif given[setting]:
                 self._note(setting, f"{statistic.name} cannot be published with it; leave one of them out")
         if (
             values["levels"] is not None

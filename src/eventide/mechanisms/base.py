@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from eventide.events.timeline import Timeline  # which reads times, with pyarrow
 
 LARGEST_SENSITIVITY = 10**6
+NINE_OF_TEN = 1.645  # standard deviations of a normal distribution
 _DOOR = (
     "release",
     "in_order",
@@ -110,7 +111,6 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
-    kept_by_stores: tuple[str, ...] = ()  # parameters that nobody chooses: a store goes on with those that it has
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
@@ -200,6 +200,11 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def prepare(self) -> None:
         """Get ready for the next step, of which nothing is known yet; asked as soon as the one before has ended."""
+
+    @property
+    def kept_by_stores(self) -> tuple[str, ...]:
+        """The parameters that nobody chooses: a store goes on with those that it was begun with."""
+        return ()
 
     def own_filter(self) -> Filter:
         """The filter used when none is given."""
@@ -393,6 +398,8 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             self._scale = np.where(fresh, measured.scale, self._scale)
         self._released = values
         charged = np.asarray(self.ledger.charged()).reshape(self.replicas, -1)
+        window, noise = self.window_histogram(), self.window_noise()
+        low, high = _interval(window, noise, self.window_is_whole())
         return Release(
             step=index,
             values=values.copy(),
@@ -402,8 +409,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             spent=charged.max(axis=1),
             low=_copied(self._filter.low),
             high=_copied(self._filter.high),
-            window_values=_filtered(self.window_histogram(), self._filter),
-            window_scale=_copied(self.window_noise()),
+            window_values=_filtered(window, self._filter),
+            window_scale=_copied(noise),
+            window_low=_filtered(low, self._filter),
+            window_high=_filtered(high, self._filter),
         )
 
     def window_histogram(self) -> Array | None:
@@ -413,6 +422,14 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def window_noise(self) -> Array | None:
         """The noise scale of that histogram, where it is known."""
         return None
+
+    def window_noise_range(self) -> tuple[float, float] | None:
+        """The smallest and the largest noise scale of a whole histogram, known beforehand; None where none is given."""
+        return None
+
+    def window_is_whole(self) -> Array:
+        """Where noise is all that the histogram is off by."""
+        return np.ones((1, 1), dtype=np.bool_)
 
     @property
     def gives_windows(self) -> bool:
@@ -439,6 +456,18 @@ def whole_counts(counts: Any) -> Ints:
 
 def _copied(array: Array | None) -> Array | None:
     return None if array is None else array.copy()
+
+
+def _interval(histogram: Array | None, noise: Array | None, known: Array) -> tuple[Array | None, Array | None]:
+    """The ends of an interval around a histogram; NaN where they are not known.
+
+    A sum of Laplace noise lies within it in at least nine of ten cases, however its variance is shared out: of the
+    normal distribution, which many small parts come to, it holds nine of ten, and of a single part slightly more.
+    """
+    if histogram is None or noise is None:
+        return None, None
+    width = np.where(known & np.isfinite(noise), NINE_OF_TEN * math.sqrt(2) * noise, np.nan)
+    return histogram - width, histogram + width
 
 
 def _filtered(histogram: Array | None, filter: Filter) -> Array | None:

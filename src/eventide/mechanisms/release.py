@@ -12,7 +12,8 @@ from eventide.arrays import Array, Floats
 from eventide.releases.level_values import LevelValues
 
 _WHOLE = ("step", "levels", "statistic", "statistics")  # fields without an axis for replicas
-_WORTH = ("values", "scale", "low", "high", "window_values", "window_scale")
+_WORTH = ("values", "scale", "low", "high", "window_values", "window_scale", "window_low", "window_high")
+_OF_COUNTS = ("values", "low", "high", "window_values", "window_low", "window_high")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,6 +43,9 @@ class Release:
         Histogram of the sliding window, `(d,)`, where the mechanism gives one.
     window_scale
         The scale of Laplace noise as large as that of the histogram, `(d,)`: its standard deviation is sqrt(2) of it.
+    window_low, window_high
+        The ends of an interval that holds the true histogram in nine of ten cases, `(d,)`; NaN where the histogram has
+        errors besides its noise.
     levels
         Where the mechanism has levels: what is released of each, by its name, the total included. The values of a group
         are the sums of those of its bins, exactly.
@@ -60,6 +64,8 @@ class Release:
     high: Floats | None = None
     window_values: Floats | None = None
     window_scale: Floats | None = None
+    window_low: Floats | None = None
+    window_high: Floats | None = None
     levels: dict[str, LevelValues] | None = None
     statistic: str | None = None
     statistics: dict[str, LevelValues] | None = None
@@ -74,7 +80,7 @@ class Release:
 
     def without(self, idle: Array) -> Release:
         """The same where some bins are known to hold nobody: 0 is all that there is to say of them."""
-        named = {name: getattr(self, name) for name in ("values", "low", "high", "window_values")}
+        named = {name: getattr(self, name) for name in _OF_COUNTS}
         empty: dict[str, Any] = {name: np.where(idle, 0.0, each) for name, each in named.items() if each is not None}
         return replace(self, **empty)
 

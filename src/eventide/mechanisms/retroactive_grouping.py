@@ -153,6 +153,17 @@ class RetroactiveGrouping(TimeUnitBaseline):
         agree = (means.values - self._last) ** 2 <= error
         np.copyto(self._full_size, np.where(agree, np.minimum(2 * units, self.max_group), 1), where=means.fresh)
 
+    def window_is_whole(self) -> Bools:
+        """Where the window is made of whole groups: of others, it has the share of their mean."""
+        whole: Bools = (self._groups.steps == 0) & self._noise_of_sums.begins_with_publication()
+        return whole
+
+    def window_noise_range(self) -> tuple[float, float]:
+        """From largest groups alone to units alone."""
+        alone = self.look_scale(self._publication)
+        whole, rest = divmod(self.span, self.max_group)
+        return alone * math.hypot(math.sqrt(whole), rest / self.max_group), alone * math.sqrt(self.span)
+
     def noise_range(self) -> tuple[float, float]:
         """From the largest group to a unit alone."""
         alone = self.look_scale(self._publication)

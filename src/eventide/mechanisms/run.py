@@ -20,8 +20,19 @@ from eventide.releases.long_table import LongFrames, long_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_ARRAYS = ("values", "fresh", "spent", "low", "high", "scale", "window_values", "window_scale")
-_SOMETIMES = ("low", "high", "window_values", "window_scale")
+_ARRAYS = (
+    "values",
+    "fresh",
+    "spent",
+    "low",
+    "high",
+    "scale",
+    "window_values",
+    "window_scale",
+    "window_low",
+    "window_high",
+)
+_SOMETIMES = ("low", "high", "window_values", "window_scale", "window_low", "window_high")
 NO_MATRIX = "a run takes a matrix of steps and bins (or of replicas, steps and bins)"
 
 
@@ -49,8 +60,9 @@ class Run(LongFrames):
         Where the mechanism has levels, what was released of each by its name, in arrays `(T, groups)`.
     groups
         The names of the groups of each level.
-    window_values, window_scale
-        The histograms of the sliding window and their noise scales, `(T, d)`, where the mechanism gives them.
+    window_values, window_scale, window_low, window_high
+        The histograms of the sliding window, their noise scales and the ends of their intervals, `(T, d)`, where the
+        mechanism gives them.
     """
 
     values: Floats
@@ -65,6 +77,8 @@ class Run(LongFrames):
     groups: Groups | None = None
     window_values: Floats | None = None
     window_scale: Floats | None = None
+    window_low: Floats | None = None
+    window_high: Floats | None = None
 
     @property
     def steps(self) -> int:

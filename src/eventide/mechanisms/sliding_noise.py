@@ -53,6 +53,11 @@ class SlidingNoise(Stateful):
             self._scales[place] = np.where(within, scale, self._scales[place])
             self._begins[place] = np.where(within, latest == back, self._begins[place])
 
+    def begins_with_publication(self) -> Bools:
+        """Whether the oldest unit is the first of those that were published together; also where there is none yet."""
+        begins: Bools = self._begins[self._next].copy()
+        return begins
+
     def scale(self) -> Floats:
         """The scale of Laplace noise with the variance of the sum's noise; infinite where that is not known."""
         squares = np.zeros(self._scales.shape[1:])

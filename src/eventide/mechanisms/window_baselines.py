@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
@@ -112,6 +113,11 @@ class TimeUnitBaseline(WindowMechanism):
         """That of the measurements together."""
         return self._noise_of_sums.scale()
 
+    def window_noise_range(self) -> tuple[float, float]:
+        """That of as many steps as a histogram has."""
+        smallest, largest = (math.sqrt(self.span) * scale for scale in self.noise_range())
+        return smallest, largest
+
     def noise_range(self) -> tuple[float, float]:
         """Every look has the same scale."""
         look = self.shared_steps * self.sensitivity / self.shared_epsilon
@@ -181,6 +187,11 @@ class WindowBaseline(WindowMechanism):
     def window_noise(self) -> Array:
         """That of the one measurement."""
         return spread(self._histogram.scale, self.meter.shape)
+
+    def window_noise_range(self) -> tuple[float, float]:
+        """Every histogram has the same scale."""
+        histogram = self.look_scale(int(self.budget_allocation()[0, 0]))
+        return histogram, histogram
 
     def noise_range(self) -> tuple[float, float]:
         """From that of a full window, divided by its units, to that of the first."""

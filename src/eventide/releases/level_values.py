@@ -19,6 +19,7 @@ from eventide.events.levels import BIN
 
 Line = TypeVar("Line", bound=Any)
 Groups = Mapping[str, Sequence[str]]
+WINDOW = ("window_values", "window_scale", "window_low", "window_high")  # of a release, where there is one
 EVENTS = "events"  # what is counted where nothing else is said
 
 
@@ -150,8 +151,8 @@ class _Window(NamedTuple):
 
     values: Any
     scale: Any
-    low: None = None
-    high: None = None
+    low: Any
+    high: Any
 
 
 def flat(release: Line, rows: Rows) -> Line:
@@ -160,7 +161,7 @@ def flat(release: Line, rows: Rows) -> Line:
         return release
     every = [release, *(release.levels or {}).values()] if rows.levels else [release]
     if rows.statistics is not None and release.window_values is not None:
-        every.append(_Window(release.window_values, release.window_scale))
+        every.append(_Window(*(getattr(release, name) for name in WINDOW)))
     if rows.statistics is not None:
         every += (getattr(release, "statistics", None) or {}).values()
 
@@ -176,7 +177,7 @@ def flat(release: Line, rows: Rows) -> Line:
 
     known = any(each.low is not None for each in every)
     ends = {"low": joined("low"), "high": joined("high")} if known else {}
-    none = dict.fromkeys(("window_values", "window_scale"))
+    none = dict.fromkeys(WINDOW)
     none |= dict.fromkeys(("statistic", "statistics")) if hasattr(release, "statistics") else {}
     return replace(release, values=joined("values"), scale=joined("scale"), levels=None, **ends, **none)
 
@@ -196,6 +197,7 @@ def unflat(release: Line, bins: Sequence[str], groups: Groups | None, rows: Rows
             own.setdefault("statistics", {})[name] = LevelValues(fresh=release.fresh, **told)
             own["statistic"] = named
         elif not np.isnan(told["values"]).all():
-            own |= {"window_values": told["values"], "window_scale": told["scale"]}
+            known = {name: each for name, each in told.items() if name == "scale" or not np.isnan(each).all()}
+            own |= {f"window_{name}": each for name, each in known.items()}
     levels = {level: LevelValues(fresh=release.fresh, **each) for level, each in zip(groups or (), rest, strict=True)}
     return replace(release, levels=levels or None, **own)

@@ -1,12 +1,12 @@
 """A release as one line of JSON, the form in which a store keeps it and every sink shows it; and back again.
 
 The line holds step, start (where there is a clock), fresh, values and scale in the order of the bins, low and high
-where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale), the values
-of each level of groups where there are any, in the order of the groups, and the answers to window queries that were due
-when the step ended. Of several statistics, `statistic` names the first, whose numbers these are, and `statistics` has
-the same of each other one. Where spare bins have got names, `bins` has these. Whole numbers are written without ".0"; a
-value where there are no data and a scale that is not known (no look yet) are null. The same release gives the same
-bytes.
+where known, the histogram of the sliding window where the mechanism gives one (window_values, window_scale, window_low,
+window_high), the values of each level of groups where there are any, in the order of the groups, and the answers to
+window queries that were due when the step ended. Of several statistics, `statistic` names the first, whose numbers
+these are, and `statistics` has the same of each other one. Where spare bins have got names, `bins` has these. Whole
+numbers are written without ".0"; a value where there are no data, a scale that is not known (no look yet) and an end of
+an interval that is not known are null. The same release gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 
 from eventide.arrays import Array, Floats
-from eventide.releases.level_values import LevelValues
+from eventide.releases.level_values import WINDOW, LevelValues
 
 SMALL = 10_000  # whole numbers below it are written faster
 _ARRAYS = ("values", "scale", "low", "high")
-_OF_WINDOW = ("window_values", "window_scale")
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class ReleaseLine:
     named: Mapping[str, str] = field(default_factory=dict)  # spare bins, by the names that the list of bins has
     window_values: Floats | None = None
     window_scale: Floats | None = None
+    window_low: Floats | None = None
+    window_high: Floats | None = None
     statistic: str | None = None
     statistics: dict[str, LevelValues] | None = None
 
@@ -66,7 +67,7 @@ def write_line(
         said["bins"] = json.dumps(dict(named))
     if release.statistic is not None:
         said["statistic"] = json.dumps(release.statistic)
-    said |= _numbers_of(release) | _lists(release, _OF_WINDOW)
+    said |= _numbers_of(release) | _lists(release, WINDOW)
     for kind in ("levels", "statistics"):
         if told := getattr(release, kind):
             parts = {json.dumps(name)[1:-1]: _object(_numbers_of(each)) for name, each in told.items()}
@@ -89,7 +90,7 @@ def read_line(line: bytes) -> ReleaseLine:
         if kind in said
     }
     told |= {name: said[name] for name in ("start", "statistic") if name in said}
-    told |= {"named": said.get("bins", {}), **_arrays(said, _ARRAYS + _OF_WINDOW)}
+    told |= {"named": said.get("bins", {}), **_arrays(said, _ARRAYS + WINDOW)}
     return ReleaseLine(said["step"], said["fresh"], answers=tuple(said.get("answers", ())), **told)
 
 

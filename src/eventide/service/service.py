@@ -158,6 +158,7 @@ class Service:
             bins=len(stream.bins) - len(stream.spare),
             next_step=following,
             next_start=stream.feed.start_of(following),
+            measured_from=stream.measured_from,
             lag_seconds=stream.feed.lag(),
             health=stream.health,
             synthetic=self.truth is not None,

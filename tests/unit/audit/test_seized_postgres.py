@@ -101,7 +101,7 @@ def test_a_store_in_postgresql_is_told_nothing_of_anybody(check, person, part):
     agreed = check(person, part, looks, late="1min")
     assert agreed.steps >= 4
     assert min(agreed.seen["slot 9"], agreed.seen["told"]) > 50
-    assert agreed.seen["pages of step"] >= agreed.steps
+    assert agreed.seen["pages of step"] >= 4
     check_looks(looks, person)
 
 

@@ -285,7 +285,10 @@ def test_a_killed_publisher_goes_on_and_says_what_it_would_have_said(source, poi
             {"statistic": ["people/2d", "people/1d"], "split": {}},
             "all these statistics are of slots; name one",
         ),
-        ({"cap": "2/7d"}, "cap: events, people/1d cannot be published with it"),
+        (
+            {"cap": "2/7d"},
+            "cap: people of slots beside other statistics cannot have one; leave it out, or give them a store",
+        ),
         ({"levels": {}}, "events, people/1d cannot be published with it"),
         ({"split": "events=1,people=1"}, "it must give a part to each of events, people/1d"),
         ({"mechanism": "pegasus"}, "pegasus cannot measure events, people/1d"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from contextlib import closing
 
@@ -50,7 +51,8 @@ def windows_of(rows):
 def test_a_line_has_the_histogram_and_its_scale(tmp_path, name):
     publish(tmp_path / "store.db", [tmp_path / "out.jsonl"], made=mechanism(name))
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [list(line) for line in lines] == [["step", "fresh", "values", "scale", "window_values", "window_scale"]] * 5
+    of_window = ["window_values", "window_scale", "window_low", "window_high"]
+    assert [list(line) for line in lines] == [["step", "fresh", "values", "scale", *of_window]] * 5
     alone = ev.run(mechanism(name), COUNTS)
     assert [line["window_values"] for line in lines] == alone.window_values.tolist()
     assert [line["window_scale"] for line in lines] == alone.window_scale.tolist()
@@ -178,7 +180,7 @@ def test_frames_have_the_statistic(tmp_path):
     told = {"epsilon": 1, "window": 1, "step": "1h", "bins": BINS, "time": "at", "bin": "page"}
     releases = ev.publish(visits, mechanism="rg", parameters={"span": 2}, **told)
     table = releases.to_arrow()
-    assert table.column_names == ["step", "start", "bin", "statistic", "value", "scale", "fresh"]
+    assert table.column_names == ["step", "start", "bin", "statistic", "value", "low", "high", "scale", "fresh"]
     assert table["statistic"].to_pylist() == (["events"] * 2 + ["window:events"] * 2) * 2
     assert "window:" not in releases._repr_html_()
 
@@ -189,6 +191,47 @@ def test_the_guarantee_says_what_a_histogram_is_covered_by(tmp_path):
     assert "is hidden in each of them, not in all" in said
     longer = ev.mechanism("rg", epsilon=1, window=3, bins=BINS, span=3)
     assert "not in all" not in str(longer.guarantee)
+
+
+def test_the_page_to_sign_speaks_of_histograms(tmp_path):
+    publish(tmp_path / "store.db")
+    found = CliRunner().invoke(main, ["guarantee", str(tmp_path / "store.db"), "--out", str(tmp_path / "page.html")])
+    assert found.exit_code == 0, found.output
+    told = "at every step also histograms of the last 3 steps, which the same budget covers"
+    assert told in (tmp_path / "page.html").read_text()
+
+
+def test_a_dry_run_predicts_the_noise_of_a_histogram(tmp_path):
+    (tmp_path / "counts.csv").write_text("start,help\n" + "".join(f"{a},{b}\n" for a, b in COUNTS))
+    words = ["publish", str(tmp_path / "counts.csv"), "--epsilon", "1", "--window", "1", "--mechanism", "rg-baseline"]
+    words += ["--set", "span=4", "--dry-run"]
+    told = CliRunner().invoke(main, words)
+    assert "Expected noise scale of a histogram of the last 4 steps: 2." in told.output
+    said = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
+    assert (said["span"], said["smallest_scale_of_a_histogram"], said["largest_scale_of_a_histogram"]) == (4, 2, 2)
+
+
+@pytest.mark.parametrize("name", ["rg", "rg-baseline", "rg-window-baseline"])
+def test_the_predicted_range_holds_what_is_released(name):
+    made = ev.mechanism(name, epsilon=1, window=1, bins=30, span=6, seed=5)
+    run = ev.run(made, np.full((80, 30), 4))
+    smallest, largest = made.window_noise_range()
+    scales = run.window_scale[20:][~np.isnan(run.window_low[20:])]
+    assert scales.size > 100
+    assert smallest <= scales.min() * (1 + 1e-9)
+    assert scales.max() <= largest * (1 + 1e-9)
+
+
+def test_a_file_has_the_intervals_of_histograms(tmp_path):
+    publish(tmp_path / "store.db", [tmp_path / "out.csv"])
+    rows = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
+    last = [row for row in rows if row["statistic"] == "window:events"][-1]
+    with closing(open_store(tmp_path / "store.db", read_only=True)) as store:
+        line = json.loads(list(store.releases())[-1][1])
+    assert [float(last[name]) for name in ("low", "value", "high")] == [
+        line[f"window_{name}"][-1] for name in ("low", "values", "high")
+    ]
+    assert line["window_low"][-1] < line["window_values"][-1] < line["window_high"][-1]
 
 
 def test_another_mechanism_says_which_ones_have_a_span():

@@ -65,6 +65,15 @@ def test_statistics_have_errors_in_their_own_units():
     assert 50 > fares.steady[0] > fares.steady[1] > fares.steady[2] > 0  # the more events, the sharper
 
 
+@pytest.mark.slow
+def test_people_of_a_day_beside_hourly_counts_are_predicted_at_the_ends_of_days():
+    how = {"step": "1h", "start": "2024-03-01", "user": "who", "bins": ["a", "b"], "mechanism": "uniform"}
+    spec = ev.StreamSpec(epsilon=1, window="7d", statistic=["events", "people/1d"], **how)
+    events, people = predict(spec.build_mechanism(), spec.made_statistic(), 24).errors
+    assert (events.what, people.what) == ("events", "people/1d")
+    assert people.steady[2] < events.steady[2] / 5  # 8 slots of a window share its half of epsilon, and not 168 steps
+
+
 def test_histograms_of_windows_are_predicted():
     found = predict(ev.mechanism("rg-baseline", epsilon=1.0, bins=2, span=5))
     assert [each.what for each in found.errors] == ["events", "last 5 steps"]

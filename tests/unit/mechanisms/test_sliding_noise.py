@@ -32,6 +32,22 @@ def test_the_worked_example():
         (4 / 4) ** 2,
     ]
     assert squares == pytest.approx(expected)
+    whole = [not np.isnan(release.window_low[0]) for release in seen]
+    assert whole == [True] * 3 + [False, True, False, False, False, True, False]  # of groups that the window has whole
+    ends = seen[4].window_low[0], seen[4].window_high[0]
+    width = 1.645 * np.sqrt(2) * seen[4].window_scale[0]
+    assert ends == pytest.approx((seen[4].window_values[0] - width, seen[4].window_values[0] + width))
+
+
+@pytest.mark.parametrize("made", ALL)
+def test_an_interval_holds_nine_of_ten(made):
+    counts = np.random.default_rng(4).poisson(20, (60, 400))
+    run = ev.run(made(epsilon=1, bins=400, span=5, seed=6), counts)
+    truth = np.array([counts[max(0, step - 4) : step + 1].sum(axis=0) for step in range(60)])
+    held = (run.window_low <= truth) & (truth <= run.window_high)
+    known = ~np.isnan(run.window_low)
+    assert known.sum() > 2000
+    assert 0.88 < held[known].mean() < 0.96
 
 
 def test_it_agrees_with_a_sum_over_draws():

@@ -4,7 +4,7 @@ import json
 import sqlite3
 
 from click.testing import CliRunner
-from running_service import EXACT, configuration, event, running, stream
+from running_service import EXACT, configuration, event, running, stream, wait_until
 
 from eventide.cli import main
 
@@ -26,6 +26,11 @@ def test_requests_go_into_cells_and_leave_nothing_else(tmp_path):
         assert (refused.status_code, refused.json()["code"]) == (400, "no-keys")
         feed = up.service.streams["city"].feed
         assert (feed.totals.accepted, feed.counters.accepted, feed.waiting) == (0, 0, 0)
+        assert not up.service.doorkeeper.rate._buckets, "when a sender was there last is not remembered"
+        state = up.server.server_state
+        wait_until(lambda: not state.tasks)  # the answer is sent before the server has done with the request
+        assert (feed._waiting.unfinished_tasks, state.total_requests) == (0, 0)
+        assert not [each.cycle for each in state.connections if each.cycle], "a request is held"
         with sqlite3.connect(tmp_path / "city.store") as reader:
             kept, batches = (reader.execute(f"SELECT COUNT(*) FROM {table}").fetchone() for table in ("kept", "batch"))
         reader.close()

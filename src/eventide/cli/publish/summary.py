@@ -43,9 +43,20 @@ def predicted(publisher: Publisher) -> dict[str, Any]:
         "dry_run": True,
         "smallest_error_of_a_look": smallest,
         "largest_error_of_a_look": largest if math.isfinite(largest) else None,
+        **_of_histograms(publisher, unit),
         "worst_window_spent_at_most": publisher.epsilon,
         **({"errors_are_in": "events"} if isinstance(publisher.mechanism, Several) else {}),
     } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
+
+
+def _of_histograms(publisher: Publisher, unit: float) -> dict[str, Any]:
+    """The noise of histograms of sliding windows, where there are any."""
+    mechanism = publisher.mechanism
+    if (known := mechanism.window_noise_range()) is None:
+        return {}
+    smallest, largest = (unit * scale for scale in known)
+    span = getattr(mechanism, "span", None)
+    return {"span": span, "smallest_scale_of_a_histogram": smallest, "largest_scale_of_a_histogram": largest}
 
 
 def not_checked(options: Options) -> list[str]:
@@ -87,7 +98,7 @@ def summary(report: dict[str, Any]) -> str:
             f"Checked {checked}; nothing was published or charged. Expected error of one measurement"
             f"{' in events' if 'errors_are_in' in report else ''}: {smallest:,.3g}{range_of_errors}. "
             f"{f'One person would lose in {steps}' if capped else f'{steps.capitalize()} would spend'} at most "
-            f"{report['epsilon']:g} of epsilon."
+            f"{report['epsilon']:g} of epsilon.{_histograms(report)}"
         )
     spent = f"One person lost in {steps}" if capped else f"{steps.capitalize()} spent"
     return (
@@ -95,3 +106,11 @@ def summary(report: dict[str, Any]) -> str:
         f"{report['fresh_looks']:,} of the steps were measured. {spent} at most "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )
+
+
+def _histograms(report: dict[str, Any]) -> str:
+    if "span" not in report:
+        return ""
+    smallest, largest = report["smallest_scale_of_a_histogram"], report["largest_scale_of_a_histogram"]
+    scales = f"{smallest:,.3g}" + (f" to {largest:,.3g}" if largest > smallest else "")
+    return f" Expected noise scale of a histogram of the last {report['span']} steps: {scales}."

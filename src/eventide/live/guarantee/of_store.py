@@ -20,6 +20,8 @@ from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.registry import mechanism_class
+from eventide.mechanisms.window_baselines import WindowMechanism
+from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import NANO
 
 MOST_BINS = 24  # named on the page
@@ -88,7 +90,7 @@ def _published(setting: StoreSetting) -> str:
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
         f"noisy {_titles(setting, every)} in {len(setting.bins):,} bins ({named}), by the "
-        f"mechanism {setting.measured_by or 'of one’s own'}{asked}"
+        f"mechanism {setting.measured_by or 'of one’s own'}{_histograms(setting)}{asked}"
     )
 
 
@@ -99,6 +101,18 @@ def _titles(setting: StoreSetting, every: str) -> str:
     of_steps = ", ".join(part.title for part in parts if not part.slots)
     slots = [(part.title, in_words(milliseconds(slot))) for part in parts for slot in part.slots]
     return of_steps + every + "".join(f", and {title} of every {length}," for title, length in slots)
+
+
+def _histograms(setting: StoreSetting) -> str:
+    """What is published of sliding windows, which the same epsilon covers."""
+    try:
+        found = mechanism_class(str(setting.mechanism.get("name")))
+    except (KeyError, ValueError):
+        return ""
+    if not issubclass(found, WindowMechanism):
+        return ""
+    span = setting.mechanism["parameters"].get("span", parameter_defaults(found)["span"])
+    return f"; at every step also histograms of the last {span} steps, which the same budget covers"
 
 
 def _events(setting: StoreSetting) -> str:

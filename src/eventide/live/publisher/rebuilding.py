@@ -23,7 +23,7 @@ from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
 from eventide.privacy.recorded_answers import replay
-from eventide.releases.level_values import LevelValues
+from eventide.releases.level_values import WINDOW, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 
@@ -54,7 +54,7 @@ def repeated(
         nothing = LevelValues(release.values, release.scale)
         release = dataclasses.replace(release, statistic=first, statistics=dict.fromkeys(others, nothing))
     if last is not None:
-        own: dict[str, Any] = {"levels": None, "window_values": None, "window_scale": None}
+        own: dict[str, Any] = dict.fromkeys(("levels", *WINDOW))
         then = dataclasses.replace(read_line(last), step=step, fresh=False, **own)
         told = then.statistics and {
             name: _nothing(each) if name in mechanism.statistics_of_slots else dataclasses.replace(each, fresh=False)

@@ -24,7 +24,7 @@ from eventide.errors import InputError
 from eventide.live import faults
 from eventide.live.sinks.base import Sink, name_of_file, refuse_unwritable
 from eventide.releases.formats import Csv
-from eventide.releases.level_values import EVENTS, Groups, either_way
+from eventide.releases.level_values import EVENTS, WINDOW, Groups, either_way
 
 
 class AppendingFile(Sink):
@@ -242,8 +242,7 @@ class AppendingTable(AppendingFile):
         if self._rows.statistics:
             parts += said.get("statistics", {}).values()
         if self._rows.statistics and "window_values" in said:
-            of_window = {"values": said["window_values"], "scale": said.get("window_scale")}
-            parts.append({kind: cells for kind, cells in of_window.items() if cells is not None})
+            parts.append({name.removeprefix("window_"): said[name] for name in WINDOW if name in said})
 
         def numbers(kind: str) -> list[Any]:
             cells = [cell for part in parts for cell in part.get(kind, [None] * len(part["values"]))]

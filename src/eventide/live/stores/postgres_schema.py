@@ -97,7 +97,8 @@ CREATE OR REPLACE VIEW statistics AS
             UNION ALL SELECT other.key, other.value FROM jsonb_each(body -> 'statistics') AS other
             UNION ALL SELECT 'window:' || coalesce(epoch.setting::jsonb -> 'steps' ->> 'statistic', '{EVENTS}'),
                 jsonb_build_object(
-                    'values', body -> 'window_values', 'scale', body -> 'window_scale', 'fresh', body -> 'fresh'
+                    'values', body -> 'window_values', 'scale', body -> 'window_scale', 'fresh', body -> 'fresh',
+                    'low', body -> 'window_low', 'high', body -> 'window_high'
                 ) WHERE body -> 'window_values' IS NOT NULL
         ) AS told,
         LATERAL jsonb_array_elements_text(epoch.setting::jsonb -> 'bins') WITH ORDINALITY AS bin (name, place)

@@ -17,7 +17,7 @@ from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
 from eventide.events.statistics import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
-from eventide.releases.level_values import EVENTS, Groups, LevelValues, statistics_of
+from eventide.releases.level_values import EVENTS, WINDOW, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 
 Answer = dict[str, Any]
@@ -103,7 +103,7 @@ def over_bins(release: ReleaseLine, own: Sequence[str], bins: Sequence[str], *, 
     def moved(array: Floats, absent: float) -> Floats:
         return np.where(source < 0, absent, array[source])
 
-    unknown = {"low": np.nan, "high": np.nan, "window_values": np.nan, "window_scale": np.inf}
+    unknown = dict.fromkeys(("low", "high", *WINDOW), np.nan) | {"window_scale": np.inf}
     known: dict[str, Any] = {name: array for name in unknown if (array := getattr(release, name)) is not None}
     values, scale = moved(release.values, absent), moved(release.scale, np.inf)
     further: dict[str, Any] = {name: moved(array, unknown[name]) for name, array in known.items()}

@@ -84,6 +84,8 @@ class StreamAnswer(Answer):
     """The number of the next step to be released; so many steps were released before it."""
     next_start: str | None
     """When that step begins."""
+    measured_from: int
+    """The first step that is measured. Steps before it only repeat the last release, until there is budget for more."""
     lag_seconds: float
     """How long the next release is overdue, in whole steps; 0 while the stream is on time."""
     health: Literal["running", "behind", "waiting", "failed"]
@@ -178,6 +180,10 @@ class ReleaseAnswer(Answer):
     """The estimates for the last `span` steps together, where the mechanism gives them."""
     window_scale: list[float | None] | None = None
     """The scale of the noise behind each of these."""
+    window_low: list[float | None] | None = None
+    """The lower end of the interval around each of these; null: not known."""
+    window_high: list[float | None] | None = None
+    """The upper end of the interval around each of these; null: not known."""
     levels: dict[str, LevelRelease] | None = None
     """For each level its sums."""
     bins: dict[str, str] | None = None

@@ -18,7 +18,7 @@ from eventide.arrays import Array
 from eventide.live.stores.stored_releases import Answer, answers_in
 from eventide.releases.answer_formats import OWN_COLUMNS, AnswerCsv, AnswerTable, rows_of
 from eventide.releases.formats import Csv, Tabular
-from eventide.releases.level_values import EVENTS, Groups, LevelValues
+from eventide.releases.level_values import EVENTS, WINDOW, Groups, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line, write_line
 from eventide.service.http.problems import Problem
 from eventide.service.live_stream import LiveStream
@@ -107,9 +107,7 @@ def _part(release: ReleaseLine, chosen: Array) -> ReleaseLine:
 
 
 def _of_bins(told: Numbers, chosen: Array) -> Numbers:
-    arrays = {
-        name: getattr(told, name, None) for name in ("values", "scale", "low", "high", "window_values", "window_scale")
-    }
+    arrays = {name: getattr(told, name, None) for name in ("values", "scale", "low", "high", *WINDOW)}
     return replace(told, **{name: array[chosen] for name, array in arrays.items() if array is not None})
 
 

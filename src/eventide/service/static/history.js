@@ -4,11 +4,19 @@ const NOISE_INSIDE = Math.log(20); // discrete Laplace noise stays within this m
 const CELLS = 1_500_000;
 const hasInterval = (release) => Boolean(release.low && release.high); // of 90 %, which is what filters give by default
 
+// The filter of a statistic: one for all, or as people=kalman,events=none; what is not named has the default.
+const filterOf = (written, statistic) => {
+  if (!written?.includes("=")) return written;
+  const own = written.split(",").find((each) => each.slice(0, each.lastIndexOf("=")).trim() === statistic);
+  return own ? own.slice(own.lastIndexOf("=") + 1).trim() : "truncate";
+};
+
 export class History {
   constructor(info, levels, statistic) {
     this.info = info;
     this.statistic = statistic; // the one of several that is shown
     this.ofSlots = info.statistics?.length > 1 && statistic.startsWith("people/"); // of several steps: null between
+    this.truncates = filterOf(info.filter, statistic) === "truncate";
     this.title = info.statistics?.length > 1 ? statistic : info.title;
     this.levels = levels;
     this.bins = levels.names; // and groups, where there are levels
@@ -39,7 +47,7 @@ export class History {
     const scale = release.scale[bin];
     if (scale === null || release.values[bin] === null) return [null, null];
     const [value, reach] = [release.values[bin], scale * NOISE_INSIDE];
-    return [this.info.filter === "truncate" ? Math.max(0, value - reach) : value - reach, value + reach];
+    return [this.truncates ? Math.max(0, value - reach) : value - reach, value + reach];
   }
 
   // What the band around the releases is, in words.

@@ -1,6 +1,6 @@
 // A stream that brings nothing new: no release for longer than a step, or releases that only repeat.
 
-import { duration, many } from "./format.js";
+import { duration, many, number } from "./format.js";
 import { shortTime, wallTime } from "./times.js";
 
 // Why nothing is new, and which times of the chart that concerns; null while something is.
@@ -20,11 +20,13 @@ export function idleness(history) {
   }
   const measured = releases.findLastIndex((release) => release.measured);
   const repeats = releases.length - 1 - measured;
-  if (repeats < Math.max(2, Math.min(info.window, releases.length))) return null;
+  const waits = latest.step < info.measured_from && repeats > 0;
+  if (!waits && repeats < Math.max(2, Math.min(info.window, releases.length))) return null;
   const since = measured < 0 ? "in the steps shown here" : "since " + shortTime(releases[measured]);
+  const until = waits ? " Step " + number(info.measured_from) + " is the next to be measured: before it there is no budget." : "";
   return {
     short: "only repeats",
-    sentence: "Nothing was measured " + since + ": the last " + many(repeats, "release") + " only repeat what was known before.",
+    sentence: "Nothing was measured " + since + ": the last " + many(repeats, "release") + " only repeat what was known before." + until,
     label: "not measured",
     from: wallTime(releases[measured + 1]),
     until: wallTime(latest),
