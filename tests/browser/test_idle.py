@@ -47,7 +47,7 @@ def test_a_stream_without_a_release_for_longer_than_its_step_says_so(opened, tmp
         page.locator("#idle", has_text="No new release for 5 minutes").wait_for()
         assert "the last one is of 1 Jan 2026, 00:02" in page.locator("#idle").inner_text()
         assert page.locator("#status-text").inner_text().startswith("no new release")
-        page.wait_for_function("(document.getElementById('chart').layout.shapes || []).length === 1")
+        page.wait_for_function("() => (document.getElementById('chart').layout.shapes || []).length === 1")
         assert shades(page) == ["no release"]
         assert page.evaluate("document.getElementById('chart').layout.shapes[0].x1") == "2026-01-01T00:08:00"
 
@@ -88,7 +88,7 @@ def test_a_stream_that_waits_for_its_people_to_have_budget_says_so(opened, tmp_p
         page.locator("#idle", has_text="Nothing was measured since 1 Jan 2026, 00:01").wait_for()
         assert "Step 31 is the next to be measured" in page.locator("#idle").inner_text()
         assert page.locator("#status-text").inner_text().startswith("only repeats")
-        page.wait_for_function("(document.getElementById('chart').layout.shapes || []).length === 1")
+        page.wait_for_function("() => (document.getElementById('chart').layout.shapes || []).length === 1")
         assert shades(page) == ["not measured"]
 
 

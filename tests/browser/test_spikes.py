@@ -49,10 +49,10 @@ def test_a_spike_is_marked_at_the_end_of_the_axis_until_all_is_asked_for(page):
     note = page.locator("#beyond-note").inner_text()
     assert note == f"1 value is beyond the axis, marked ▲; the farthest is {SPIKE}."
     page.get_by_role("button", name="Show all values").click()
-    page.wait_for_function(f"document.getElementById('chart')._fullLayout.yaxis.range[1] >= {SPIKE}")
+    page.wait_for_function(f"() => document.getElementById('chart')._fullLayout.yaxis.range[1] >= {SPIKE}")
     assert marks(page) == []
     page.get_by_role("button", name="Fit the axis to most values").click()
-    page.wait_for_function("document.getElementById('chart')._fullLayout.yaxis.range[1] < 50")
+    page.wait_for_function("() => document.getElementById('chart')._fullLayout.yaxis.range[1] < 50")
     page.get_by_label("Stream").select_option("calm")
     page.locator("#health", has_text="calm").wait_for()
     assert page.locator("#beyond").is_hidden()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from eventide.errors import InputError
+from eventide.events.caps import blocks_met
 from eventide.events.durations import UNITS, milliseconds
 from eventide.events.timeline import Timeline
 
@@ -24,6 +25,7 @@ class SlotTimes:
 
     def __init__(self, slot: str, step: str, start: str = "2000-01-01", zone: str = "UTC") -> None:
         refuse_no_slot(slot, step)
+        self._lengths = slot, step
         self._slots, self._steps = Timeline(start, slot, zone), Timeline(start, step, zone)
 
     def slot_of(self, step: int) -> int:
@@ -44,9 +46,16 @@ class SlotTimes:
 
     def met(self, window: int) -> int:
         """The most slots that so many consecutive steps meet: those from the last step of a slot on."""
+        if not follows_clocks(*self._lengths):
+            return blocks_met(self._slots.length // self._steps.length, window)
         numbers = np.arange(YEARS * 365 * UNITS["d"] * 1_000 // self._slots.length + 2)
         lasts = self._steps.index(self._slots.begins(numbers + 1) - 1)
         return int((self._slots.index(self._steps.begins(lasts + window - 1)) - numbers).max()) + 1
+
+
+def follows_clocks(slot: str, step: str) -> bool:
+    """Whether slots are days of a calendar, and steps are not: else all slots have as many steps."""
+    return milliseconds(slot) % UNITS["d"] == 0 and milliseconds(step) % UNITS["d"] > 0
 
 
 def refuse_no_slot(slot: str, step: str) -> None:

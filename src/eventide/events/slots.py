@@ -24,7 +24,7 @@ from eventide.arrays import Array, Ints
 from eventide.events.caps import Cap, blocks_met
 from eventide.events.durations import UNITS, in_words, milliseconds
 from eventide.events.slot_tally import SlotMemory, StepOfSlot, UserFirsts
-from eventide.events.slot_times import YEARS, SlotTimes, refuse_no_slot
+from eventide.events.slot_times import YEARS, SlotTimes, follows_clocks, refuse_no_slot
 from eventide.events.statistics import PeopleCount
 from eventide.events.tally import Tally
 from eventide.events.timeline import MILLISECOND, Timeline
@@ -132,7 +132,7 @@ def slots_met(window: int, step: str, slot: str, start: str = "", zone: str = "U
     """
     length, exact = milliseconds(slot), milliseconds(step)
     refuse_no_slot(slot, step)
-    if length % UNITS["d"] or exact % UNITS["d"] == 0:
+    if not follows_clocks(slot, step):
         return blocks_met(length // exact, window)
     slots = Timeline(start or "2000-01-01", slot, zone)
     numbers = np.arange(YEARS * 365 * UNITS["d"] // length + 2)

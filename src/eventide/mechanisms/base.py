@@ -111,7 +111,6 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     state: ClassVar[tuple[str, ...]] = ("ledger", "source", "_filter", "_released", "_scale")
     accounts_per_bin = False  # accounting="fixed-bin": a subclass sets it before the frame's constructor runs
-    kept_by_stores: tuple[str, ...] = ()  # parameters that nobody chooses: a store goes on with those that it has
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
@@ -201,6 +200,11 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def prepare(self) -> None:
         """Get ready for the next step, of which nothing is known yet; asked as soon as the one before has ended."""
+
+    @property
+    def kept_by_stores(self) -> tuple[str, ...]:
+        """The parameters that nobody chooses: a store goes on with those that it was begun with."""
+        return ()
 
     def own_filter(self) -> Filter:
         """The filter used when none is given."""

@@ -16,7 +16,7 @@ class EveryParameter(GroupingParameters, total=False):
     window: int
     bins: Required[int | Sequence[str]]
     accounting: str
-    algorithm: int
+    algorithm: int | None
     as_published: bool
     eagerness: float
     first_interval: int

@@ -76,7 +76,7 @@ def as_before(mechanism: type[Mechanism]) -> dict[str, Any]:
 
 
 def _described(given: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in given.items() if name not in LATER or value != LATER[name]}
+    plain = {name: value for name, value in given.items() if name not in LATER or value not in (None, LATER[name])}
     for name, value in given.items():
         if isinstance(value, Levels):
             plain[name] = value.described()

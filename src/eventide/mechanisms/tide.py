@@ -67,8 +67,7 @@ class Tide(Mechanism):
         Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from the
         looks, and speaks where it foresees them better. None or "none" for no calendar.
     algorithm
-        2, or 1 for looks as they were with seasons before: a store that was begun with it goes on with it. Without
-        seasons both are the same.
+        With seasons: 2, or 1 for looks as they were before. A store goes on with the one that it was begun with.
 
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
@@ -79,7 +78,6 @@ class Tide(Mechanism):
 
     takes_window_sensitivity = True
     takes_levels = True
-    kept_by_stores = ("algorithm",)
     state = ("_interval", "_next", "_aside")
 
     def __init__(
@@ -89,13 +87,19 @@ class Tide(Mechanism):
         bins: int | Sequence[str],
         *,
         seasons: Sequence[float] | str | None = None,
-        algorithm: int = ALGORITHMS[-1],
+        algorithm: int | None = None,
         **common: Unpack[CommonParameters],
     ) -> None:
-        if not isinstance(algorithm, int) or algorithm not in ALGORITHMS:
+        if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
             raise InputError(f"algorithm is {algorithm!r}; give 2, or 1 for the one of before")
-        self.seasons, self.algorithm = checked_periods(seasons) or None, algorithm
+        self.seasons = checked_periods(seasons) or None
+        self.algorithm = algorithm or ALGORITHMS[-1] if self.seasons else None
         super().__init__(epsilon, window, bins, **common)
+
+    @property
+    def kept_by_stores(self) -> tuple[str, ...]:
+        """The algorithm, where there is more than one."""
+        return ("algorithm",) if self.seasons else ()
 
     def own_filter(self) -> Filter:
         """The posterior median."""
@@ -104,7 +108,7 @@ class Tide(Mechanism):
     def begin(self) -> None:
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
-        moves_soon = self.seasons is not None and self.algorithm > 1
+        moves_soon = self.algorithm == ALGORITHMS[-1]
         self._first = FIRST_SHARE if self.size == 1 or moves_soon else FIRST_SHARE_OF_MANY
         sharpest = self.sensitivity / self.shared_epsilon
         periods = self.seasons or ()

@@ -45,7 +45,7 @@ def is_of_the_machine(thing):
 
 def turn(stream):
     if (closed := next(stream.turns)) is not None:
-        stream.publisher._publish(*closed)
+        stream.publisher._publish(closed)
 
 
 def hand_in(up, stream, sender, event):

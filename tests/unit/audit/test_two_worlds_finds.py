@@ -16,6 +16,7 @@ from eventide.live.publisher.publisher import Publisher
 from eventide.live.sources import frame_events
 from eventide.live.sources.base import FOREVER, EventBatch
 from eventide.live.stores.rows import WrittenRows
+from eventide.service.http import reading_routes
 from eventide.service.pushed_feed import PushedFeed
 
 
@@ -65,6 +66,33 @@ def test_a_clock_that_jumps_when_one_person_looks(monkeypatch):
     check(setup)
     monkeypatch.setattr(served_worlds, "SystemClock", Hasty)
     with pytest.raises(WorldsDiffer, match=r"step \d+ .*sealed counts are \d+ apart, outside the window"):
+        check(setup)
+
+
+@pytest.mark.slow
+def test_a_page_and_a_saved_table_that_count_events(monkeypatch):
+    setup = Setup(source="http", mechanism="uniform")
+    check(setup)
+    page, names, table = reading_routes.page_of_stream, reading_routes.statistics, reading_routes.release_page
+    feeds = []
+
+    def counting_page(service, stream, may_see):
+        return page(service, stream, may_see) + str(stream.feed.totals.accepted)
+
+    def names_of(mechanism, feed):
+        feeds.append(feed)
+        return names(mechanism, feed)
+
+    def counting_table(*asked):
+        return table(*asked) + (b"%d" % feeds[-1].totals.accepted if asked[-1] == "long" else b"")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(reading_routes, "page_of_stream", counting_page)
+        with pytest.raises(WorldsDiffer, match=r"GET /v1/streams/city/guarantee\.html"):
+            check(setup)
+    monkeypatch.setattr(reading_routes, "statistics", names_of)
+    monkeypatch.setattr(reading_routes, "release_page", counting_table)
+    with pytest.raises(WorldsDiffer, match=r"GET /v1/streams/city/releases\?format=csv&layout=long"):
         check(setup)
 
 

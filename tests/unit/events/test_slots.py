@@ -13,6 +13,7 @@ import pytest
 from eventide.errors import InputError, StoreError
 from eventide.events.caps import blocks_met
 from eventide.events.slot_tally import UserFirsts
+from eventide.events.slot_times import SlotTimes
 from eventide.events.slots import SlotPeople, slots_met
 from eventide.events.statistics import parse_statistic
 from eventide.events.timeline import Timeline
@@ -117,6 +118,30 @@ def test_days_of_a_zone_are_met_as_often_as_its_clocks_let_them_be(zone, step, h
     ends = begins + window * step * 60_000_000 - 1
     met = int((days.index(ends) - days.index(begins)).max()) + 1
     assert slots_met(window, f"{step}min", "1d", start, zone) == met
+
+
+@pytest.mark.parametrize(
+    ("zone", "step"), [("Europe/Berlin", 60), ("Australia/Lord_Howe", 60), ("America/St_Johns", 30)]
+)
+def test_steps_lie_in_the_day_in_which_they_begin(zone, step):
+    """Every step of a year, by hand; a step may begin in one day and end in another where clocks change."""
+    days, times = Timeline("2026-01-01", "1d", zone), SlotTimes("1d", f"{step}min", "2026-01-01", zone)
+    steps = np.arange(370 * 24 * 60 // step)
+    day_of = days.index(days.start + steps * step * 60_000_000)
+    borders = np.flatnonzero(np.diff(day_of)).tolist()
+    near = sorted({at + more for at in borders[60:330] for more in (-1, 0, 1, 2)})
+    assert [times.slot_of(at) for at in near[::9]] == day_of[near[::9]].tolist()
+    assert [at for at in near if times.ends(at)] == borders[60:330]
+    assert [at - 1 for at in near if times.begins(at)] == borders[60:330]
+    for window in (1, 2, 24, 25, 48, 49, 168):
+        met = int((day_of[window - 1 :] - day_of[: len(day_of) - window + 1]).max()) + 1
+        assert times.met(window) == met
+
+
+def test_slots_of_equal_length_are_met_as_blocks_are():
+    for window, slot in itertools.product(range(1, 30), (2, 5)):
+        assert SlotTimes(f"{slot}s", "1s").met(window) == blocks_met(slot, window)
+    assert SlotTimes("7d", "1d", zone="Europe/Berlin").met(8) == 2
 
 
 def test_a_slot_is_several_steps():

@@ -23,6 +23,7 @@ from pairwise import pairwise
 from eventide.errors import InputError
 from eventide.events.clock import ManualClock
 from eventide.events.files import lines as event_lines
+from eventide.events.files.parquet_file import ParquetFile
 from eventide.events.reader import Columns, EventReader
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import ClosedStep, Resume
@@ -109,6 +110,43 @@ def test_the_order_of_rows_does_not_matter(tmp_path, expected, ending):
     assert counts_of(steps_of(open_source(write(tmp_path / f"events{ending}", shuffled)))) == expected
     nearly = [*ROWS[10:30], *ROWS[:10], *ROWS[30:]]
     assert counts_of(steps_of(open_source(write(tmp_path / f"nearly{ending}", nearly)))) == expected
+
+
+def moments(unit, rows=ROWS, zone="UTC"):
+    """A table whose times are moments."""
+    times, users, bins = zip(*rows, strict=True)
+    told = pa.array(times, pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp(unit, zone))
+    return pa.table({"time": told, "user": users, "bin": bins})
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_what_a_parquet_file_says_of_its_times_saves_a_pass(tmp_path, expected, monkeypatch, unit):
+    shuffled = random.Random(5).sample(ROWS, len(ROWS))
+    asked = []
+    rows = ParquetFile.rows
+    monkeypatch.setattr(ParquetFile, "rows", lambda *given: asked.append(given[2]) or rows(*given))
+    for name, saved in (("with", True), ("without", False)):
+        path = tmp_path / f"{name}.parquet"
+        pa_parquet.write_table(moments(unit, shuffled), path, row_group_size=17, write_statistics=saved)
+        assert counts_of(steps_of(open_source(path))) == expected
+        assert (["time"] in asked) == (not saved)
+
+
+def test_times_without_a_zone_are_read_since_they_may_go_back(tmp_path):
+    table = moments("us", zone=None)
+    pa_parquet.write_table(table, tmp_path / "events.parquet")
+    assert ParquetFile(tmp_path / "events.parquet").earliest(0, "time") is None
+    pa_parquet.write_table(moments("us"), tmp_path / "events.parquet")
+    (earliest,) = ParquetFile(tmp_path / "events.parquet").earliest(0, "time")["time"].to_pylist()
+    assert (earliest.timestamp(), ParquetFile(tmp_path / "events.parquet").earliest(0, "user")) == (0, None)
+
+
+def test_a_file_that_says_wrong_times_is_refused(tmp_path, monkeypatch):
+    pa_parquet.write_table(moments("us"), tmp_path / "events.parquet")
+    later = moments("us", ROWS[100:]).select(["time"])[:1]
+    monkeypatch.setattr(ParquetFile, "earliest", lambda *given: later)
+    with pytest.raises(InputError, match="says wrong times"):
+        steps_of(open_source(tmp_path / "events.parquet"))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

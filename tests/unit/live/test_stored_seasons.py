@@ -74,6 +74,11 @@ def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path):
     assert outlook(tmp_path, newest, new_epoch=True).before is None
 
 
+def test_a_store_without_seasons_is_as_older_versions_wrote_it(tmp_path):
+    _, epochs = opened(tmp_path, ev.StreamSpec(**CITY))
+    assert epochs[-1].setting.mechanism["parameters"].keys() == {"filter"}
+
+
 def test_a_new_epoch_for_another_reason_gets_the_newest_algorithm(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1}))
     _, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}, seasons=(24,)), new_epoch=True)

@@ -206,7 +206,7 @@ def test_a_dry_run_predicts_the_noise_of_a_histogram(tmp_path):
     words = ["publish", str(tmp_path / "counts.csv"), "--epsilon", "1", "--window", "1", "--mechanism", "rg-baseline"]
     words += ["--set", "span=4", "--dry-run"]
     told = CliRunner().invoke(main, words)
-    assert "The noise of a histogram of the last 4 steps would have a scale of 2." in told.output
+    assert "Expected noise scale of a histogram of the last 4 steps: 2." in told.output
     said = json.loads(CliRunner().invoke(main, [*words, "--json"]).stdout)
     assert (said["span"], said["smallest_scale_of_a_histogram"], said["largest_scale_of_a_histogram"]) == (4, 2, 2)
 

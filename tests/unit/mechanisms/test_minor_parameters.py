@@ -17,7 +17,7 @@ PARAMETERS = [
     (name, parameter) for name in ev.mechanism_names() for parameter in parameter_defaults(mechanism_class(name))
 ]
 MAY_BE_NONE = {"filter", "groups", "k", "looks", "measurement_noise", "memory", "pan_private", "seed"}
-MAY_BE_NONE |= {"levels", "level_split", "seasons", "window_sensitivity"}
+MAY_BE_NONE |= {"algorithm", "levels", "level_split", "seasons", "window_sensitivity"}
 WHOLE = {"bins", "first_interval", "groups", "history", "k", "looks", "max_group", "memory", "pivots", "replicas"}
 WHOLE |= {"sensitivity", "span", "window", "window_sensitivity"}
 MAY_BE_ANY_SIZE = {  # of the numbers that are no count of anything

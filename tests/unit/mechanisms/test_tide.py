@@ -248,6 +248,14 @@ def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quart
     assert tide(window=150).release([3, 3, 3]).spent == 0.5  # without one
 
 
+def test_without_seasons_there_is_one_algorithm():
+    assert tide().algorithm is tide(algorithm=1).algorithm is None
+    assert "algorithm" not in repr(tide())
+    assert tide(seasons=(24,)).clone().algorithm == 2
+    assert ev.load(tide(seasons=(24,), algorithm=1).save()).algorithm == 1
+    assert ev.load(tide(seasons=(24,)).save()).algorithm == 2
+
+
 def test_an_algorithm_that_is_none_is_refused():
     for wrong in (0, 3, 2.0, "2"):
         with pytest.raises(InputError, match="give 2, or 1 for the one of before"):

@@ -49,6 +49,16 @@ def predicted(publisher: Publisher) -> dict[str, Any]:
     } | ({} if questions is None else {"standard_errors": standard_errors(questions.start(publisher.mechanism))})
 
 
+def _of_histograms(publisher: Publisher, unit: float) -> dict[str, Any]:
+    """The noise of histograms of sliding windows, where there are any."""
+    mechanism = publisher.mechanism
+    if (known := mechanism.window_noise_range()) is None:
+        return {}
+    smallest, largest = (unit * scale for scale in known)
+    span = getattr(mechanism, "span", None)
+    return {"span": span, "smallest_scale_of_a_histogram": smallest, "largest_scale_of_a_histogram": largest}
+
+
 def not_checked(options: Options) -> list[str]:
     """What only a start finds out, which a dry run says of a store that is there."""
     if options.store is None:
@@ -61,16 +71,6 @@ def answers_told(report: dict[str, Any]) -> list[str]:
     errors = report.get("standard_errors", [])
     told = [f"{each['query']}: {each['standard_error']:,.3g}" for each in errors if each["standard_error"] is not None]
     return [f"Expected standard error of the answers to window queries: {'; '.join(told)}."] if told else []
-
-
-def _of_histograms(publisher: Publisher, unit: float) -> dict[str, Any]:
-    """The noise of histograms of sliding windows, where there are any."""
-    mechanism = publisher.mechanism
-    if (known := mechanism.window_noise_range()) is None:
-        return {}
-    smallest, largest = (unit * scale for scale in known)
-    span = getattr(mechanism, "span", None)
-    return {"span": span, "smallest_scale_of_a_histogram": smallest, "largest_scale_of_a_histogram": largest}
 
 
 def standard_errors(answers: Answers) -> list[dict[str, Any]]:
@@ -113,4 +113,4 @@ def _histograms(report: dict[str, Any]) -> str:
         return ""
     smallest, largest = report["smallest_scale_of_a_histogram"], report["largest_scale_of_a_histogram"]
     scales = f"{smallest:,.3g}" + (f" to {largest:,.3g}" if largest > smallest else "")
-    return f" The noise of a histogram of the last {report['span']} steps would have a scale of {scales}."
+    return f" Expected noise scale of a histogram of the last {report['span']} steps: {scales}."

@@ -134,6 +134,9 @@ class LineFile:
         """The wanted columns of a block."""
         return self._format.rows(content, wanted)
 
+    def earliest(self, content: bytes, column: str) -> None:
+        """Lines do not say it before they are read."""
+
     def _first_line(self) -> bytes:
         try:
             with self._opened() as file:

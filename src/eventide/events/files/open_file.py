@@ -26,6 +26,9 @@ class EventFile(Protocol):
     def rows(self, content: Any, wanted: list[str]) -> ParsedRows:
         """The wanted columns of a block."""
 
+    def earliest(self, content: Any, column: str) -> Any:
+        """The earliest moment that a column of a block holds, as one row, if the file says so; else None."""
+
 
 def open_file(path: Path, name: str | None = None) -> LineFile | ParquetFile:
     """Open a CSV, JSONL or Parquet file, the first two perhaps compressed; messages show `name`, else its own."""

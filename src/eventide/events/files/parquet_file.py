@@ -30,6 +30,7 @@ class ParquetFile:
         schema = self._metadata.schema.to_arrow_schema()
         self.columns = tuple(schema.names)
         self._texts = {field.name for field in schema if pa.types.is_string(field.type)}
+        self._moments = {field.name: field.type for field in schema if getattr(field.type, "tz", None) is not None}
 
     def blocks(self, begin: int) -> Iterator[FileBlock]:
         """The numbers of the row groups; what is in them is read by whoever needs it."""
@@ -43,6 +44,17 @@ class ParquetFile:
         count, table = self._metadata.row_group(content).num_rows, self._table(content, wanted)
         again = UnparsedRows(lambda: count, lambda number: ParsedRows(self._table(content, wanted)[:number], 0))
         return ParsedRows(table, 0, again)
+
+    def earliest(self, content: int, column: str) -> Any:
+        """The least of a column of moments, from what a row group says of itself; None where it does not.
+
+        Times without a zone may go back by an hour, so the least of them need not be the earliest.
+        """
+        chunks = map(self._metadata.row_group(content).column, range(self._metadata.num_columns))
+        chunk = next((chunk for chunk in chunks if chunk.path_in_schema == column and column in self._moments), None)
+        if chunk is None or not chunk.is_stats_set or not chunk.statistics.has_min_max:
+            return None
+        return pa.table({column: pa.array([chunk.statistics.min_raw], pa.int64()).cast(self._moments[column])})
 
     def _table(self, group: int, wanted: list[str]) -> Any:
         coded = self._coded(group)

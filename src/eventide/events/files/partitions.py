@@ -47,6 +47,10 @@ class PartitionedFile:
         own = [name for name in wanted if name not in added] or list(self._file.columns[:1])
         return self._with(self._file.rows(content, own), added)
 
+    def earliest(self, content: Any, column: str) -> Any:
+        """What the file says."""
+        return None if column in self._columns else self._file.earliest(content, column)
+
     def _with(self, found: ParsedRows, added: dict[str, str | None]) -> ParsedRows:
         rows, raw = found.rows, found.raw
         if isinstance(rows, list):

@@ -1,9 +1,10 @@
 """Files that are complete: nothing in them is late, in whatever order their rows stand, within a file and over all.
 
-Each event arrives when it happens. A first pass over the times finds the earliest one of everything still to come at
-each block; a step closes when that lies behind its end. So the rows may be in any order, and memory stays bounded where
-they are more or less sorted. A second pass reads the events. Two threads read ahead. Several files are read one after
-the other as if they were one; where reading stands is the number of a file and a place in it.
+Each event arrives when it happens. A first pass over the times, or over what a file says of its row groups, finds the
+earliest one of everything still to come at each block; a step closes when that lies behind its end. So the rows may be
+in any order, and memory stays bounded where they are more or less sorted. A second pass reads the events. Two threads
+read ahead. Several files are read one after the other as if they were one; where reading stands is the number of a file
+and a place in it.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ class CompleteFiles:
             self._refuse_others(position)
             begin = Place(position.get("number", 0), position["at"])
         firsts = [(FOREVER, begin), *self._known_first_times(reader, begin)]
+        self._firsts = {end: first for first, end in firsts}
         earliest = FOREVER
         for first, end in reversed(firsts):
             self._seen_until[end] = earliest
@@ -125,8 +127,9 @@ class CompleteFiles:
         """The earliest time in each block from where one begins, and where it ends."""
 
         def first(block: Block) -> tuple[int, Place]:
-            times = reader.times(block.file.rows(block.content, [reader.columns.time]).rows)
-            return int(np.min(times, initial=FOREVER)), block.end
+            told = block.file.earliest(block.content, reader.columns.time)
+            rows = block.file.rows(block.content, [reader.columns.time]).rows if told is None else told
+            return int(np.min(reader.times(rows), initial=FOREVER)), block.end
 
         return self._map(first, begin)
 
@@ -134,7 +137,10 @@ class CompleteFiles:
         def read(block: Block) -> tuple[Events, Place]:
             found = block.file.rows(block.content, reader.wanted)
             raw = found.raw._replace(file=block.name) if found.raw and self._several else found.raw
-            return reader.read(found.rows, found.unreadable, raw=raw), block.end
+            events = reader.read(found.rows, found.unreadable, raw=raw)
+            if np.min(events.time, initial=FOREVER) < self._firsts[block.end]:
+                raise InputError(f"{block.name} says wrong times of its row groups; write it anew, and publish that")
+            return events, block.end
 
         return self._map(read, begin)
 

@@ -82,8 +82,12 @@ export class Heat {
 
   // Times below the columns, at round ones.
   markTimes() {
-    const walls = this.history.releases.map(wallTime);
-    this.times = marks(walls, Math.max(2, Math.floor(this.canvas.clientWidth / TIME_WIDTH))).map((mark) => ({ ...mark, at: mark.place / walls.length }));
+    const [walls, width] = [this.history.releases.map(wallTime), this.canvas.clientWidth];
+    const room = ({ at }) => (1 - at) * width; // to the right of a mark
+    this.times = marks(walls, Math.max(2, Math.floor(width / TIME_WIDTH)))
+      .map((mark) => ({ ...mark, at: mark.place / walls.length }))
+      .filter((mark) => room(mark) >= TIME_WIDTH / 2)
+      .map((mark) => (room(mark) >= TIME_WIDTH ? mark : { ...mark, below: "" }));
     find("heat-times").replaceChildren(...this.times.map(({ at, text, below }) => {
       const mark = document.createElement("span");
       mark.style.left = at * 100 + "%";

@@ -110,10 +110,10 @@ export class Series {
   async picture() {
     const { traces, layout: own } = this.figure(this.history);
     const title = escaped(this.history.info.name + ": released " + this.history.title + ", times: " + this.zone);
-    const data = traces.map((trace) => ({ ...trace, showlegend: Boolean(trace.name) }));
+    const data = traces.map((trace, place) => ({ ...trace, showlegend: Boolean(trace.name) && traces.findIndex(({ name }) => name === trace.name) === place }));
     const size = { width: Math.max(720, find("chart").clientWidth), height: Math.max(420, find("chart").clientHeight) };
     const whole = { ...layout(own), ...size, title: { text: title, font: { size: 15, color: colour("ink") }, x: 0.02, xanchor: "left" } };
-    Object.assign(whole, { paper_bgcolor: colour("card"), showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, margin: { l: 60, r: 20, t: 90, b: 50 } });
+    Object.assign(whole, { paper_bgcolor: colour("card"), showlegend: true, legend: { orientation: "h", traceorder: "normal", y: 1.02, yanchor: "bottom" }, margin: { l: 60, r: 20, t: 90, b: 50 } });
     const written = await Plotly.toImage({ data, layout: whole }, { format: "png", scale: 2, imageDataOnly: true, ...size });
     return new Blob([Uint8Array.from(atob(written), (letter) => letter.charCodeAt(0))], { type: "image/png" });
   }
