@@ -82,7 +82,7 @@ def test_publisher_broker_and_database_are_killed_in_turn(lives, tmp_path, nats,
     ("point", "mechanism", "cap"),
     [
         *((point, "ba", None) for point in ("before-draw", "after-draw", "inside-transaction:2", "half-line")),
-        *((point, "uniform", "3/7") for point in ("inside-transaction:4", "after-commit:3")),
+        *((point, "uniform", "3/7") for point in ("inside-transaction:3", "after-commit:3")),
     ],
 )
 def test_killed_at_a_write_point_fed_by_nats(lives, tmp_path, nats, point, mechanism, cap):

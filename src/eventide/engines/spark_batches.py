@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 LOOK_SECONDS = 0.05
-WRITING = {
-    "partitionOverwriteMode": "static",
-    "compression": "none",  # of what is random
-    "mapreduce.fileoutputcommitter.algorithm.version": "2",  # files are not moved twice: nobody looks before the mark
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +42,7 @@ class HandOver:
         counting = dataclasses.replace(self.counting, next_step=self._published()["next_step"])
         columns = (f"`{name}`" for name in counting.wanted)
         tallies = events.select(*columns).mapInArrow(_tallying(counting, self.mark), TALLY_COLUMNS)
-        writer = tallies.write.mode("overwrite").options(**WRITING)
+        writer = tallies.write.mode("overwrite").option("partitionOverwriteMode", "static")
         writer.partitionBy("step").parquet(str(self.folder / f"batch={batch}"))
         (self.folder / f"{batch}.written").touch()
         faults.passing("spark-batch-tallied")

@@ -532,14 +532,17 @@ def test_analysts_see_histograms_of_windows(opened, address, server):
         with ev.Publisher(MemoryFeed(counts), mechanism, opened(for_tests=True), new_epoch=True) as publisher:
             publisher.run(until=until)
     with psycopg.connect(server.address) as connection:
-        query = f"SELECT step, bin, statistic, value, low, round(scale::numeric, 3), fresh FROM {schema}.statistics"
+        query = (
+            "SELECT step, bin, statistic, value, round((value - low)::numeric, 2), round((high - value)::numeric, 2), "
+        )
+        query += f"round(scale::numeric, 3), fresh FROM {schema}.statistics"
         rows = connection.execute(f"{query} ORDER BY step, bin").fetchall()
         assert connection.execute(f"SELECT count(*) FROM {schema}.releases").fetchone() == (6,)
-    assert [(*row[:5], float(row[5]), row[6]) for row in rows] == [
-        (1, "a", "window:events", 4, None, 1, True),
-        (1, "b", "window:events", 5, None, 1, True),
-        (2, "a", "window:events", 11, None, 1.414, True),
-        (2, "b", "window:events", 14, None, 1.414, True),
+    assert [(*row[:4], *map(float, row[4:7]), row[7]) for row in rows] == [
+        (1, "a", "window:events", 4, 2.33, 2.33, 1, True),
+        (1, "b", "window:events", 5, 2.33, 2.33, 1, True),
+        (2, "a", "window:events", 11, 3.29, 3.29, 1.414, True),
+        (2, "b", "window:events", 14, 3.29, 3.29, 1.414, True),
     ]
 
 

@@ -213,7 +213,7 @@ def test_a_dry_run_predicts_the_noise_of_a_histogram(tmp_path):
 
 @pytest.mark.parametrize("name", ["rg", "rg-baseline", "rg-window-baseline"])
 def test_the_predicted_range_holds_what_is_released(name):
-    made = ev.mechanism(name, epsilon=1, window=1, bins=30, span=6, seed=5)
+    made = ev.mechanism(name, epsilon=1, window=1, bins=30, span=8, seed=5)
     run = ev.run(made, np.full((80, 30), 4))
     smallest, largest = made.window_noise_range()
     scales = run.window_scale[20:][~np.isnan(run.window_low[20:])]
