@@ -38,4 +38,6 @@ def command(store: str) -> None:
         raise InputError("this stream is not pan-private: whoever saw its memory or its store saw the open step")
     with closing(open_store(store)) as opened:
         opened.announce_intrusion(SystemClock().now())
-    click.echo("Announced. Whoever publishes to this store draws fresh noise before the next event.")
+    click.echo(
+        "Announced. Whoever publishes to this store draws fresh noise before the next event, and charges what was seen."
+    )

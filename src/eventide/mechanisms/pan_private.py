@@ -29,13 +29,14 @@ SINGLE, ANNOUNCED = "single", "announced"
 _PROMISES = {
     SINGLE: "it holds also if somebody sees this mechanism's memory once, unannounced, between two events",
     ANNOUNCED: "it holds also if somebody sees this mechanism's memory between two events, however often, as long as "
-    "each time is announced before the next event",
+    "each time is announced before the next event and before the step ends",
 }
 _PUBLISHED = {
     SINGLE: "it holds also if somebody takes what eventide holds, memory, store and logs, once and unannounced, "
     "between two events",
     ANNOUNCED: "it holds also if somebody takes what eventide holds, memory, store and logs, between two events, "
-    "however often, as long as each time is announced before the next event",
+    "however often, as long as each time is announced before the next event and before the step "
+    "ends",
 }
 _PRICE = "for that the noise of every look is drawn twice, which doubles its variance"
 

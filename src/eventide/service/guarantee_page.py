@@ -79,15 +79,28 @@ def _of_stream(config: Config, stream: StreamConfig, stored: Part | None, told: 
         )
     span = f"{in_words(stream.window * length)} ({stream.window} consecutive steps of {in_words(length)})"
     title = f"The stream {stream.name}"
-    promise = plain_promise(stream.population, span, float(total), released, events=not stream.user)
+    promise = plain_promise(
+        stream.population,
+        span,
+        float(total),
+        released,
+        events=not stream.user and not _is_trusted(stream),
+    )
     if stored is None:
         return Part(title, promise, [], None, [*told.items()], ALWAYS, "Nothing was published yet.")
     answers = [*(dict(stored.answers) | told).items()]
     return stored._replace(title=title, promise=stored.instead or promise, answers=answers)
 
 
+def _is_trusted(stream: StreamConfig) -> bool:
+    """Whether the bound of what a person adds is taken on trust, since nobody is remembered."""
+    return stream.one_by_one and stream.max_per_step > 1
+
+
 def _events(stream: StreamConfig) -> str:
     person = f"the person in {stream.user!r}" if stream.user else "each event taken for a person of its own"
+    if _is_trusted(stream):
+        person = f"at most {stream.max_per_step} of one person in a step, which is taken on trust"
     return (
         f"events sent over HTTP since {stream.start}, with their time in {stream.time!r} and {person}, cut into steps "
         f"of {in_words(milliseconds(stream.step))}"

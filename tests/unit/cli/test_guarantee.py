@@ -168,3 +168,31 @@ def test_nothing_is_promised_where_nothing_holds_and_less_where_events_are_peopl
     page = written(tmp_path / "events.db", tmp_path / "page.html")[1]
     assert "Take out one event about everybody" in page
     assert "loses several times epsilon" in page
+
+
+def test_the_page_of_a_pan_private_stream_speaks_of_one_unit(tmp_path):
+    """With a bound that is taken on trust it is a person, and with none every event is one of its own."""
+    for most, told, other in ((2, "one person among", "one event about"), (1, "one event about", "one person among")):
+        config = tmp_path / f"{most}.toml"
+        config.write_text(PAN_PRIVATE.format(most=most))
+        page = tmp_path / "pan.html"
+        assert CliRunner().invoke(main, ["guarantee", str(config), "--out", str(page)]).exit_code == 0
+        text = page.read_text()
+        assert (told in text, other in text) == (True, False)
+        assert ("taken on trust" in text) == (most == 2)
+        assert all(word in text for word in ("Name", "Date", "Signature"))
+
+
+PAN_PRIVATE = """
+[[streams]]
+name = "wards"
+epsilon = 1
+window = 12
+step = "10s"
+start = 2026-01-01T00:00:00Z
+bins = 3
+store = "wards-{most}.store"
+max_per_step = {most}
+mechanism = "ba"
+parameters = {{ pan_private = "announced" }}
+"""

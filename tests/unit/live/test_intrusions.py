@@ -146,3 +146,30 @@ def test_only_announced_streams_take_announcements(tmp_path):
     missing = CliRunner().invoke(main, ["intrusion", str(tmp_path / "no.db")])
     assert missing.exit_code == 2
     assert not (tmp_path / "no.db").exists()
+
+
+@pytest.mark.parametrize("name", ["bd", "ba"])
+def test_an_intrusion_is_noticed_at_the_end_of_a_step_though_no_event_follows(tmp_path, calm, name):
+    """
+    step     3         │ 4         │ 5
+    poll        x      │           │  x         the pipe is silent, and is not asked in between
+    seen          ^                              what was planned for step 3 is charged to it
+    """
+    end, other = os.pipe()
+    life = Life(tmp_path, tmp_path / "store.db", source=functools.partial(PipeLines, end), given={"name": name})
+    life.clock.set(moment(3.5))
+    for _ in range(8):
+        life.turn()
+    planned = int(life.publisher.mechanism._open.planned.sum())
+    invoke("intrusion", tmp_path / "store.db")
+    life.clock.set(moment(5.5))
+    for _ in range(6):
+        life.turn()
+    charged = sum(each.amount for each in life.publisher.store.entries() if each.kind == "point" and each.step == 3)
+    (seen,) = life.publisher.store.intrusions()
+    life.close()
+    os.close(end)
+    os.close(other)
+    assert planned > 0
+    assert (seen.first, seen.last) == (3, 3)
+    assert charged > planned

@@ -38,7 +38,7 @@ class ClosedStep(NamedTuple):
 class Cells(Protocol):
     """The noisy cells of all open steps, by the numbers of steps in the store."""
 
-    def look_around(self) -> None:
+    def look_around(self, *, told: bool = True) -> None:
         """Put fresh noise into all cells if somebody has announced an intrusion; asked before each event."""
 
     def open_until(self, step: int) -> None:

@@ -82,6 +82,7 @@ class NoisyFeed(EventFeed):
         """Close the steps that were over at a moment, and open those that had begun, in the order of the clock."""
         while self._next < self._end and seen >= (deadline := self._deadline(self._next)):
             self._open_until(deadline + self._overlap - 1)
+            self._cells.look_around(told=False)  # so that what was seen of the step is charged to it
             self._next += 1
             self._warn_if_ahead()
             yield ClosedStep(self._next - 1, self._nothing, None)

@@ -39,13 +39,18 @@ def is_pan_private(setting: StoreSetting) -> bool:
     return bool(setting.mechanism.get("parameters", {}).get("pan_private"))
 
 
+def is_about_events(setting: StoreSetting) -> bool:
+    """Whether each event is taken for a person of its own: no column says whose it is, and no bound is trusted."""
+    return not setting.steps.get("users", True) and not (is_pan_private(setting) and setting.sensitivity > 1)
+
+
 def limits_of(setting: StoreSetting) -> list[str]:
     """The limits that apply to a store with this setting."""
     steps = setting.steps
     found = []
     if steps.get("source") == "counts":
         found.append(COUNTS)
-    elif not steps.get("users", True):
+    elif is_about_events(setting):
         found.append(WITHOUT_USERS)
     if is_pan_private(setting):
         found.append(OF_CELLS)

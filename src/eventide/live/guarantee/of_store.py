@@ -12,7 +12,7 @@ from eventide.events.slots import SlotPeople
 from eventide.events.statistics import Statistic, statistic_of
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
-from eventide.live.guarantee.limits import is_pan_private, limits_of
+from eventide.live.guarantee.limits import is_about_events, is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
 from eventide.live.guarantee.promise import no_promise, plain_promise
 from eventide.live.stores.base import Store, StoreSetting
@@ -36,7 +36,7 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
         "About whom?": f"the population {setting.people!r}",
         "From which events?": _events(setting),
         "How much of one person counts?": _counted(setting),
-        "How many steps were published?": f"{found.next_step}; settings so far: {len(found.epochs)}",
+        "How many steps were published?": _steps(found),
         "Who may read what?": _readers(place),
         "What is kept raw, and for how long?": _raw(setting),
         "How long are releases kept?": _kept(found.kept_from),
@@ -51,9 +51,7 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
     return Part(
         f"What is published about {setting.people}",
         instead
-        or plain_promise(
-            setting.people, _span(setting), setting.epsilon / NANO, events=not setting.steps.get("users", True)
-        ),
+        or plain_promise(setting.people, _span(setting), setting.epsilon / NANO, events=is_about_events(setting)),
         [f"In the words of the field: {found.guarantee}"],
         _budget(found),
         [*answers.items()],
@@ -63,6 +61,16 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
         verified.problems,
         instead,
     )
+
+
+def _steps(found: BudgetReport) -> str:
+    restored = [
+        f"\nThe store was restored from a backup before step {epoch.first_step}: steps that were released after the "
+        "backup was made are not in it, and count as fully spent"
+        for epoch in found.epochs
+        if epoch.restored
+    ]
+    return f"{found.next_step}; settings so far: {len(found.epochs)}" + "".join(restored)
 
 
 def _digest(store: Store, found: BudgetReport) -> str:

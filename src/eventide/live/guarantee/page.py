@@ -9,8 +9,14 @@ import html
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from eventide import __version__
 from eventide.display.pages import paragraphs, printed_page
 from eventide.display.step_picture import step_picture
+
+_SIGNATURE = (
+    f'<section class="signed"><p>This page was made by eventide {__version__}.</p>'
+    "<table><tr><th>Name</th><th>Date</th><th>Signature</th></tr></table></section>"
+)
 
 
 class Budget(NamedTuple):
@@ -42,7 +48,7 @@ def guarantee_page(title: str, parts: Sequence[Part], answers: Sequence[tuple[st
     body = "".join(map(_part, parts))
     if answers:
         body += f"<section><h2>All of it</h2>{_table(answers)}</section>"
-    return printed_page(title, body)
+    return printed_page(title, body + _SIGNATURE)
 
 
 def _part(part: Part) -> str:

@@ -6,8 +6,9 @@ a store may be read as often as anybody likes: it is worth no more than the rele
 with them.
 Lines of the log are written after a commit and tell the step, what it was charged and whether it was measured.
 
-An intrusion is announced by a row of the store. The row is looked for before each event; in a server, once it has told
-us of one: it counts its statements, so that a look at each event would have it count events. It is noted with the steps
+An intrusion is announced by a row of the store. The row is looked for before each event, and before a step is opened or
+closed; of a server before an event only once it has told us of one: it counts its statements, so that a look at each
+event would have it count events. It is noted with the steps
 whose cells got fresh noise. If a publisher starts and finds that steps which are not released were open when an
 intrusion was announced, the cells that were seen are gone, and these steps are lost (`eventide.privacy.open_steps`).
 Steps that have begun by then and were not opened yet, as when an old stream is read again, are not.

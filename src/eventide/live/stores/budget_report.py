@@ -106,7 +106,7 @@ def told(intrusion: Intrusion) -> str:
         if intrusion.last > intrusion.first
         else (f"step {intrusion.first} was open, and")
     )
-    return f"announced at {at}; {steps} is charged for what was seen"
+    return f"announced at {at}; {steps} is charged for what was seen: the measurement that was planned for it, if any"
 
 
 def guarantee_of(epoch: Epoch, *, for_tests: bool) -> str:
