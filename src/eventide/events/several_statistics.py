@@ -92,7 +92,7 @@ class SeveralStatistics(Statistic):
         """One for each part."""
         parts = [part.tally(size, most, key, users=users) for part in self.parts]
         places = [None if part.grid is None else self._grids.index(part.grid) for part in self.parts]  # type: ignore[arg-type]
-        return SeveralTallies(parts, places)
+        return SeveralTallies(parts, places, self.slices(size))
 
     def memory(
         self, cap: Cap | None, key: bytes, timeline: Timeline | None = None, most: int = 1
@@ -147,10 +147,13 @@ class SeveralMemories:
 
 
 class SeveralTallies(UserTally):
-    """A tally for each statistic; `places` says which of the columns of values is whose."""
+    """A tally for each statistic.
 
-    def __init__(self, parts: Sequence[Tally], places: Sequence[int | None]) -> None:
-        self._tallies, self._places = parts, places
+    `places` says which of the columns of values is whose, `slices` where the numbers of each stand among all.
+    """
+
+    def __init__(self, parts: Sequence[Tally], places: Sequence[int | None], slices: Sequence[slice]) -> None:
+        self._tallies, self._places, self._slices = parts, places, slices
 
     def add(self, users: Array | None, bins: Array, values: Array | None = None) -> None:
         """Count events."""
@@ -197,12 +200,17 @@ class SeveralTallies(UserTally):
         """Of the first statistic. Raw: for operators only."""
         return self._tallies[0].left_out(self._of_first(counts))
 
+    def left_out_of_each(self, counts: Ints) -> list[tuple[int, int]]:
+        """Of each statistic: how many events the bound left out, of how many. Raw: for operators only."""
+        own = [(tally, counts[place]) for tally, place in zip(self._tallies, self._slices, strict=True)]
+        return [(tally.left_out(each), tally.offered()) for tally, each in own]
+
     def to_bytes(self) -> bytes:
         """All tallies as bytes."""
         return _packed([tally.to_bytes() for tally in self._tallies])
 
     def _of_first(self, counts: Ints) -> Ints:
-        return counts[: len(self._tallies[0].counts(0))]
+        return counts[self._slices[0]]
 
 
 def _joined(used: Sequence[bytes]) -> bytes:

@@ -83,6 +83,10 @@ class SlotMemory:
         size, *_ = self._made_with
         return self._people.counts(self._slot) if self._times.ends(step) else np.zeros(size, np.int64)
 
+    def offered(self, step: int) -> int:
+        """How many bins its people were in, once the slot is over. Raw: for operators only."""
+        return self._people.offered() if self._times.ends(step) else 0
+
     def to_keep(self, step: int, used: bytes) -> tuple[int, bytes] | None:
         """What a step took, with the last step at which it matters; None if that is this one."""
         last = self._times.last(step)
@@ -97,8 +101,15 @@ class SlotMemory:
 class StepOfSlot(UserTally):
     """The people of one step, each once in a bin: they count when their slot is over."""
 
+    _offered = 0  # of the slot, if it is over
+
     def capped_counts(self, step: int, memory: SlotMemory) -> tuple[Ints, bytes]:  # type: ignore[override]
         """Give the people to the slot; its numbers if it is over, and what the step gave."""
         users, bins, _ = self._table()
         used = memory.take(step, users, bins)
+        self._offered = memory.offered(step)
         return memory.counts(step), used
+
+    def offered(self) -> int:
+        """Those of the slot that ends with this step, behind `capped_counts`. Raw: for operators only."""
+        return self._offered

@@ -65,7 +65,11 @@ class UserTally:
 
         Somebody's further events in a bin in which they count once are not left out. Raw: for operators only.
         """
-        return (len(self._table()[0]) if self._once else self._taken) - self.counted(counts)
+        return self.offered() - self.counted(counts)
+
+    def offered(self) -> int:
+        """How many events there are to count, without somebody's further ones where they count once. Raw: as above."""
+        return len(self._table()[0]) if self._once else self._taken
 
     def counted(self, counts: Ints) -> int:
         """How many events are in these counts of them. Raw: for operators only."""
@@ -142,6 +146,10 @@ class EventTally:
 
     def left_out(self, counts: Ints) -> int:
         """None: every event is somebody else's."""
+        return 0
+
+    def offered(self) -> int:
+        """None of which anything could be left out."""
         return 0
 
     def to_bytes(self) -> bytes:

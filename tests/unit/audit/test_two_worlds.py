@@ -297,7 +297,9 @@ def test_the_usual_exemptions_are_named_and_have_reasons():
     view = PublicView()
     view.show("log", '{"fields": {"step": 3, "lag": 27576715.302}}')
     view.show("stderr", '{"time": "2026-01-01T00:00:00.000+00:00", "lag": null}\nFor operators only, since: 3 taken.')
-    view.show("stdout", '{"steps": 8, "operators_only": {"accepted": 3, "refused": {"late": 1}}, "out": null}')
+    view.show(
+        "stdout", '{"steps": 8, "operators_only": {"accepted": 3, "refused": {"late": 1}, "each": {}}, "out": null}'
+    )
     view.show("own reply", "accepted: 1")
     view.show("operators: GET /metrics", "events 3")
     assert {channel: view.lines(channel, UNSEEN) for channel in view} == {

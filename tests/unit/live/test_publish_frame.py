@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import warnings
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
@@ -400,3 +401,21 @@ def test_files_and_folders_are_taken_as_frames_are(tmp_path):
 def test_what_is_not_complete_or_not_one_file_of_counts_is_refused(source, says):
     with pytest.raises(ev.InputError, match=says):
         ev.publish(source, epsilon=1, window=1)
+
+
+@pytest.mark.parametrize(("known", "warned"), [(DISTRICTS[:2], 1), (DISTRICTS, 0)])
+def test_many_refused_rows_are_a_warning_for_operators_without_numbers(known, warned):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        ev.publish(table(rides()), start="2026-01-01", **ALL | {"bins": known})
+    assert len(told) == warned
+    for each in told:
+        assert "For operators only, since it depends on the events: more than a tenth of the rows" in str(each.message)
+        assert "most often: bin is not in the list" in str(each.message)
+        assert not any(letter.isdigit() for letter in str(each.message))
+        assert each.filename == __file__
+
+
+def test_a_limit_per_person_that_leaves_out_much_is_a_warning_for_operators():
+    with pytest.warns(UserWarning, match="the limit per person left out more than a tenth of events"):
+        ev.publish(table(rides()), start="2026-01-01", **EVENTS, **EXACT)

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from contextlib import closing
 
 import pyarrow.parquet as pq
@@ -99,6 +100,15 @@ def test_a_frame_and_a_file_have_people_of_days_beside_events_of_hours(source):
 
 
 @pytest.mark.slow
+def test_operators_are_told_what_the_limit_per_person_left_out_of_each(source):
+    with pytest.warns(UserWarning, match="For operators only, .* left out more than a tenth of people/1d, so"):
+        releases = ev.publish(FRAME, **STREAM)
+    assert releases.operators_only.left_out_of_each == {"events": 0, "people/1d": 1 / 5}
+    assert "(0.0% of events, 20.0% of people/1d)" in called(*words(source)).stderr
+    with warnings.catch_warnings(action="error"):
+        ev.publish(FRAME, **STREAM, max_per_step=2)
+
+
 def test_a_file_without_start_and_until_has_whole_days(source):
     open_ended = {name: value for name, value in STREAM.items() if name not in ("start", "until")}
     for given in (FRAME, source):

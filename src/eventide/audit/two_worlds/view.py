@@ -39,7 +39,7 @@ NOT_FOR_EVERYBODY = (
     Unseen("stderr*", r"For operators only, .*", "counters of events, for operators only, and named so"),
     Unseen(
         "stdout*",
-        r'"operators_only": \{[^{}]*\{[^{}]*\}[^{}]*\}',
+        r'"operators_only": \{(?:[^{}]|\{[^{}]*\})*\}',
         "counters of events, for operators only, and named so",
     ),
 )

@@ -33,6 +33,7 @@ from eventide.events.reader import (
     Events,
     first_fault,
 )
+from eventide.events.several_statistics import SeveralStatistics, SeveralTallies
 from eventide.events.slots import SlotPeople
 from eventide.events.statistics import EVENTS, Statistic
 from eventide.events.tally import EventTally, Tally
@@ -107,6 +108,7 @@ class EventFeed:
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
+        self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
@@ -166,6 +168,12 @@ class EventFeed:
         how = {"adds_up_in_time": self.statistic.adds_up_in_time, "exchanged": isinstance(self.statistic, SlotPeople)}
         counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
         return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one, **how)
+
+    @property
+    def left_out_of_each(self) -> dict[str, float]:
+        """Of several statistics: which part of each the bounds on a person left out. Raw: for operators only."""
+        parts = zip(_parts(self.statistic), self._left_out_of.tolist(), strict=True)
+        return {part.name: left_out / offered for part, (left_out, offered) in parts if offered}
 
     @property
     def reads_again(self) -> bool:
@@ -260,6 +268,8 @@ class EventFeed:
             tally = self._open.pop(step, None) or self._tally()
             counts, kept = self._counts_of(step, tally)
             self.left_out += tally.left_out(counts)
+            if isinstance(tally, SeveralTallies):
+                self._left_out_of += tally.left_out_of_each(counts)
             position = next(iter(self._before.values()), self._position)
             yield ClosedStep(step, counts, position, kept, more=complete or is_next())
 
@@ -376,6 +386,10 @@ class EventFeed:
     @property
     def _has_users(self) -> bool:
         return self.reader.columns.user is not None
+
+
+def _parts(statistic: Statistic) -> tuple[Statistic, ...]:
+    return statistic.parts if isinstance(statistic, SeveralStatistics) else ()
 
 
 def _rows(columns: _Columns, rows: Array | slice) -> _Columns:

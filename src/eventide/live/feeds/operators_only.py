@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.feeds.first_rows import ADVICE
+
+MUCH = 0.1  # of the events: what is worth a warning
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +30,9 @@ class OperatorsOnly:
         How many were refused, by reason.
     left_out_by_cap
         Of those left out, how many would have counted without the cap; None where there is no cap.
+    left_out_of_each
+        Of several statistics, which part of each was left out, from 0 to 1: `left_out` is about the first alone. Where
+        people are counted, it is a part of the bins that people were in.
     """
 
     accepted: int
@@ -34,6 +41,7 @@ class OperatorsOnly:
     left_out: int
     refused: dict[str, int]
     left_out_by_cap: int | None = None
+    left_out_of_each: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -42,15 +50,34 @@ class OperatorsOnly:
             return None
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
-        return cls(taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
+        told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
+        return cls(*told, feed.left_out_of_each)
+
+    def warnings(self) -> Iterator[str]:
+        """What surely surprises: rows that were refused and events that do not count, where they are many.
+
+        The sentences hold no numbers, and whether they are there is raw: for operators only as well.
+        """
+        head = "For operators only, since it depends on the events:"
+        refused = {reason: number for reason, number in self.refused.items() if reason in ADVICE}
+        if (number := sum(refused.values())) > MUCH * (self.accepted + number):
+            often = max(refused, key=lambda reason: refused[reason])
+            yield f"{head} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
+        of_one = {"events": self.left_out / self.accepted} if self.accepted else {}
+        if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
+            yield (
+                f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
+                "small. A larger max_per_step lets more of each person count, with more noise; so does a larger cap."
+            )
 
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""
+        each = ", ".join(f"{part:.1%} of {name}" for name, part in self.left_out_of_each.items())
         cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of these by the cap"
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
         return (
             f"For operators only, since these numbers are not private: {self.accepted:,} events were read; "
-            f"{self.left_out:,} of them were left out by the limit per person{cap}; "
+            f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
             f"{self.late:,} came too late;{again} "
             f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
         )

@@ -5,6 +5,7 @@ The publisher of the command line stands behind it: the same promise, the same r
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -67,7 +68,9 @@ def publish(
     **stream
         The settings of a `StreamSpec`. Needed are epsilon and window; of events also step, bins and, where they are
         named otherwise, the columns time, user and bin. The bins of wide counts are their columns. start and until are
-        taken from the data if they are left out, which the guarantee says; a stream of batches needs its start.
+        taken from the data if they are left out, which the guarantee says; a stream of batches needs its start. Of each
+        person max_per_step events count in a step, 1 unless you say more; where people are counted, they count in so
+        many bins. What that leaves out `Releases.operators_only` says, and a warning if it is more than a tenth.
 
     >>> import eventide as ev
     >>> visits = {"at": ["2026-01-01T09:10", "2026-01-01T09:40"], "who": [1, 2], "page": ["start", "help"]}
@@ -101,6 +104,9 @@ def publish(
     ) as publisher:
         publisher.run()
         names = placed.bins if publisher.names is None else publisher.names.names
+    counted = OperatorsOnly.of(feed)
+    for sentence in () if counted is None else counted.warnings():
+        warnings.warn(sentence, stacklevel=2)
     bins = tuple(name for name in names if publisher.names is None or name in publisher.names.known())
     return Releases(
         bins,
@@ -109,7 +115,7 @@ def publish(
         publisher.ledger,
         zone=spec.zone,
         end=feed.start_of(publisher.next_step),
-        operators_only=OperatorsOnly.of(feed),
+        operators_only=counted,
         levels=placed.levels,
         statistics=statistics(mechanism, feed),
     )

@@ -62,8 +62,9 @@ class Releases(LongFrames):
     end
         When the last step ends, as ISO text; None where there is no clock.
     operators_only
-        How many events were taken, late, refused, and left out by the limit per person; `str()` of it is a sentence.
-        Raw numbers: never publish them. None where counts were given.
+        How many events were taken, late, refused, and left out by the limit per person (max_per_step, 1 unless more is
+        said), of several statistics also for each; `str()` of it is a sentence. Raw numbers: never publish them. None
+        where counts were given.
     levels
         The groups that are published besides, and add up; None where there are none.
     statistics
