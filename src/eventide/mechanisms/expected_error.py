@@ -32,7 +32,7 @@ from eventide.mechanisms.uniform import Uniform
 from eventide.privacy.amounts import NANO
 from eventide.privacy.noise import Seeded
 
-COUNTS = (50, 500, 5_000)  # events of a bin and step
+COUNTS = (5, 50, 500, 5_000)  # events of a bin and step
 SWING = 0.5  # what made-up streams rise above that and fall below it
 SHORTEST, LONGEST = 200, 2_000  # steps of a made-up stream
 MOST_CELLS = 24_000  # of all made-up streams together
@@ -43,11 +43,12 @@ class ExpectedError(NamedTuple):
     """The mean absolute error of one kind of number at each of `COUNTS`, and how large that number usually is.
 
     `what` is its name. `steady` is for counts that stay about the same, `changing` for those that rise and fall. An
-    error is infinite where nothing can be said.
+    error is infinite where nothing can be said. How large sums, means and quantiles are only the data know: of them
+    `usual` is None, and errors are in the unit of their column.
     """
 
     what: str
-    usual: tuple[float, ...]
+    usual: tuple[float, ...] | None
     steady: tuple[float, ...]
     changing: tuple[float, ...]
 
@@ -74,7 +75,7 @@ def predict(mechanism: Mechanism, statistic: Statistic = EVENTS, period: int | N
 
     >>> import eventide as ev
     >>> predict(ev.Uniform(epsilon=1.0, window=24, bins=3)).errors[0].steady
-    (23.993057, 23.993057, 23.993057)
+    (23.993057, 23.993057, 23.993057, 23.993057)
     """
     if isinstance(mechanism, Several):
         found = [predict(part, of, None if of.slots else period) for of, part in mechanism.each_statistic()]
@@ -106,7 +107,7 @@ def _by_formula(mechanism: Mechanism, statistic: Statistic) -> ExpectedError:
         round(unit * (2 * q - (q ** (number + 1) if truncated else 0)) / (1 - q * q), 6) if q < 1 else math.inf
         for number in numbers
     )
-    return ExpectedError(statistic.name, tuple(number * unit for number in numbers), errors, errors)
+    return ExpectedError(statistic.name, None if statistic.grid else tuple(map(float, COUNTS)), errors, errors)
 
 
 def _by_simulation(mechanism: Mechanism, statistic: Statistic, period: int) -> Prediction:
@@ -122,15 +123,19 @@ def _by_simulation(mechanism: Mechanism, statistic: Statistic, period: int) -> P
         for name, values in _released(copy.release(stream[:, step]), copy, statistic):
             if step >= steps // 2:  # what is usual after the beginning
                 errors[name].append(np.abs(values - true[name][:, step]))
-    found = [_summed_up(name, true[name][:, steps // 2 :], np.stack(each, axis=1)) for name, each in errors.items()]
+    found = []
+    for name, each in errors.items():
+        usual = true[name][: len(COUNTS), steps // 2 :].mean(axis=(1, 2)).tolist()
+        steady, changing = _means(np.stack(each, axis=1)).reshape(2, -1).tolist()
+        found.append(ExpectedError(name, None if statistic.grid else tuple(usual), tuple(steady), tuple(changing)))
     return Prediction(found, steps, period)
 
 
-def _summed_up(name: str, true: Floats, errors: Floats) -> ExpectedError:
-    usual, known = np.abs(true).mean(axis=(1, 2)), np.isfinite(errors)  # a mean of no events is none
+def _means(errors: Floats) -> Floats:
+    """The mean of each stream; infinite where there is none."""
+    known = np.isfinite(errors)  # a mean of no events is none
     sums, numbers = np.where(known, errors, 0).sum(axis=(1, 2)), known.sum(axis=(1, 2))
-    steady, changing = np.divide(sums, numbers, out=np.full(len(sums), np.inf), where=numbers > 0).reshape(2, -1)
-    return ExpectedError(name, tuple(usual[: len(COUNTS)].tolist()), tuple(steady.tolist()), tuple(changing.tolist()))
+    return np.asarray(np.divide(sums, numbers, out=np.full(len(sums), np.inf), where=numbers > 0))
 
 
 def _copy(mechanism: Mechanism, most_bins: int) -> Mechanism:
@@ -185,7 +190,7 @@ def _truth(copy: Mechanism, statistic: Statistic, numbers: Ints) -> Iterator[tup
         upto = np.cumsum(numbers[..., 0], axis=1, dtype=np.float64)
         span = copy.span  # type: ignore[attr-defined]
         upto[:, span:] -= upto[:, :-span].copy()
-        yield f"last {span} steps", upto
+        yield f"last {span} steps", upto * float(statistic.unit)
 
 
 def _released(release: Release, copy: Mechanism, statistic: Statistic) -> Iterator[tuple[str, Floats]]:
@@ -196,4 +201,4 @@ def _released(release: Release, copy: Mechanism, statistic: Statistic) -> Iterat
     for level, each in (release.levels or {}).items():
         yield level, each.values
     if release.window_values is not None:
-        yield f"last {copy.span} steps", release.window_values  # type: ignore[attr-defined]
+        yield f"last {copy.span} steps", release.window_values * float(statistic.unit)  # type: ignore[attr-defined]

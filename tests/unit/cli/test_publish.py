@@ -187,9 +187,10 @@ def test_a_dry_run_checks_and_predicts_and_charges_and_writes_nothing(publish, c
     least = {"uniform": 10, "sample": 1, "hybrid": 4, "bd": 4, "ba": 2}[mechanism]
     assert document["smallest_error_of_a_look"] == pytest.approx(least, rel=1e-6)
     assert "nothing was published or charged" in err
-    assert re.search(r"expected error of a count is about .*; at counts of 50, 500 and 5,000 that is .* %\.", err)
+    assert re.search(r"expected error of a count is about .*; at counts of 5, 50, 500 and 5,000 that is .* %\.", err)
     assert ("Known from a formula" in err) == (mechanism == "uniform")
     assert re.search(r"\n   *50: .* %  █", err)  # the picture
+    assert "limit per person" not in err  # counts have none
     assert charges == []
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 

@@ -88,10 +88,11 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert code == 0
     assert values(out) == expected(most)
     assert json.loads(out.splitlines()[1])["start"].startswith("2024-03-30T01:00:00")
-    assert f"{len(events())} events were taken" in err
+    assert f"{len(events())} events were read" in err
     assert "For operators only" in err
     left_out = len(events()) - sum(map(sum, expected(most)))
-    assert f"{left_out} were left out by the limit per person; 0 came too late; 0 were refused." in err
+    assert f"{left_out} of them were left out by the limit per person; 0 came too late; 0 were refused." in err
+    assert "Any single step spent at most" in err
     assert (left_out > 0) == (most == 1)
     guarantee = err.splitlines()[-1]
     assert f"at most {most} to a step" in guarantee
@@ -484,7 +485,7 @@ def test_standard_input_is_published_while_it_comes(publish, monkeypatch):
     assert code == 0
     assert len(out.splitlines()) == 4
     assert sorted(map(sorted, values(out))) == [[2, 3]] * 4
-    assert "20 events were taken" in err
+    assert "20 events were read" in err
 
 
 def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):

@@ -268,10 +268,10 @@ def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
-    assert "206 events were taken" in said
+    assert "206 events were read" in said
     assert "1 were refused (1 bin is not in the list)" in said
     left_out = releases.operators_only.left_out
-    assert f"{left_out:,} were left out by the limit per person" in said
+    assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
     shown = repr(releases) + releases._repr_html_() + repr(vars(releases))
     assert "206" not in shown

@@ -303,6 +303,7 @@ def test_a_dry_run_says_errors_of_looks_in_events(source):
     report = json.loads(told.stdout)
     assert (report["errors_are_in"], report["smallest_error_of_a_look"]) == ("events", 4 * 2)  # half of epsilon, m = 2
     assert "Expected error of one measurement in events: 8 to 16, depending on" in told.stderr
+    assert "Events that the limit per person (--max-per-step, --cap) leaves out are not included" in told.stderr
 
 
 def test_wide_tables_hold_one_statistic(source, tmp_path):

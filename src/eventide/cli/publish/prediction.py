@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from eventide.cli.progress import naming
 from eventide.cli.publish import Options
 from eventide.events.durations import UNITS
+from eventide.events.statistics import SLOTS
 from eventide.live.publisher.publisher import Publisher
 from eventide.mechanisms.expected_error import COUNTS, ExpectedError, Prediction, predict
 
 WIDTH = 24  # of a bar that stands for 100 %, in characters
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 MOST_SHOWN = 6  # pictures
-SMALLEST_SHARE = 1e-6  # of an error: what is published is 0 on average below it, so there are no percent
+IN_UNIT = "in the unit of its column"
+LEFT_OUT = (
+    "Events that the limit per person (--max-per-step, --cap) leaves out are not included; `eventide choose HISTORY "
+    "--user COLUMN` measures that for caps, on old or public events."
+)
 
 
 def expected(options: Options, publisher: Publisher) -> Prediction:
@@ -28,20 +34,22 @@ def expected(options: Options, publisher: Publisher) -> Prediction:
 def document(found: Prediction) -> dict[str, Any]:
     """The same for a program."""
     of = [
-        {name: told if isinstance(told, str) else [_finite(number) for number in told] for name, told in each.items()}
+        {name: [_finite(number) for number in told] if isinstance(told, tuple) else told for name, told in each.items()}
         for each in (error._asdict() for error in found.errors)
     ]
     return {"expected_error": {"simulated_steps": found.simulated or None, "counts": list(COUNTS), "of": of}}
 
 
-def sentences(found: Prediction) -> list[str]:
-    """What to expect and how that is known, and a picture of it."""
+def sentences(found: Prediction, *, limited: bool = False) -> list[str]:
+    """What to expect, how that is known and what is not in it, and a picture of it."""
     first = found.errors[0]
     errors = (*first.steady, *first.changing)
-    counts = f"{COUNTS[0]:,}, {COUNTS[1]:,} and {COUNTS[2]:,}"
-    percents = [_percent(*_shares(first, place)) for place in range(len(COUNTS))]
-    count = first.what in ("events", "people")
-    at = f"; {'at counts of' if count else 'with'} {counts}{'' if count else ' events in a bin and step'} that is "
+    *smaller, largest = (f"{count:,}" for count in COUNTS)
+    if first.usual is None:
+        what, at = first.what, f", {IN_UNIT}, with {smaller[0]} to {largest} events in a bin and step"
+    else:
+        percents = ", ".join(_percent(*_shares(first.usual, first, place)) for place in range(len(COUNTS)))
+        what, at = "a count", f"; at counts of {', '.join(smaller)} and {largest} that is {percents}"
     known = (
         "Simulated: a copy of the mechanism published made-up streams, not your data. The smaller figure is mostly for "
         f"counts that stay about the same, the larger one for counts that rise and fall in {found.period:,} steps."
@@ -49,9 +57,10 @@ def sentences(found: Prediction) -> list[str]:
         else "Known from a formula: every step is measured with the same noise, whatever the data."
     )
     return [
-        f"With this setting the expected error of {'a count' if count else first.what} is about "
-        f"{_between(min(errors), max(errors))}{'' if '-' in percents else at + ', '.join(percents)}.",
+        f"With this setting the expected error of {what} is "
+        f"{f'about {_between(min(errors), max(errors))}{at}' if math.isfinite(max(errors)) else 'not known'}.",
         known,
+        *([LEFT_OUT] if limited else []),
         *("\n".join(_picture(each)) for each in found.errors[:MOST_SHOWN]),
     ]
 
@@ -62,22 +71,30 @@ def _finite(number: float) -> float | None:
 
 
 def _picture(of: ExpectedError) -> list[str]:
-    """A bar for each count: full as far as the smaller error, light as far as the larger one."""
+    """The errors at each count; of counts also in percent, with a bar: full to the smaller error, light to the larger.
+
+    How large a sum, a mean or a quantile will be nobody knows without the data, so it has no percent.
+    """
     rows = []
     for place, count in enumerate(COUNTS):
-        errors, parts = sorted((of.steady[place], of.changing[place])), _shares(of, place)
-        rows.append((f"{count:,}", _between(*errors), _percent(*parts), _bar(*parts)))
-    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:3]]
-    head = f"  events in a bin and step: error of {of.what}, and in percent of it"
-    lines = [[f"{cell:>{width}}" for cell, width in zip(row, widths, strict=False)] + [row[3]] for row in rows]
-    return [head, *(f"  {count}: {error}  {percent}  {bar}".rstrip() for count, error, percent, bar in lines)]
+        row = [f"{count:,}", _between(*sorted((of.steady[place], of.changing[place])))]
+        if of.usual is not None:
+            parts = _shares(of.usual, of, place)
+            row += [_percent(*parts), _bar(*parts)]
+        rows.append(row)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    where = "people in a bin and slot" if of.what.startswith(SLOTS) else "events in a bin and step"
+    lines = [f"  {where}: error of {of.what}, {IN_UNIT if of.usual is None else 'and in percent of it'}"]
+    for row in rows:
+        number, *errors = (f"{cell:>{width}}" for cell, width in zip(row[:3], widths, strict=False))
+        lines.append(f"  {number}: {'  '.join([*errors, *row[3:]])}".rstrip())
+    return lines
 
 
-def _shares(error: ExpectedError, place: int) -> tuple[float, float]:
-    """The smaller and the larger error, as parts of what is published; NaN where that is mostly 0."""
-    usual = error.usual[place] if error.usual[place] > SMALLEST_SHARE * error.steady[place] else math.nan
+def _shares(usual: Sequence[float], error: ExpectedError, place: int) -> tuple[float, float]:
+    """The smaller and the larger error, as parts of what is published."""
     low, high = sorted((error.steady[place], error.changing[place]))
-    return low / usual, high / usual
+    return low / usual[place], high / usual[place]
 
 
 def _between(low: float, high: float) -> str:

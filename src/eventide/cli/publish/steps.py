@@ -57,7 +57,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             errors = expected(options, publisher)
         report |= {"steps": steps, "next_step": found.next_step} | document(errors)
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
-        lines = [summary(report), *sentences(errors), *answers_told(report), *not_checked(options)]
+        foreseen = sentences(errors, limited=options.spec.user is not None)
+        lines = [summary(report), *foreseen, *answers_told(report), *not_checked(options)]
         return report, [*lines, *_left_out(sinks)]
     with (
         _terminated() as terminated,

@@ -85,7 +85,8 @@ def standard_errors(answers: Answers) -> list[dict[str, Any]]:
 def summary(report: dict[str, Any]) -> str:
     """One sentence."""
     bins = f"{report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
-    capped, steps = report["window_sensitivity"] is not None, f"any {report['window']} steps"
+    capped = report["window_sensitivity"] is not None
+    steps = "any single step" if report["window"] == 1 else f"any {report['window']} steps"
     if "dry_run" in report:
         checked = bins if report["steps"] is None else f"{report['steps']:,} steps of {bins}"
         smallest, largest = report["smallest_error_of_a_look"], report["largest_error_of_a_look"]

@@ -19,13 +19,13 @@ class OperatorsOnly:
     Parameters
     ----------
     accepted
-        How many were taken.
+        How many were read and belong to the steps of this run.
     late
         How many came too late.
     again
         How many belong to steps that were released before this run.
     left_out
-        Of those taken, how many are beyond what of one person counts.
+        Of those read, how many are beyond what of one person counts.
     refused
         How many were refused, by reason.
     left_out_by_cap
@@ -73,11 +73,11 @@ class OperatorsOnly:
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""
         each = ", ".join(f"{part:.1%} of {name}" for name, part in self.left_out_of_each.items())
-        cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of them by the cap"
+        cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of these by the cap"
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
         return (
-            f"For operators only, since these numbers are not private: {self.accepted:,} events were taken; "
-            f"{self.left_out:,} were left out by the limit per person{cap}{each and f' ({each})'}; "
+            f"For operators only, since these numbers are not private: {self.accepted:,} events were read; "
+            f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
             f"{self.late:,} came too late;{again} "
             f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
         )
