@@ -149,7 +149,7 @@ class Releases(LongFrames):
         values = self._values[:, columns]
         known: Bools = np.ones(len(self), np.bool_)
         if chosen.startswith(SLOTS):  # a number at the last step of a slot, and none at the others
-            known = (~np.isnan(values)).any(axis=1)
+            known = np.asarray((~np.isnan(values)).any(axis=1))
         if not known.any():
             raise InputError(f"no slot of {chosen} is over, so there is nothing to draw; publish until its end")
         edges: list[Any] = [*self._steps.tolist(), int(self._steps[-1]) + 1]
