@@ -88,9 +88,9 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     With --span the histogram of the last steps is asked for at every step, and you see how far off it is when a
     mechanism publishes it, a plan of window queries answers it, or releases are added up.
 
-    A choice made on private history is itself a query that nobody paid for. Give a history that is public, old or made
-    up, or describe the stream with --level, --amplitude, --season, --steps and --bins. What is printed or drawn here
-    comes from true counts and is not private.
+    A choice made on private history tells something about it, and no budget covers that. Give a history that is public,
+    old or made up, or describe the stream with --level, --amplitude, --season, --steps and --bins. What is printed or
+    drawn here comes from true counts and is not private.
 
     \b
     Example: eventide choose history.csv --epsilon 1 --window 120 --out choice.html

@@ -68,6 +68,10 @@ class SlotPeople(PeopleCount):
         """Rows may be added at one step of a slot and removed at another: some bins are left, others come."""
         return min(2 * most, self._bins) if self._bins else 2 * most
 
+    def added_by_event(self) -> int:
+        """A person."""
+        return 1
+
     def values_of(self, time: Ints, value: Array | None, timeline: Timeline) -> Array | None:
         """The step of each event."""
         return Timeline(timeline.iso(0), self.step, timeline.zone.name).index(time)

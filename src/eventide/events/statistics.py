@@ -115,6 +115,10 @@ class Statistic(ABC):
         """The most that all numbers of a step change together when one person's row is added or removed."""
         return most
 
+    def added_by_event(self) -> int:
+        """The most that one event adds to all numbers of a step together."""
+        return self.sensitivity(1)
+
     def window_sensitivity(self, cap: Cap, window: int, most: int) -> int:
         """The most that they change over all steps and bins when one person's rows in a window do, under a cap."""
         return cap.window_sensitivity(window, most) * self.sensitivity(1)

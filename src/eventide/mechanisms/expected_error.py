@@ -3,12 +3,15 @@
 Where every step is measured with the same noise and released as measured, a formula gives the mean absolute error.
 Elsewhere the error depends on the data. Then a copy of the mechanism publishes made-up streams: some stay about the
 same, others rise and fall. Nothing of the real stream is used, so the answer is free.
+
+Of several statistics each has a share of epsilon and a mechanism of its own, so each is predicted by itself. The steps
+of a statistic of slots are its slots.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,7 +19,6 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import BIN
-from eventide.events.several_statistics import SeveralStatistics
 from eventide.events.statistics import EVENTS, OfValues, Statistic, Told
 from eventide.events.value_grid import ValueGrid
 from eventide.filters.base import Filter, Repeat
@@ -25,6 +27,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.levels import shares
 from eventide.mechanisms.release import Release
 from eventide.mechanisms.sample import Sample
+from eventide.mechanisms.several import Several
 from eventide.mechanisms.uniform import Uniform
 from eventide.privacy.amounts import NANO
 from eventide.privacy.noise import Seeded
@@ -65,7 +68,7 @@ def predict(mechanism: Mechanism, statistic: Statistic = EVENTS, period: int | N
     mechanism
         As it is to publish; it is left as it is.
     statistic
-        What is published of the events.
+        What is published of the events; several say so themselves.
     period
         In how many steps made-up streams rise and fall once, such as those of a day; a window where left out.
 
@@ -73,6 +76,10 @@ def predict(mechanism: Mechanism, statistic: Statistic = EVENTS, period: int | N
     >>> predict(ev.Uniform(epsilon=1.0, window=24, bins=3)).errors[0].steady
     (23.993057, 23.993057, 23.993057)
     """
+    if isinstance(mechanism, Several):
+        found = [predict(part, of, None if of.slots else period) for of, part in mechanism.each_statistic()]
+        errors = [error for each in found for error in each.errors]
+        return Prediction(errors, max(each.simulated for each in found), found[0].period)
     rhythm = min(max(period or mechanism.window, 7), LONGEST // 2)
     if _is_exact(mechanism, statistic):
         return Prediction([_by_formula(mechanism, statistic)], 0, rhythm)
@@ -104,15 +111,15 @@ def _by_formula(mechanism: Mechanism, statistic: Statistic) -> ExpectedError:
 
 def _by_simulation(mechanism: Mechanism, statistic: Statistic, period: int) -> Prediction:
     steps = min(max(2 * mechanism.shared_steps, 2 * period, SHORTEST), LONGEST)
-    copy = _copy(mechanism, max(MOST_CELLS // (2 * len(COUNTS) * steps), 1))
-    counts = _made_up(steps, copy.size, period)
-    parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
-    numbers = [_numbers(part, counts) for part in parts]
-    stream = np.concatenate([each.reshape(*counts.shape[:2], -1) for each in numbers], axis=-1)
-    true = dict(_truth(copy, parts, numbers))
+    most_bins = max(MOST_CELLS // (2 * len(COUNTS) * steps * statistic.columns), 1)
+    copy = _copy(mechanism, most_bins * statistic.columns)
+    counts = _made_up(steps, copy.size // statistic.columns, period)
+    numbers = _numbers(statistic, counts)
+    stream = numbers.reshape(*counts.shape[:2], -1)
+    true = dict(_truth(copy, statistic, numbers))
     errors: dict[str, list[Floats]] = {name: [] for name in true}
     for step in range(steps):
-        for name, values in _released(copy.release(stream[:, step]), copy, parts[0]):
+        for name, values in _released(copy.release(stream[:, step]), copy, statistic):
             if step >= steps // 2:  # what is usual after the beginning
                 errors[name].append(np.abs(values - true[name][:, step]))
     found = [_summed_up(name, true[name][:, steps // 2 :], np.stack(each, axis=1)) for name, each in errors.items()]
@@ -166,28 +173,27 @@ def _numbers(statistic: Statistic, counts: Ints) -> Ints:
     return np.rint(counts[..., None] * _usual_numbers(statistic)).astype(np.int64)
 
 
-def _truth(copy: Mechanism, parts: Sequence[Statistic], numbers: list[Ints]) -> Iterator[tuple[str, Floats]]:
+def _truth(copy: Mechanism, statistic: Statistic, numbers: Ints) -> Iterator[tuple[str, Floats]]:
     """What would be released without noise, by name: `(streams, steps, bins)`."""
-    for part, each in zip(parts, numbers, strict=True):
-        for name, told in part.tell(Told(each.astype(np.float64), np.zeros(each.shape))).items():
-            yield name, told.values
+    for name, told in statistic.tell(Told(numbers.astype(np.float64), np.zeros(numbers.shape))).items():
+        yield name, told.values
     if copy.levels is not None:
         for level, labels in copy.levels.labels.items():
             members = np.eye(len(copy.levels.groups[level]))[labels]
-            yield level, numbers[0][..., 0] @ members
+            yield level, numbers[..., 0] @ members
     if copy.gives_windows:
-        upto = np.cumsum(numbers[0][..., 0], axis=1, dtype=np.float64)
+        upto = np.cumsum(numbers[..., 0], axis=1, dtype=np.float64)
         span = copy.span  # type: ignore[attr-defined]
         upto[:, span:] -= upto[:, :-span].copy()
         yield f"last {span} steps", upto
 
 
-def _released(release: Release, copy: Mechanism, first: Statistic) -> Iterator[tuple[str, Floats]]:
+def _released(release: Release, copy: Mechanism, statistic: Statistic) -> Iterator[tuple[str, Floats]]:
     """What was released, by the same names: `(streams, bins)`."""
-    told = copy.statistics_told
-    yield (told or first.names)[0], release.values * (1.0 if told else float(first.unit))
-    for further in (release.statistics, release.levels):
-        for name, each in (further or {}).items():
-            yield name, each.values
+    shape = (len(release.values), -1, statistic.columns)
+    for name, told in statistic.tell(Told(release.values.reshape(shape), release.scale.reshape(shape))).items():
+        yield name, told.values
+    for level, each in (release.levels or {}).items():
+        yield level, each.values
     if release.window_values is not None:
         yield f"last {copy.span} steps", release.window_values  # type: ignore[attr-defined]

@@ -115,6 +115,11 @@ class Several(Mechanism):
         """The names of those that have no numbers but at the last steps of their slots."""
         return frozenset(each.name for each in self._told_of if isinstance(each, SlotsBesideSteps))
 
+    def each_statistic(self) -> list[tuple[Statistic, Mechanism]]:
+        """Every statistic with the mechanism that publishes it; of slots, a step of that is a slot."""
+        assert isinstance(self._parts, StatisticParts)
+        return self._parts.each()
+
     def know_times(self, timeline: Timeline, origin: int) -> None:
         """Cut slots by the clocks of a time line, of which step `origin` is step 0 here."""
         assert isinstance(self._parts, StatisticParts)
@@ -193,8 +198,12 @@ class StatisticParts(Stateful):
 
     def noise_range(self) -> tuple[float, float]:
         """The smallest and the largest noise scale of any statistic, in parts of what one event adds to it."""
-        ranges = [np.array(part.noise_range()) * self._whole.most / part.sensitivity for part in self._parts.values()]
+        ranges = [np.array(part.noise_range()) / statistic.added_by_event() for statistic, part in self.each()]
         return float(min(low for low, _ in ranges)), float(max(high for _, high in ranges))
+
+    def each(self) -> list[tuple[Statistic, Mechanism]]:
+        """Every statistic with its mechanism."""
+        return [(statistic, self._parts[statistic.name]) for statistic in self._statistics]
 
     def release(self, step: SealedStep) -> Release:
         """Let every statistic answer that has a number at this step, and say what its answers mean."""

@@ -93,8 +93,9 @@ class Service:
             people.settle(begun)
             if people.is_unknown:
                 LOG.warning(
-                    "nothing is written down about %s beside its stores: what streams have charged that were taken out "
-                    "of the configuration before is not known",
+                    "%s.population is missing: if streams about %s were taken out of the configuration before, what "
+                    "they charged is not known",
+                    people.name,
                     people.name,
                 )
         for one in self.streams.values():

@@ -387,7 +387,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_anything_is_tried(capsy
 def test_help_says_that_the_choice_is_a_query(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    assert "itself a query that nobody paid for" in " ".join(out.split())
+    assert "tells something about it, and no budget covers that" in " ".join(out.split())
 
 
 def test_the_page_is_whole_and_escapes_names(history):

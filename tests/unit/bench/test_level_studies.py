@@ -103,6 +103,7 @@ def test_other_groups_are_another_study(folder):
         run_study(load_study(written(folder)), folder / "results.parquet")
 
 
+@pytest.mark.slow
 def test_a_choice_with_levels_tries_what_can_have_them(folder):
     history = np.tile(COUNTS, (2, 1))
     groups = {"ward": ["W1", "W1", "W2", "W2"]}

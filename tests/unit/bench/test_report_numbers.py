@@ -191,7 +191,7 @@ def test_with_too_few_repetitions_no_confidence_is_claimed():
     few, many = (" ".join(verdict(make_field(["uniform", "sample"], cells, 1.0, n))) for n in (3, 4))
     assert "3 repetitions cannot tell whether a winner won by chance" in few
     assert "confidence" not in few
-    assert "In 1 of 1 cells the winner cannot be told from another at 95 % confidence" in many
+    assert "In 1 of 1 cells the best two are too close to tell apart (95 % confidence)" in many
 
 
 def test_a_reason_is_told_once_for_all_parameters_of_a_mechanism():

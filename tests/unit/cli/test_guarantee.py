@@ -30,9 +30,9 @@ def test_a_store_is_described_and_its_promise_is_the_stored_one(tmp_path: Path) 
     assert code == 0
     assert sentence in page
     assert "in 2 bins (&lt;north&gt;, south), by the mechanism uniform" in page
-    promise = "what one of &lt;visitors&gt; did inside any 3 consecutive steps was counted changes the chance"
+    promise = "one person among &lt;visitors&gt; did inside any 3 consecutive steps: each possible outcome"
     assert promise in page
-    assert "everything that is published by a factor of at most 2.72 (epsilon 1)" in page
+    assert "everything that is published becomes at most 2.72 times more or less likely (epsilon 1)" in page
     assert "the fullest held 1. Digest of settings and charges: sha256:" in page
     assert "its owner alone (mode 600)" in page
     assert "taken on trust" in page
@@ -85,7 +85,7 @@ def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) ->
         seat = account.join("hourly", Terms(5 * 10**8, window=25, length=hour), 0)
         account.charge(seat, 0, hour)
     code, page = written(path, tmp_path / "page.html")
-    assert (code, "did inside any 1 day was counted changes" in page, "hourly holds 0.5" in page) == (0, True, True)
+    assert (code, "did inside any 1 day: each possible outcome" in page, "hourly holds 0.5" in page) == (0, True, True)
     forge_weight(path, 2 * 10**9)
     code, page = written(path, tmp_path / "page.html")
     assert (code, "NOT KEPT" in page) == (4, True)
@@ -139,7 +139,7 @@ def test_a_configuration_is_described_with_who_may_read_what(tmp_path: Path) -> 
     code, page = written(tmp_path / "eventide.toml", tmp_path / "page.html")
     assert code == 0, page
     for sentence in (
-        "did inside any 1 day was counted changes the chance of each possible outcome of everything that all these",
+        "did inside any 1 day: each possible outcome of everything that all these",
         "inside any 25 hours (25 consecutive steps of 1 hour)",
         "read releases: office, ward-desk; see raw figures: ward-desk",
         "send events: nobody",
@@ -166,5 +166,5 @@ def test_nothing_is_promised_where_nothing_holds_and_less_where_events_are_peopl
     with ev.Publisher(tmp_path / "events.csv", mechanism, tmp_path / "events.db", **cut) as publisher:
         publisher.run()
     page = written(tmp_path / "events.db", tmp_path / "page.html")[1]
-    assert "Whether or not one event about everybody was counted" in page
+    assert "Take out one event about everybody" in page
     assert "loses several times epsilon" in page

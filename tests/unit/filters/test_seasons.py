@@ -106,6 +106,7 @@ def test_a_rhythm_takes_a_third_of_the_error():
     assert with_it < 0.67 * without
 
 
+@pytest.mark.slow
 def test_a_wrong_period_and_a_stream_without_rhythm_cost_next_to_nothing():
     assert error(DAILY, (37,)) < 1.02 * error(DAILY, None)
     assert error(STEADY, (24, 168)) < 1.02 * error(STEADY, None)

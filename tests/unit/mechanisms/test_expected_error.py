@@ -65,13 +65,51 @@ def test_statistics_have_errors_in_their_own_units():
     assert 50 > fares.steady[0] > fares.steady[1] > fares.steady[2] > 0  # the more events, the sharper
 
 
-@pytest.mark.slow
-def test_people_of_a_day_beside_hourly_counts_are_predicted_at_the_ends_of_days():
-    how = {"step": "1h", "start": "2024-03-01", "user": "who", "bins": ["a", "b"], "mechanism": "uniform"}
-    spec = ev.StreamSpec(epsilon=1, window="7d", statistic=["events", "people/1d"], **how)
-    events, people = predict(spec.build_mechanism(), spec.made_statistic(), 24).errors
-    assert (events.what, people.what) == ("events", "people/1d")
-    assert people.steady[2] < events.steady[2] / 5  # 8 slots of a window share its half of epsilon, and not 168 steps
+STREAM = {"step": "1h", "start": "2024-03-01", "user": "who", "mechanism": "uniform", "epsilon": 1, "window": "24h"}
+OF_VALUES = {"between": "fare=0,100", "edges": "age=0,5,10"}
+PER_SCALE = {"mean:fare": 0.75 / 5_000, "quantile:age:0.5": 7.5 / 5_000}  # of 5,000 events in the middle of a range
+
+
+@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize(
+    "statistics",
+    [
+        "events",
+        "people",
+        "people/1d",
+        "sum:fare",
+        "mean:fare",
+        "quantiles:age",
+        ["events", "people/1d"],
+        ["people", "people/1d", "sum:fare", "mean:fare", "quantiles:age"],
+    ],
+)
+def test_errors_are_those_of_the_noise_that_releases_have(statistics, most):
+    about = {name: text for name, text in OF_VALUES.items() if text[:3] in str(statistics).partition(":")[2]}
+    spec = ev.StreamSpec(**STREAM, **about, statistic=statistics, max_per_step=most, bins=list("abcd"))
+    mechanism, statistic = spec.build_mechanism(), spec.made_statistic()
+    found = predict(mechanism, statistic, 24).errors
+    for _ in range(24):
+        release = mechanism.release(np.full(mechanism.numbers, 1_000))
+    unit = 1 if isinstance(mechanism, Several) else float(statistic.unit)
+    scales = [release.scale[0] * unit, *(told.scale[0] for told in (release.statistics or {}).values())]
+    for error, scale in zip(found, scales, strict=True):
+        wanted = scale * PER_SCALE.get(error.what, 1)
+        assert error.steady[-1] == pytest.approx(wanted, rel=0.2 if error.what in PER_SCALE else 0.02)
+
+
+@pytest.mark.parametrize(("bins", "most", "scale"), [(4, 1, 8), (4, 4, 16), (1, 4, 4)])
+def test_the_noise_of_slots_is_told_in_people(bins, most, scale):
+    """Half of epsilon for two days that a window meets; one person moves min(2 most, bins) people of a day."""
+    spec = ev.StreamSpec(**STREAM, statistic=["events", "people/1d"], max_per_step=most, bins=bins)
+    assert spec.build_mechanism().noise_range() == pytest.approx((scale, 48 * most))
+
+
+def test_slots_of_any_length_are_predicted_with_other_mechanisms_too():
+    chosen = {"mechanism": "ba", "statistic": ["events", "people/60d"], "bins": 2}
+    spec = ev.StreamSpec(**STREAM | chosen)
+    people = predict(spec.build_mechanism(), spec.made_statistic(), 24).errors[1]
+    assert all(8 < each < 24 for each in (*people.steady, *people.changing))  # half of a slot's share finds changes
 
 
 def test_histograms_of_windows_are_predicted():

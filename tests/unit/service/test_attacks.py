@@ -87,7 +87,9 @@ def test_without_a_token_nothing_is_told(city, path):
 @pytest.mark.parametrize("path", [READABLE[0], EVENTS])
 def test_a_wrong_token_is_no_token(city, header, path):
     call = city.client().post if path == EVENTS else city.client().get
-    assert problem(call(path, headers={"Authorization": header})) == (401, "no-token")
+    answer = call(path, headers={"Authorization": header})
+    assert problem(answer) == (401, "no-token")
+    assert ("not known" if header.lower().startswith("bearer ") else "needs a token") in answer.json()["title"]
 
 
 def test_a_token_in_the_address_is_no_token(city):

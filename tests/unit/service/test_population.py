@@ -284,7 +284,7 @@ def test_stores_about_which_nothing_is_written_down_are_told_of(tmp_path, caplog
     assert "nothing is written down" not in caplog.text
     (tmp_path / "people.population").unlink()
     assert live(config, 4, USUAL) == {"a": 0}
-    assert "nothing is written down about people" in caplog.text
+    assert "people.population is missing" in caplog.text
     caplog.clear()
     live(config, 5)
     assert caplog.text == ""

@@ -175,8 +175,8 @@ def test_a_configuration_names_an_account_instead_of_an_epsilon(tmp_path, accoun
     with open_account(account) as elsewhere:
         elsewhere.join("elsewhere", Terms(1 * 10**8, window=11, length=MINUTE), 0)
     said = CliRunner().invoke(main, ["config", "check", str(written(tmp_path))]).stdout
-    assert "stream b would be refused: of epsilon 1" in said
-    assert "no publication holds 0.4, and this one needs 0.5" in said  # of the second: the first has its part
+    assert "stream b would be refused: " in said
+    assert "has 0.4 of its epsilon 1 left, and this one needs 0.5" in said  # of the second: the first has its part
     assert not list(tmp_path.glob("*.store"))
     assert report(account).entries == 5
 

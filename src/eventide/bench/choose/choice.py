@@ -21,8 +21,8 @@ from eventide.display.drawings import percent, shown
 USELESS = 0.5  # of the level: an error above it is not clearly better than zeros
 NEARLY_EVERY_STEP = 0.9  # of a window's steps measured anew
 UNPAID = (
-    "A choice made on private history is itself a query that nobody paid for: use public, old or made-up data, or "
-    "describe the stream instead."
+    "A choice made on private history tells something about it, and no budget covers that. Use public, old or made-up "
+    "data, or describe the stream instead."
 )
 
 

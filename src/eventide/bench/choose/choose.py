@@ -61,8 +61,8 @@ def choose(
     Parameters
     ----------
     history
-        A file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history is
-        itself a query that nobody paid for.
+        A file of counts, a matrix of steps and bins, or what `describe` made up. A choice made on private history
+        tells something about it, and no budget covers that.
     epsilon, window
         As for a mechanism.
     mechanisms

@@ -51,8 +51,8 @@ def choose_cap(
     Parameters
     ----------
     people
-        What `read_people` read or `describe_people` made up. A choice made on private history is itself a query that
-        nobody paid for.
+        What `read_people` read or `describe_people` made up. A choice made on private history tells something about
+        it, and no budget covers that.
     epsilon, window, parameters, seed, tell
         As of `choose`.
     caps

@@ -179,7 +179,9 @@ def _close_calls(scores: Scores) -> str:
     if scores.repetitions < FEWEST_REPETITIONS:
         return f"{counted(scores.repetitions, 'repetition')} cannot tell whether a winner won by chance."
     shared = int((as_good_as_best(scores).sum(axis=1) > 1).sum())
-    return f"In {shared} of {len(scores.contests)} cells the winner cannot be told from another at 95 % confidence."
+    if not shared:
+        return "In every cell it is clear which mechanism is best (95 % confidence)."
+    return f"In {shared} of {len(scores.contests)} cells the best two are too close to tell apart (95 % confidence)."
 
 
 def counted(number: int, noun: str) -> str:

@@ -406,8 +406,8 @@ class Account:
     def _why_full(self, terms: Terms) -> str:
         held = sum(tenure.weight for tenure in self._tenures("ended = 0"))
         sentence = (
-            f"of epsilon {self.epsilon / NANO:g} of {self.database.place} no publication holds "
-            f"{(self.epsilon - held) / NANO:g}, and this one needs {terms.weight(self.window) / NANO:g}"
+            f"{self.database.place} has {(self.epsilon - held) / NANO:g} of its epsilon {self.epsilon / NANO:g} left, "
+            f"and this one needs {terms.weight(self.window) / NANO:g}"
         )
         if (times := terms.times(self.window)) > 1:
             met = terms.steps_met(self.window)

@@ -53,7 +53,10 @@ class SqliteAccount:
         self.place, self._path, self._turn = str(path), path, threading.RLock()
         with refusals(path):
             if not path.exists():
-                raise InputError(f"there is no account at {path}; make one with `eventide account create {path}`")
+                raise InputError(
+                    f"there is no account at {path}; make one with `eventide account create {path} --population NAME "
+                    "--epsilon 1 --window 7d`"
+                )
             self._file = file_at(path)
             self._connection = _connect(path, "ro" if read_only else "rw")
             try:

@@ -67,7 +67,7 @@ class OperatorsOnly:
         if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
             yield (
                 f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
-                "small. A larger max_per_step (or cap, where there is one) lets more count, with more noise."
+                "small. A larger max_per_step lets more of each person count, with more noise; so does a larger cap."
             )
 
     def __str__(self) -> str:

@@ -22,13 +22,13 @@ def plain_promise(
         Each event is taken for a person of its own, so nothing more is promised than about one of them.
 
     >>> print(plain_promise("patients", "7 days", 1))
-    Whether or not what one of patients did inside any 7 days was counted changes the chance of each possible outcome of
-    everything that is published by a factor of at most 2.72 (epsilon 1).
+    Take out everything that one person among patients did inside any 7 days: each possible outcome of everything that
+    is published becomes at most 2.72 times more or less likely (epsilon 1).
     """
-    what = f"one event about {people}" if events else f"what one of {people} did inside any {span}"
+    what = f"one event about {people}" if events else f"everything that one person among {people} did inside any {span}"
     return (
-        f"Whether or not {what} was counted changes the chance of each possible outcome of {released} by a factor of "
-        f"at most {_factor(epsilon)} (epsilon {epsilon:g})."
+        f"Take out {what}: each possible outcome of {released} becomes at most {_factor(epsilon)} times more or less "
+        f"likely (epsilon {epsilon:g})."
     )
 
 

@@ -100,7 +100,11 @@ class Doorkeeper:
         if anybody:
             return
         if token is None:
-            title = "this needs a token in the header Authorization: Bearer ..."
+            title = (
+                "this token is not known, or is not one any more"
+                if request.headers.get("authorization", "").lower().startswith("bearer ")
+                else "this needs a token in the header Authorization: Bearer ..."
+            )
             raise Problem(401, "no-token", title, WWW_Authenticate="Bearer")
         if not token.may(role):
             raise Problem(403, "wrong-token", f"this needs a token for {role}; yours is for {token.role}")

@@ -16,7 +16,7 @@ from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.beside_stores import place_of
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.settings import Config, StreamConfig
-from eventide.service.populations.record import PopulationRecord, read_record, write_record
+from eventide.service.populations.record import NAME, PopulationRecord, read_record, write_record
 
 
 class PopulationWithAccount:
@@ -36,8 +36,8 @@ class PopulationWithAccount:
         if record is not None and record.account != self._account:
             raise StoreError(
                 f"streams of {name} have been served without this account, which does not know what they charged: run "
-                f"`eventide account restored {place} --until TIME` with the end of their last step, remove what "
-                f"is written down about {name} beside their stores, and give each stream a new store"
+                f"`eventide account restored {place} --until TIME` with the end of their last step, remove "
+                f"{NAME.format(name)} beside their stores, and give each stream a new store"
             )
 
     def in_turn(self) -> list[StreamConfig]:
