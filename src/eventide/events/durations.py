@@ -12,6 +12,10 @@ from eventide.errors import InputError
 UNITS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 LONGEST = 365_243 * UNITS["d"]  # a thousand years; times are counted in 64 bits
 _WORDS = {"d": "day", "h": "hour", "min": "minute", "s": "second", "ms": "millisecond"}  # from long to short
+_NAMES = {"m": "min", "min": "min", "sec": "s", "hr": "h", "wk": "w", "week": "w"} | {
+    word: unit for unit, word in _WORDS.items()
+}
+_OTHERWISE = re.compile(r"\s*([1-9]\d{0,11})\s*([a-z]+)\s*")
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
@@ -23,13 +27,21 @@ def milliseconds(text: str, least: int = 1) -> int:
     """
     found = _DURATION.fullmatch(text)
     if not found or int(found[1]) < least:
-        raise InputError(
-            f"{text!r} is no duration; write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
-        )
+        how = f"write a whole number and a unit of {', '.join(UNITS)}, such as 5min"
+        raise InputError(f"{text!r} is no duration; {_meant(text)}{how}")
     length = int(found[1]) * UNITS[found[2]]
     if length > LONGEST:
         raise InputError(f"{text!r} is longer than a thousand years; choose a shorter duration")
     return length
+
+
+def _meant(text: str) -> str:
+    """A question where units have other names or capital letters."""
+    if not (found := _OTHERWISE.fullmatch(text.lower())):
+        return ""
+    number, name = found.groups()
+    unit = name if name in UNITS else _NAMES.get(name.removesuffix("s"))
+    return f"did you mean {number}{unit}? If not, " if unit else ""
 
 
 def written(length: int) -> str:

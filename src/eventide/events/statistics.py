@@ -276,6 +276,7 @@ class ValueSum(OfValues):
         return (f"what is published are sums of {grid.column}, {self.cut()}; {hidden}",)
 
 
+MEANT = {"median": QUANTILES, "quantile": QUANTILES, "average": MEAN, "avg": MEAN}  # what others call them
 EVENTS = EventCount()
 STATISTICS: dict[str, Statistic] = {each.name: each for each in (EVENTS, PeopleCount())}
 
@@ -350,7 +351,8 @@ def _refuse_unknown(name: str) -> None:
     kind, _, column = name.partition(":")
     if not (name in STATISTICS or name.startswith(SLOTS) or (f"{kind}:" in (SUM, MEAN, QUANTILES) and column)):
         known = f"{', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
-        raise InputError(f"{name!r} is no statistic; choose {known}")
+        meant = f"did you mean {MEANT[kind]}{column}?" if kind in MEANT and column else f"choose {known}"
+        raise InputError(f"{name!r} is no statistic; {meant}")
 
 
 def _people_of_slots(text: str) -> Statistic:

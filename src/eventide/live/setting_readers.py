@@ -74,6 +74,28 @@ def text_or_texts(value: Any) -> str | tuple[str, ...]:
     return text(value)
 
 
+def of_columns(value: Any) -> str | tuple[str, ...]:
+    """Numbers of one column or of several, as text such as fare=0,120 or by name.
+
+    >>> of_columns({"fare": (0, 120)}), of_columns(["fare=0,120", "stay=0,9"])
+    ('fare=0,120', ('fare=0,120', 'stay=0,9'))
+    """
+    if not isinstance(value, dict):
+        return text_or_texts(value)
+    try:
+        return text_or_texts([f"{column}={','.join(map(str, numbers))}" for column, numbers in value.items()])
+    except TypeError:
+        raise InputError(f"{value!r} must give each column its numbers, such as {{'fare': (0, 120)}}") from None
+
+
+def listed(value: Any) -> Any:
+    """An array or a series, of numpy, pandas, polars or Arrow, as a list; everything else as it is."""
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return value
+
+
 def parts(value: Any) -> tuple[float, ...]:
     """Parts of a whole, as text such as 0.25,0.5 or as numbers."""
     try:

@@ -8,7 +8,7 @@ before something is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -56,8 +56,8 @@ class EventOptions(TypedDict, total=False):
     bin: str
     cap: str | None
     statistic: str | Sequence[str]
-    between: str | Sequence[str]
-    edges: str | Sequence[str]
+    between: str | Sequence[str] | Mapping[str, Sequence[float]]
+    edges: str | Sequence[str] | Mapping[str, Sequence[float]]
     quantiles: str | Sequence[float]
     split: str | Mapping[str, Any]
 
@@ -78,7 +78,7 @@ class StreamOptions(EventOptions, total=False):
 
     epsilon: Amount
     window: int | str
-    bins: Sequence[str] | int | str
+    bins: Iterable[str] | int | str
     spare_bins: int
     max_per_step: int
     sensitivity: int
@@ -185,14 +185,14 @@ class StreamSpec:
     )
     between: str | tuple[str, ...] = setting(
         "",
-        readers.text_or_texts,
+        readers.of_columns,
         "The range of a column of sums or means, and perhaps the unit it is counted in; values outside are cut to it.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
     )
     edges: str | tuple[str, ...] = setting(
         "",
-        readers.text_or_texts,
+        readers.of_columns,
         "The buckets of a column of quantiles: the numbers between which they lie.",
         '"stay=0,5,10,20,60"',
         "COLUMN=EDGE,EDGE,...",
@@ -288,7 +288,8 @@ class StreamSpec:
 
     def _make(self, options: Mapping[str, Any]) -> None:
         defaults = defaults_of(type(self))  # what is as if it were left out need not be read
-        given = {name: value for name, value in options.items() if name not in defaults or value != defaults[name]}
+        plain = {name: value if name == "levels" else readers.listed(value) for name, value in options.items()}
+        given = {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
         self._take(self._right(given, Path(), str))
 
     @classmethod
@@ -318,7 +319,7 @@ class StreamSpec:
         from eventide.events.statistics import parse_statistic, with_step
 
         if step := options.get("step"):
-            told: dict[str, Any] = {name: options.get(name, "") for name in ("between", "edges")}
+            told: dict[str, Any] = {name: readers.of_columns(options.get(name) or ()) for name in ("between", "edges")}
             told["quantiles"] = readers.parts(options.get("quantiles", ()))
             of_one = parse_statistic(with_step(options.get("statistic", "events"), step), **told).sensitivity(1)
             most = {"max_per_step": max(1, mechanism.sensitivity // of_one)}

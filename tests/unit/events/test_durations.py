@@ -26,3 +26,17 @@ def test_a_window_of_time_needs_the_length_of_a_step():
 def test_a_window_shorter_than_a_step_is_refused(window, step):
     with pytest.raises(InputError, match=f"{window} is shorter than a step of {step}.*write 1"):
         steps_of_window(window, step)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("30m", "30min"), ("2 hours", "2h"), ("1D", "1d"), ("5MS", "5ms"), ("90 secs", "90s")]
+)
+def test_other_names_of_units_are_understood_in_the_refusal(text, meant):
+    with pytest.raises(InputError, match=f"'{text}' is no duration; did you mean {meant}\\? If not, write"):
+        milliseconds(text)
+
+
+@pytest.mark.parametrize("text", ["0s", "soon", "3", "1 fortnight"])
+def test_nothing_is_made_up_where_no_unit_is_known(text):
+    with pytest.raises(InputError, match="is no duration; write a whole number"):
+        milliseconds(text)

@@ -109,6 +109,8 @@ def test_people_of_bins_add_up_only_where_a_person_is_in_one():
     [
         ("mean:fare", "mean:fare needs the range of fare"),
         ("persons", "'persons' is no statistic; choose events, people, people/DURATION, sum:COLUMN, mean:COLUMN or"),
+        ("median:fare", "'median:fare' is no statistic; did you mean quantiles:fare?"),
+        ("avg:fare", "'avg:fare' is no statistic; did you mean mean:fare?"),
     ],
 )
 def test_what_is_not_there_is_refused(text, says):

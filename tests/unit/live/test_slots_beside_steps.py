@@ -109,6 +109,21 @@ def test_operators_are_told_what_the_limit_per_person_left_out_of_each(source):
         ev.publish(FRAME, **STREAM, max_per_step=2)
 
 
+@pytest.mark.slow
+def test_a_picture_shows_the_statistic_that_is_asked_for():
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'eventide[plots]'").use("Agg")
+    releases = ev.publish(FRAME, **STREAM, **EXACT, max_per_step=2)
+    for statistic, says, numbers in (("people/1d", "people of a day", 3), (None, "events", 72)):
+        figure = releases.plot(statistic=statistic)
+        assert [axes.get_ylabel() for axes in figure.axes] == [says] * 2
+        assert figure.get_suptitle().startswith(f"{says}: 72 steps")
+        (line,) = figure.axes[0].get_lines()
+        assert len(line.get_ydata()) == 2 * numbers
+    assert [*releases.plot(statistic="people/1d").axes[1].get_lines()[0].get_ydata()] == [1, 1, 0, 0, 1, 1]  # help
+    with pytest.raises(InputError, match="there is no statistic 'peeple/1d'; did you mean 'people/1d'"):
+        releases.plot(statistic="peeple/1d")
+
+
 def test_a_file_without_start_and_until_has_whole_days(source):
     open_ended = {name: value for name, value in STREAM.items() if name not in ("start", "until")}
     for given in (FRAME, source):

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 import click
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import eventide as ev
@@ -192,3 +194,27 @@ def test_seasons_that_cannot_be_meant_are_refused():
     with pytest.raises(InputError, match="'seasons' is decided elsewhere"):
         StreamSpec(**CITY, parameters={"seasons": [24]})
     assert StreamSpec(**CITY, mechanism="ba").build_mechanism().step == 0
+
+
+def test_columns_may_have_their_numbers_by_name():
+    named = {"between": {"fare": (0, 120)}, "edges": {"stay": np.array([0, 0.5, 10]), "fare": [0, 5, 20]}}
+    written = {"between": "fare=0,120", "edges": ["stay=0.0,0.5,10.0", "fare=0,5,20"]}
+    asked = CITY | {"statistic": ["mean:fare", "quantiles:stay", "quantiles:fare"]}
+    assert StreamSpec(**asked, **named) == StreamSpec(**asked, **written)
+    with pytest.raises(InputError, match="must give each column its numbers"):
+        StreamSpec(**asked, between={"fare": 120})
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        lambda names: np.array(names, dtype=object),
+        np.array,
+        pa.array,
+        lambda names: pytest.importorskip("polars").Series(names),
+        pytest.param(lambda names: pytest.importorskip("pandas").Series(names), marks=pytest.mark.slow),
+    ],
+)
+def test_bins_may_be_an_array_or_a_series(array):
+    names = ["a", "b", "c"]
+    assert StreamSpec(**CITY | {"bins": array(names)}) == StreamSpec(**CITY | {"bins": names})

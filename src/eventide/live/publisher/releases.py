@@ -14,13 +14,15 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
-from eventide.arrays import Floats
-from eventide.errors import InputError
+from eventide.arrays import Bools, Floats
+from eventide.errors import InputError, unknown
 from eventide.events.levels import Levels
+from eventide.events.statistics import SLOTS
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.sinks.base import Sink
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger
+from eventide.releases.labels import label
 from eventide.releases.level_values import EVENTS, Groups, Rows, flat, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line
 from eventide.releases.long_table import LongFrames, long_table
@@ -86,6 +88,7 @@ class Releases(LongFrames):
         groups = None if levels is None else levels.groups
         if not any(line.statistics for line in lines):
             statistics = statistics_of(statistics[0], windows=any(line.window_values is not None for line in lines))
+        self.statistics = tuple(statistics)
         self._rows = Rows.of(bins, groups, statistics)
         self._of_steps = Rows.of(bins, groups).names  # the rows that are no histograms of sliding windows
         lines = [flat(line, self._rows) for line in lines]
@@ -124,13 +127,16 @@ class Releases(LongFrames):
             zone=self._zone,
         )
 
-    def plot(self, bins: Sequence[str | int] | None = None) -> Any:
+    def plot(self, bins: Sequence[str | int] | None = None, statistic: str | None = None) -> Any:
         """The released series over time as a matplotlib figure, with a band from low to high where that is known.
 
         Parameters
         ----------
         bins
             The names of those to draw; left out, the few with the largest releases.
+        statistic
+            Which of several statistics to draw, by its name in the column `statistic`; left out, the first. What is of
+            a slot of several steps is drawn over all of them.
         """
         from eventide.display.drawings import Panel, shortened
         from eventide.display.images import draw
@@ -138,16 +144,26 @@ class Releases(LongFrames):
 
         if not len(self):
             raise InputError("nothing was released, so there is nothing to draw; publish at least one step")
+        chosen = self.statistics[0] if statistic is None else statistic
+        names, columns = self._rows_of(chosen)
+        values = self._values[:, columns]
+        known: Bools = np.ones(len(self), np.bool_)
+        if chosen.startswith(SLOTS):  # a number at the last step of a slot, and none at the others
+            known = np.asarray((~np.isnan(values)).any(axis=1))
+        if not known.any():
+            raise InputError(f"no slot of {chosen} is over, so there is nothing to draw; publish until its end")
         edges: list[Any] = [*self._steps.tolist(), int(self._steps[-1]) + 1]
         if self._starts is not None:
             edges = [*self._starts, self._end]
-        panels = []
-        names = self._of_steps
-        for place in places(names, bins, self._values[:, : len(names)]):
-            curve = released(edges, self._values, self._low, self._high, place)
-            panels.append(Panel(shortened(names[place]), "", "count", [curve], y_log=False))
+        edges = [edges[0], *(edges[step + 1] for step in np.flatnonzero(known))]
+        low, high = (None if end is None else end[known, columns] for end in (self._low, self._high))
+        plain = self.statistics == (EVENTS,)  # which may be counts that were given
+        axis, panels = "count" if plain else label(chosen), []
+        for place in places(names, bins, np.nan_to_num(values)):
+            curve = released(edges, values[known], low, high, place)
+            panels.append(Panel(shortened(names[place]), "", axis, [curve], y_log=False))
         panels[-1] = panels[-1]._replace(x_title="step" if self._starts is None else "")
-        return draw(self._title(), panels, across=1, height=2.0)
+        return draw(self._title() if plain else f"{axis}: {self._title()}", panels, across=1, height=2.0)
 
     def __repr__(self) -> str:
         return f"Releases(steps={len(self)}, bins={len(self.bins)}, epsilon={self.guarantee.epsilon:g})"
@@ -166,6 +182,16 @@ class Releases(LongFrames):
             table, more = bin_table(names, cells)
             notes = [*more, *notes]
         return card("Releases", facts, table, notes)
+
+    def _rows_of(self, statistic: str) -> tuple[tuple[str, ...], slice]:
+        """The names of the rows of a statistic, and where they stand."""
+        if statistic not in self.statistics:
+            raise InputError(unknown("statistic", statistic, self.statistics))
+        first, place = len(self._of_steps), self.statistics.index(statistic)
+        if place == 0:
+            return self._of_steps, slice(first)
+        begin = first + (place - 1) * len(self.bins)
+        return self.bins, slice(begin, begin + len(self.bins))
 
     def _title(self) -> str:
         steps = f"{len(self):,} {'step' if len(self) == 1 else 'steps'}"
