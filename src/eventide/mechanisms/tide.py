@@ -39,8 +39,8 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look gets a third, of several bins without seasons a half, or epsilon / w if
-    that is more;
+    Epsilon: all of it to counts. The first look gets epsilon / 3 (epsilon / 2 with several bins and no seasons), or
+    epsilon / w if that is more;
     a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
     streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
 

@@ -357,7 +357,7 @@ def test_warnings_are_sentences(capsys):
         (("--time", "timestamp", "--bins", "bins.txt"), "give the length of a step, such as --step 1h"),
         (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
         ((*STEP, "--sensitivity", "2"), "--max-per-step"),
-        ((*STEP, "--queries", "queries.toml"), "with --queries-epsilon events are published as well"),
+        ((*STEP, "--queries", "queries.toml"), "add --queries-epsilon: the share of epsilon"),
         ((*STEP, "--late", "5min"), "late"),
         ((*STEP, "--time", "when"), "when"),
         ((*STEP, "--start", "yesterday"), "yesterday"),

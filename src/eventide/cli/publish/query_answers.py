@@ -72,7 +72,7 @@ def _refuse_what_is_for_steps(options: Options) -> None:
         )
     if options.events:
         raise InputError(
-            "--queries alone answers from files of counts; with --queries-epsilon events are published as well"
+            "for events, add --queries-epsilon: the share of epsilon for answers; without it give a file of counts"
         )
     if "window_sensitivity" in options.stream:
         raise InputError(
