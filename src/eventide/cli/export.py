@@ -107,13 +107,20 @@ def _check(store: str, path: Path) -> None:
     from eventide.live.stores.open_store import open_store
 
     with closing(open_store(store, read_only=True)) as opened:
-        found = compare(opened, path)
+        found, kept_from = compare(opened, path), opened.kept_from()
+        restored = [epoch.first_step for epoch in opened.epochs() if epoch.restored]
     if found.differs_at is not None:
+        differs = f"{path} differs from the store at step {found.differs_at}"
+        if restored:
+            raise InputError(
+                f"{differs}. The store was restored from a backup before step {restored[-1]}: keep the file, it may "
+                "hold releases of before that the store has lost"
+            )
         raise InputError(
-            f"{path} is not what was published: it differs from the store at step {found.differs_at}; write it anew "
-            f"with eventide export {store} --out PATH"
+            f"{differs}: it is not what was published; write it anew with `eventide export {store} --out PATH`"
         )
-    click.echo(f"{found.alike} steps of {path} are as they were published", err=True)
+    older = f"; steps before {kept_from} are not kept in the store, and were not compared" if kept_from else ""
+    click.echo(f"{found.alike} steps of {path} are as they were published{older}", err=True)
 
 
 def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> int:

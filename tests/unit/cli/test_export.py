@@ -229,7 +229,32 @@ def test_a_line_that_was_changed_in_an_output_is_found_on_request(run, place):
         path.write_text("".join(changed))
         code, _, err = run("city.db", "--check", place)
         assert code == (0 if step is None else 2)
-        assert re.search("19 steps" if step is None else f"differs from the store at step {step};", err)
+        assert re.search(
+            "19 steps" if step is None else f"differs from the store at step {step}: it is not what was published", err
+        )
+
+
+def test_a_comparison_says_what_the_store_does_not_keep(run, monkeypatch):
+    feed = ev.MemoryFeed([[number, 2, 3] for number in range(20)])
+    with ev.Publisher(feed, ev.Uniform(epsilon=1, window=2, bins=BINS), "city.db", ["out.jsonl"]) as publisher:
+        publisher.run()
+    monkeypatch.setattr("eventide.live.stores.database_store.DatabaseStore.kept_from", lambda self: 5)
+    code, _, err = run("city.db", "--check", "out.jsonl")
+    assert code == 0
+    assert "15 steps" in err
+    assert "steps before 5 are not kept in the store, and were not compared" in err
+
+
+def test_after_a_restored_backup_a_longer_file_is_to_be_kept(run):
+    feed = ev.MemoryFeed([[number, 2, 3] for number in range(20)])
+    for until, how in ((4, {}), (12, {"after_restore": True})):
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=BINS)
+        with ev.Publisher(feed, mechanism, "city.db", ["out.jsonl"], **how) as publisher:
+            publisher.run(until=until)
+    lines = Path("out.jsonl").read_text().splitlines(keepends=True)
+    Path("out.jsonl").write_text("".join([*lines[:4], lines[3].replace('"step":3', '"step":4'), *lines[4:]]))
+    code, _, err = run("city.db", "--check", "out.jsonl")
+    assert (code, "keep the file" in err) == (2, True)
 
 
 def test_what_cannot_be_compared_is_refused(run):
