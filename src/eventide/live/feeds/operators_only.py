@@ -32,7 +32,7 @@ class OperatorsOnly:
         Of those left out, how many would have counted without the cap; None where there is no cap.
     left_out_of_each
         Of several statistics, which part of each was left out, from 0 to 1: `left_out` is about the first alone. Where
-        people are counted, it is a part of the bins that people were in.
+        people are counted, it is a part of the bins that people were in. Empty where Spark counts.
     """
 
     accepted: int
