@@ -87,7 +87,7 @@ def test_streams_of_one_bin_and_one_length_are_one_run(study):
         assert len({(cell.mechanism.label, cell.setting) for cell in cells}) == 1
 
 
-QUICK = ("uniform", "ba", "dsat", "pegasus", "rg", "tide")
+QUICK = ("uniform", "ba", "dsat", "pegasus", "rg")
 
 
 @pytest.mark.parametrize(

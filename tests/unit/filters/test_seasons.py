@@ -112,6 +112,7 @@ def test_a_wrong_period_and_a_stream_without_rhythm_cost_next_to_nothing():
     assert error(STEADY, (24, 168)) < 1.02 * error(STEADY, None)
 
 
+@pytest.mark.slow
 def test_a_rhythm_that_is_learned_late_speaks_soon():
     """Calm for two days, so that the rest foresees looks better; the voice that remembers all of it speaks later."""
     stream = np.concatenate([np.full((48, 1), 200), DAILY[:240]])

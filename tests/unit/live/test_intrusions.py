@@ -148,7 +148,7 @@ def test_only_announced_streams_take_announcements(tmp_path):
     assert not (tmp_path / "no.db").exists()
 
 
-@pytest.mark.parametrize("name", ["bd", "ba"])
+@pytest.mark.parametrize("name", ["bd", pytest.param("ba", marks=pytest.mark.slow)])
 def test_an_intrusion_is_noticed_at_the_end_of_a_step_though_no_event_follows(tmp_path, calm, name):
     """
     step     3         │ 4         │ 5

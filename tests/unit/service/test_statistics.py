@@ -256,6 +256,7 @@ def test_several_statistics_are_released_together(three):
     assert f"that covers the releases of {', '.join(names)} together" in promised
 
 
+@pytest.mark.slow
 def test_every_statistic_is_what_a_rational_oracle_says_and_hostile_values_hurt_nobody_else(tmp_path):
     told = rides.EVERY | {"quantiles": list(rides.EVERY["quantiles"]), "max_per_step": 1, "filter": "none"}
     found = []
