@@ -25,7 +25,8 @@ def plain_promise(
     Take out everything that one person among patients did inside any 7 days: each possible outcome of everything that
     is published becomes at most 2.72 times more or less likely (epsilon 1).
     """
-    what = f"one event about {people}" if events else f"everything that one person among {people} did inside any {span}"
+    among = "" if people == "everybody" else f" among {people}"
+    what = f"one event about {people}" if events else f"everything that one person{among} did inside any {span}"
     return (
         f"Take out {what}: each possible outcome of {released} becomes at most {_factor(epsilon)} times more or less "
         f"likely (epsilon {epsilon:g})."
