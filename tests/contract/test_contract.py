@@ -201,7 +201,7 @@ class SharedNoise(Honest):
         (Raw, "without passing through the meter"),
         (HalfNoise, "the scale of 'counts'"),
         (Forgetful, "saved and loaded"),
-        (Hoarder, "memory grows"),
+        pytest.param(Hoarder, "memory grows", marks=pytest.mark.slow),
         (SharedNoise, "replica"),
         (Overspender, "epsilon"),
         (Reader, "sealed step cannot be read"),

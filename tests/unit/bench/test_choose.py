@@ -401,6 +401,7 @@ def test_the_page_is_whole_and_escapes_names(history):
     assert "as confidential as the history" in body
 
 
+@pytest.mark.slow
 def test_the_how_to_runs(capsys, tmp_path, monkeypatch):
     text = (ROOT / "docs" / "how-to" / "choose.md").read_text(encoding="utf-8")
     monkeypatch.chdir(ROOT)
