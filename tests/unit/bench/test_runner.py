@@ -359,6 +359,7 @@ def test_work_is_shared_out_and_every_output_comes_back():
     assert list(in_processes(math.sqrt, [], 2)) == []
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_in_a_worker_is_raised_here():
     with pytest.raises(ValueError, match="math domain error"):
         list(in_processes(math.sqrt, enumerate([1, -1]), 2))

@@ -269,6 +269,7 @@ def test_without_matplotlib_plotting_says_what_to_install(thing, results, monkey
     assert "<strong>" in plotted._repr_html_()
 
 
+@pytest.mark.slow
 def test_matplotlib_is_loaded_by_drawing_alone():
     code = (
         "import sys, eventide as ev; mech = ev.Uniform(epsilon=1, window=2, bins=2); run = ev.run(mech, [[1, 2]]);"

@@ -137,6 +137,7 @@ def test_a_place_that_is_lost_while_running_ends_nothing_and_is_said_once(kernel
     assert [record.getMessage().startswith(SAYS) for record in caplog.records] == [True]
 
 
+@pytest.mark.slow
 def test_of_several_processes_one_logs():
     asked = logging.getLogger("eventide.compiling").isEnabledFor
     assert dict(in_processes(asked, enumerate([logging.WARNING] * 2), 2)) == {0: True, 1: False}

@@ -24,6 +24,7 @@ def stream(steps=30):
     return np.random.default_rng(8).poisson([0.2, 3, 40, 5, 0.1, 300], (steps, 6))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ba", *(pytest.param(name, marks=pytest.mark.slow) for name in WITH_LEVELS[:3])])
 def test_the_contract_of_every_mechanism(name):
     assert len(check_mechanism(type(made(name)), levels={"district": list("nns")})) == 12
