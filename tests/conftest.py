@@ -19,7 +19,7 @@ import pytest
 
 BY_THE_CLOCK = [hypothesis.HealthCheck.too_slow]  # a machine that is slow or stands still is no fault of a test
 ANY_PROFILE = {"deadline": None, "suppress_health_check": BY_THE_CLOCK}
-hypothesis.settings.register_profile("eventide", derandomize=True, max_examples=50, **ANY_PROFILE)
+hypothesis.settings.register_profile("eventide", derandomize=True, max_examples=35, **ANY_PROFILE)
 hypothesis.settings.register_profile("random", max_examples=200, print_blob=True, **ANY_PROFILE)
 hypothesis.settings.load_profile("eventide")
 
