@@ -13,7 +13,7 @@ import argparse
 import statistics
 import time
 
-from eventide.live.accounts.account import create_account, open_account
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.windows import Terms
 from eventide.privacy.amounts import NANO
 

@@ -60,6 +60,7 @@ def forgetting() -> AbstractContextManager[None]:
     def take(grid: Any, rows: Any, *others: Any) -> None:
         original(grid, rows, *others)
         rows.lesson[:] *= 1e-6
+        rows.far_lesson[:] *= 1e-6
         rows.learned[:] *= 1e-6
 
     return changed(posterior_median, "take_looks", take)

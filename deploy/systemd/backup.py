@@ -3,6 +3,8 @@
 Each copy replaces the one of before when it is whole. What else a start needs is copied too: the notes of populations,
 and the tokens. Not copied are the .lock files, which would say of a copy that nothing was published after it. Copies
 are as confidential as the stores, and readable by their owner alone.
+
+A file that cannot be copied is named, its copy of before stays, and the others are copied; the exit code is then 1.
 """
 
 import os
@@ -12,17 +14,29 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-source, target = map(Path, sys.argv[1:])
-os.umask(0o077)
-stores = [path for path in source.glob("*.store") if path.is_file()]
-for path in stores:
-    part = target / f".{path.name}.part"
-    part.unlink(missing_ok=True)
+
+def copy_store(path: Path, part: Path) -> None:
+    """Copy a store as it is at one moment, whoever writes to it."""
     with closing(sqlite3.connect(path)) as live, closing(sqlite3.connect(part)) as copy:
         live.backup(copy)
-    part.replace(target / path.name)
-for path in [*source.glob("*.population"), *source.glob("*.tokens")]:
-    part = target / f".{path.name}.part"
-    shutil.copyfile(path, part)
-    part.replace(target / path.name)
-print(f"{len(stores)} stores are in {target}.")
+
+
+source, target = map(Path, sys.argv[1:])
+os.umask(0o077)
+kinds = {"*.store": copy_store, "*.population": shutil.copyfile, "*.tokens": shutil.copyfile}
+stores, failed = 0, False
+for pattern, copy_file in kinds.items():
+    for path in sorted(path for path in source.glob(pattern) if path.is_file()):
+        part = target / f".{path.name}.part"
+        try:
+            part.unlink(missing_ok=True)
+            copy_file(path, part)
+            part.replace(target / path.name)
+            stores += copy_file is copy_store
+        except (OSError, sqlite3.Error) as problem:
+            failed = True
+            print(f"{path} was not copied: {problem}", file=sys.stderr)
+        finally:
+            part.unlink(missing_ok=True)
+print(f"{stores} {'store is' if stores == 1 else 'stores are'} in {target}.")
+sys.exit(1 if failed else 0)

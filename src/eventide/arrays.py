@@ -1,4 +1,4 @@
-"""Names of the array types that signatures use, and the largest count that all of eventide takes."""
+"""Names of the array types that signatures use, the largest count that all of eventide takes, and a cheap broadcast."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ Array = NDArray[Any]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+
+def spread(array: Array, shape: tuple[int, ...]) -> Array:
+    """`array` in a shape it broadcasts to; at no cost where it has it already, which is most of the time."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from page_waits import PATIENCE
 
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-PATIENCE = 300_000  # milliseconds, as a slow machine may need them
 
 
 def patient(make):

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from page_waits import wait_for_count
 from running_service import configuration, event, running, stream
 
 from eventide.filters.posterior_median import PosteriorMedian
@@ -120,15 +121,15 @@ def test_search_finds_a_bin_among_many(opened, pictures):
     search = page.get_by_role("combobox", name="Find a bin")
     search.fill("road 12")
     options = page.locator("#matches [role=option]")
-    assert options.count() == 40
+    wait_for_count(options, 40)
     assert "more; type on" in page.locator("#matches").inner_text()
     search.fill("BRIDGE")
-    assert options.count() == 1
+    wait_for_count(options, 1)
     page.screenshot(path=pictures / "search.png")
     options.first.click()
     assert "Harbour Bridge" in page.locator("#chosen").inner_text()
     search.fill("no such road")
-    assert options.count() == 0
+    wait_for_count(options, 0)
     assert "no bin has this" in page.locator("#matches").inner_text()
 
 
@@ -150,7 +151,7 @@ def test_the_latest_answers_are_shown_with_their_noise(opened, city, pictures):
     page = opened()
     latest = {"query": "five minutes", "latest": 1}
     rows = page.locator("#answers-body tr")
-    assert rows.count() == 3
+    wait_for_count(rows, 3)
     for people in (400, 30):
         let_a_minute_pass(city, people)
         (answer,) = city.client("read").get("/v1/streams/city/answers", params=latest).json()["answers"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from page_waits import wait_for_count
 
 from eventide.cli.demo_page import build_page, publish_city
 from eventide.streams.city import build_city
@@ -49,7 +50,7 @@ def test_choosing_a_place_or_a_mechanism_draws_other_lines(opened):
     private_line = page.locator("#series .scatterlayer path.js-line").last
     first = private_line.get_attribute("d")
     page.get_by_role("button", name="Uniform").click()
-    assert page.locator("#series .scatterlayer path.js-fill").count() == 0
+    wait_for_count(page.locator("#series .scatterlayer path.js-fill"), 0)
     second = private_line.get_attribute("d")
     page.get_by_label("Place").select_option("The whole city")
     third = private_line.get_attribute("d")

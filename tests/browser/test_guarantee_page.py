@@ -15,7 +15,7 @@ from running_service import configuration, event, running, stream
 
 import eventide as ev
 from eventide.cli import main
-from eventide.live.accounts.account import create_account
+from eventide.live.accounts.open_account import create_account
 
 pytestmark = pytest.mark.browser
 

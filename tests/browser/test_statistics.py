@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from page_waits import wait_for_count
 from running_service import configuration, event, running, stream
 
 pytestmark = pytest.mark.browser
@@ -72,7 +73,7 @@ def test_people_of_slots_beside_others_are_shown_slot_by_slot(browser, tmp_path)
         opened.locator("#chart .ytitle", has_text="people/2min").wait_for()
         assert opened.locator("#chosen .value").all_inner_texts()[0] == "2"
         opened.locator("#table-view summary").click()
-        assert opened.locator("#table-view tbody tr").count() == 2
+        wait_for_count(opened.locator("#table-view tbody tr"), 2)
         context.close()
     assert complaints == []
 
@@ -83,5 +84,5 @@ def test_sums_have_their_own_title_axis_and_digits(page, tmp_path):
     assert page.locator("#chosen .value").all_inner_texts() == ["0.25", "0.12"]
     assert page.locator("#heat-high").inner_text() == "0.25 or more"
     assert "sums of fare" in page.locator("#health").inner_text()
-    assert "cut to 0 to 1 and counted in units of 0.01" in page.locator("#guarantee").inner_text()
+    assert "cut to the range from 0 to 1 and rounded to units of 0.01" in page.locator("#guarantee").inner_text()
     page.screenshot(path=tmp_path / "sums.png", full_page=True)

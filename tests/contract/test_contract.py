@@ -210,3 +210,58 @@ class SharedNoise(Honest):
 def test_the_contract_finds_what_is_broken(broken, says):
     with pytest.raises(AssertionError, match=says):
         ev.check_mechanism(broken)
+
+
+class NoArray(Honest):
+    """Answers with a bool."""
+
+    def is_sampling_point(self, step):
+        return True
+
+
+class Curious(Honest):
+    """Wants to see the counts."""
+
+    def is_sampling_point(self, step):
+        return step.counts > 0
+
+
+class InEpsilon(Honest):
+    """Gives a part of epsilon, not of nano-epsilon."""
+
+    def budget_allocation(self):
+        return np.array([[self.epsilon / self.window]])
+
+
+class Unmeasured(Honest):
+    """Gives numbers for a measurement."""
+
+    def perturbation(self, step, amount):
+        return self.meter.counts(step, amount).values
+
+
+class Listed(Honest):
+    """Releases a list."""
+
+    def filtering(self, measured):
+        return [0.0] * self.size
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        (NoArray, "look at is_sampling_point, which must return an array of booleans"),
+        (Curious, "a sealed step has no 'counts' to read; ask the meter .* look at is_sampling_point"),
+        (InEpsilon, "look at budget_allocation, which must return an array of whole numbers of nano-epsilon"),
+        (Unmeasured, "look at perturbation, which must return a measurement of the meter"),
+        (Listed, "look at filtering, which must return an array of numbers"),
+    ],
+)
+def test_the_contract_says_which_method_to_look_at(broken, says):
+    with pytest.raises(AssertionError, match=says):
+        ev.check_mechanism(broken)
+
+
+def test_what_the_ledger_refuses_says_itself_what_is_wrong():
+    with pytest.raises(AssertionError, match=r"or ask for less$"):
+        ev.check_mechanism(Overspender)

@@ -7,8 +7,8 @@ import random
 import pytest
 from publisher_lives import KILLED, check, new_life
 
-from eventide.live.accounts.account import create_account, open_account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.faults import POINTS
 
 DAYS = 4

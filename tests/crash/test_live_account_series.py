@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 from publisher_lives import KILLED, check, lives_of_a_process, new_life
 
-from eventide.live.accounts.account import create_account, open_account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 
 pytestmark = pytest.mark.database
 

@@ -11,11 +11,11 @@ import random
 import shutil
 import subprocess
 import threading
+import time
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 
 import pytest
-from publisher_lives import KILLED, Producer, check_like_twin, new_life
+from publisher_lives import FOLLOWED, KILLED, PRODUCED, Producer, check_like_twin, followed, new_life
 
 PATH = "/usr/sbin:" + os.environ["PATH"]
 pytestmark = [
@@ -54,11 +54,8 @@ def test_a_log_is_followed_over_rotations_and_deaths(lives, tmp_path, how):
     folder.mkdir()
     log, everything = folder / "events.jsonl", tmp_path / "everything.jsonl"
     log.touch()
-    begin = datetime.now(UTC)
-    end = begin + timedelta(seconds=6)
-    steps = {"step": "100ms", "late": "5s", "follow": True, "user": "user"}  # as long as a slow machine may need
-    when = {"start": begin.isoformat(), "until": end.isoformat()}
-    life, twin = new_life(tmp_path, log, mechanism="uniform", **steps, **when)
+    begin = time.time()
+    life, twin = new_life(tmp_path, log, mechanism="uniform", **followed(begin))
     chance, writing = random.Random(6), threading.Lock()
     rotate = Rotation(tmp_path, log, how, chance)
 
@@ -69,7 +66,7 @@ def test_a_log_is_followed_over_rotations_and_deaths(lives, tmp_path, how):
         with everything.open("a") as file:
             file.write(line)
 
-    producer = Producer(end.timestamp(), append)
+    producer = Producer(begin + PRODUCED, append)
     over = threading.Event()
 
     def rotate_again_and_again():
@@ -91,5 +88,5 @@ def test_a_log_is_followed_over_rotations_and_deaths(lives, tmp_path, how):
     assert lives(life) == 0
     complete = twin["feed"] | {"follow": False, "late": None}
     twin |= {"feed": complete, "source": str(everything)}
-    releases = check_like_twin(lives, life, twin, tmp_path, steps=60)
+    releases = check_like_twin(lives, life, twin, tmp_path, FOLLOWED)
     assert sum(sum(json.loads(release)["values"]) for _, release in releases) > 20

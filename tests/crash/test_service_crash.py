@@ -29,8 +29,8 @@ from running_service import PATIENCE, START, wait_until
 import eventide as ev
 from eventide.events.caps import parse_cap
 from eventide.events.timeline import Timeline
-from eventide.live.accounts.account import create_account, open_account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
 from eventide.releases.lines import read_line

@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import pytest
+from command_words import with_last
 from live_stores import make_twin
 from spark_cluster import environment
 
-from eventide.live.accounts.account import create_account, open_account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.stores.open_store import open_store
 
 pytestmark = pytest.mark.engine
@@ -67,7 +68,7 @@ def test_a_file_is_published_as_on_one_machine(tmp_path, name, text, more):
     for store, *engine in (["one.db"], ["spark.db", "--engine", "spark"]):
         options = f"--epsilon 1000000 --window 9 --step 1min --start 2024-03-30 --until 2024-03-30T00:03 --user user \
             --bins bins.txt --mechanism uniform --json --out {store}.jsonl --store {store}".split()
-        command = [sys.executable, "-m", "eventide", "publish", name, *options, *more, *engine]
+        command = [sys.executable, "-m", "eventide", *with_last("publish", name, *options, *more, *engine)]
         done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         documents.append(json.loads(done.stdout))

@@ -7,7 +7,7 @@ import eventide as ev
 from eventide.audit.events import Event, EventPair, audit_events
 from eventide.audit.mechanisms import audit_mechanism
 from eventide.events.caps import Cap
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.mechanisms.several import Several
 

@@ -18,7 +18,8 @@ from eventide.live.stores.digests import digest
 
 RACER = """
 import sys
-from eventide.live.accounts.account import AccountFull, open_account
+from eventide.live.accounts.account import AccountFull
+from eventide.live.accounts.open_account import open_account
 from eventide.live.accounts.windows import Terms
 path, name, minutes = sys.argv[1], sys.argv[2], int(sys.argv[3])
 length = minutes * 60_000_000

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from live_stores import make_twin
@@ -24,6 +24,8 @@ from eventide.releases.level_values import statistics_of
 LIVES = Path(__file__).parents[1] / "crash" / "live_lives.py"
 BINS = ("north", "south", "harbour")
 KILLED = -9
+PRODUCED, PATIENCE = 6, 15  # seconds: how long events come, and how late one may be read on a slow machine
+FOLLOWED = 10 * (PRODUCED + PATIENCE)  # steps of a file that is followed
 
 
 @contextlib.contextmanager
@@ -154,6 +156,18 @@ def let_go(server):
     with psycopg.connect(server.address) as connection:
         while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
             time.sleep(0.01)
+
+
+def followed(begin):
+    """A feed of a file to which events are appended from `begin` on.
+
+    The steps before are empty. They are released while events come, so that deaths meet releases; and whatever dies,
+    the last life still reads every event in time.
+    """
+    moment = datetime.fromtimestamp(begin, UTC)
+    start, until = moment - timedelta(seconds=PATIENCE), moment + timedelta(seconds=PRODUCED)
+    when = {"start": start.isoformat(), "until": until.isoformat()}
+    return {"step": "100ms", "late": f"{PATIENCE}s", "follow": True, "user": "user", **when}
 
 
 class Producer(threading.Thread):

@@ -22,6 +22,7 @@ from eventide.service.store_wait import USUAL_PAUSES
 START = "2026-01-01T00:00:00Z"
 MINUTE = 60_000_000
 PATIENCE = 300  # seconds; enough for a slow machine that also compiles
+ALL_REFUSED = 422  # the status of a batch of which no event was taken
 EXACT = {"noise": Zero()}  # for stores made for tests
 
 

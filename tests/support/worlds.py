@@ -20,6 +20,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
+from command_words import with_last
 
 import eventide as ev
 from eventide.audit.two_worlds import Crash, OnlyA, OnlyB, Unseen
@@ -29,9 +30,9 @@ from eventide.events.bins import with_spares
 from eventide.events.caps import parse_cap
 from eventide.events.clock import ManualClock
 from eventide.events.reader import Columns, EventReader
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
-from eventide.live.accounts.account import create_account
+from eventide.live.accounts.open_account import create_account
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.open_feed import open_feed
 from eventide.live.publisher import publisher
@@ -487,7 +488,7 @@ def read_by_command(world, store):
 
 def command(world, words):
     """What a command shows; a crash goes through it."""
-    done = CliRunner().invoke(main, list(map(str, words)), catch_exceptions=False)
+    done = CliRunner().invoke(main, with_last(*words), catch_exceptions=False)
     world.show("stdout", done.stdout)
     world.show("stderr", done.stderr)
     world.show("exit codes", str(done.exit_code))

@@ -25,7 +25,8 @@ from eventide.events.caps import Cap
 from eventide.events.durations import milliseconds
 from eventide.events.reader import EventReader
 from eventide.events.slots import SlotPeople, slots_met
-from eventide.events.statistics import EVENTS, SLOTS, Statistic, parse_statistic, with_step
+from eventide.events.statistic_names import parse_statistic, with_step
+from eventide.events.statistics import EVENTS, SLOTS, Statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Feed, Resume
 from eventide.live.feeds.event_feed import EventFeed

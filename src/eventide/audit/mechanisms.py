@@ -15,11 +15,10 @@ from eventide.audit.attacks import ATTACKS
 from eventide.audit.auditor import Progress, Verdict, audit, untold
 from eventide.audit.exact import can_be_replayed, exact_likelihood_ratio, most_telling_transcript
 from eventide.audit.pairs import Pair, neighbouring_pairs
-from eventide.audit.seeds import Seeds
+from eventide.audit.seeds import Seeds, noise_by_seed
 from eventide.audit.subjects import MechanismSubject, theirs
 from eventide.errors import StateError
 from eventide.mechanisms.base import Mechanism
-from eventide.privacy.noise import Secure, Seeded
 
 REPLAYED = 5000  # runs on either stream of a pair in which the most telling transcript is looked for
 
@@ -69,7 +68,7 @@ def audit_mechanism(
     if sensitivity != 1:
         given["sensitivity"] = sensitivity
     make = functools.partial(cls, **given)
-    subject = MechanismSubject(make, (lambda seed: Secure()) if secure else Seeded)
+    subject = MechanismSubject(make, noise_by_seed(secure=secure))
     if pairs is None:
         with theirs("the noise range of the class under audit failed"):
             jumps = _jumps(subject.example, sensitivity * window / epsilon)

@@ -8,7 +8,7 @@ ticks as the plan was started to protect.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,9 +17,10 @@ from eventide.arrays import Array, Floats, Ints
 from eventide.audit.attacks import ATTACKS, Attack, Score
 from eventide.audit.auditor import AuditOptions, Verdict, audit
 from eventide.audit.pairs import PLACES, Pair, added_or_in_turn, changed
+from eventide.audit.seeds import noise_by_seed
 from eventide.audit.subjects import Transcript
 from eventide.privacy.meter import Meter
-from eventide.privacy.noise import Secure, Seeded, Source, Zero
+from eventide.privacy.noise import Source, Zero
 from eventide.privacy.slot_sums import Cut, SlotSums
 from eventide.windows.plans import Plan
 
@@ -135,7 +136,7 @@ def audit_plan(
         As in `audit`.
     """
     start = functools.partial(plan.start, bins=bins, window=window, sensitivity=sensitivity)
-    subject = PlanSubject(start, (lambda seed: Secure()) if secure else Seeded)
+    subject = PlanSubject(start, noise_by_seed(secure=secure))
     return audit_start(subject, plan, plan.epsilon, bins=bins, window=window, sensitivity=sensitivity, **options)
 
 
@@ -150,6 +151,12 @@ def audit_start(
     **options: Unpack[AuditOptions],
 ) -> Verdict:
     """Attack whatever `subject` starts, on pairs made for the slots of `plan`."""
+    return audit_slots(subject, plan_pairs(plan, window, bins, sensitivity), epsilon, **options)
+
+
+def audit_slots(
+    subject: PlanSubject, pairs: Iterable[Pair], epsilon: float, **options: Unpack[AuditOptions]
+) -> Verdict:
+    """Attack whatever `subject` starts, also by the likelihood of its slots."""
     attacks: dict[str, Attack] = ATTACKS | {"likelihood ratio of slots": subject.likelihood_ratio}
-    pairs = plan_pairs(plan, window, bins, sensitivity)
     return audit(subject, list(pairs), epsilon, attacks=attacks, **options)

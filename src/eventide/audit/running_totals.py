@@ -11,12 +11,12 @@ from typing import Unpack
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.audit.attacks import ATTACKS, Attack
-from eventide.audit.auditor import AuditOptions, Verdict, audit
-from eventide.audit.plans import PlanSubject, RecordingMeter, slot_pairs
+from eventide.audit.auditor import AuditOptions, Verdict
+from eventide.audit.plans import PlanSubject, RecordingMeter, audit_slots, slot_pairs
+from eventide.audit.seeds import noise_by_seed
 from eventide.audit.subjects import Transcript
 from eventide.privacy.amounts import Amount
-from eventide.privacy.noise import Secure, Seeded, Source
+from eventide.privacy.noise import Source
 from eventide.windows.running_total import RunningTotal
 
 
@@ -52,8 +52,7 @@ def audit_running_total(
         As in `audit`.
     """
     start = functools.partial(RunningTotal, epsilon, bins, horizon=horizon, window=window, sensitivity=sensitivity)
-    subject = RunningTotalSubject(start, (lambda seed: Secure()) if secure else Seeded)
+    subject = RunningTotalSubject(start, noise_by_seed(secure=secure))
     block = start().levels.lengths[-1]
-    attacks: dict[str, Attack] = ATTACKS | {"likelihood ratio of slots": subject.likelihood_ratio}
     pairs = slot_pairs(block, 2 * max(block, window), window, bins, sensitivity)
-    return audit(subject, list(pairs), start().ledger.epsilon, attacks=attacks, **options)
+    return audit_slots(subject, pairs, start().ledger.epsilon, **options)

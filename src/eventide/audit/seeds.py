@@ -1,13 +1,16 @@
-"""Seeds for the runs of an audit, of which none comes twice.
+"""Seeds for the runs of an audit, of which none comes twice, and the noise that they are for.
 
 A run that is repeated is no evidence: confidence limits count on runs that are independent of each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from eventide.errors import InputError
+from eventide.privacy.noise import Secure, Seeded, Source
 
 _SEEDS = 2**32  # numpy's older generators take no larger ones
 _SPREAD = 2_654_435_769  # odd, so that multiplying by it modulo 2^32 gives every number once
@@ -44,3 +47,8 @@ def seed_of(number: int) -> int:
     Seeds of neighbouring runs are far apart, for classes that make seeds of their own by adding to the one they got.
     """
     return number * _SPREAD % _SEEDS
+
+
+def noise_by_seed(*, secure: bool) -> Callable[[int], Source]:
+    """The noise of a run by its seed: seeded, or the real one, which has none."""
+    return (lambda seed: Secure()) if secure else Seeded

@@ -164,14 +164,15 @@ class MechanismSubject:
 def runs_alone(make: Callable[..., Any], stream: Ints, runs: int, seed: int) -> Array:
     """What a class releases that is built anew for each run, `(runs, T, d)`."""
     values = np.empty((runs, *stream.shape))
-    for index in range(runs):
+    bins = stream.shape[1:]
+    for index, run in enumerate(values):
         mechanism = make(seed=seed_of(seed + index))
-        for step, counts in enumerate(stream):
-            release = mechanism.release(counts.copy())  # whatever they write into it
-            released = np.asarray(getattr(release, "values", release), dtype=np.float64)
-            if released.shape != counts.shape:
-                raise ValueError(f"release(counts) must return one number for each of {len(counts)} bins")
-            values[index, step] = released
+        for step, counts in enumerate(stream.copy()):  # whatever they write into it
+            release = mechanism.release(counts)
+            released = getattr(release, "values", release)
+            if np.shape(released) != bins:
+                raise ValueError(f"release(counts) must return one number for each of {bins[0]} bins")
+            run[step] = released
     if not np.isfinite(values).all():
         raise ValueError("release(counts) returned something that is no finite number")
     return values

@@ -75,10 +75,13 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown verb with the one that was meant."""
+        """Refuse an unknown verb with the one that was meant, and an option with two values."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(unknown("verb", args[0], VERBS))
-        return super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
+        if command is not None and not ctx.resilient_parsing:
+            _refuse_repeated(command, words, ctx)
+        return name, command, words
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs and an example of each, from the table alone."""
@@ -103,6 +106,20 @@ class Verbs(click.Group):
                 raise
             kind = type(error).__name__
             _end(ctx, f"unexpected {kind}, a fault of eventide; EVENTIDE_DEBUG=1 shows where (and may show data)", 1)
+
+
+def _refuse_repeated(command: click.Command, words: list[str], above: click.Context) -> None:
+    """Refuse an option that takes one value and is given several: click would take the last, and say nothing."""
+    ctx = click.Context(command, above)
+    try:
+        _, others, given = command.make_parser(ctx).parse_args(list(words))
+    except click.UsageError:
+        return  # which click itself says, with the usage of the verb
+    for option in given:
+        if isinstance(option, click.Option) and not (option.multiple or option.is_flag) and given.count(option) > 1:
+            raise InputError(f"{option.opts[0]} is given more than once, and takes one value; keep one of them")
+    if isinstance(command, click.Group) and others and (inner := command.get_command(ctx, others[0])):
+        _refuse_repeated(inner, others[1:], ctx)
 
 
 def _complete_values(command: click.Command) -> None:

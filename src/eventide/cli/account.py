@@ -42,7 +42,7 @@ def create(address: str, population: str, epsilon: str, window: str) -> None:
     \b
     Example: eventide account create people.account --population patients --epsilon 1 --window 7d
     """
-    from eventide.live.accounts.account import create_account
+    from eventide.live.accounts.open_account import create_account
     from eventide.privacy.amounts import NANO, nano
     from eventide.privacy.guarantees import about_large
 
@@ -59,7 +59,7 @@ def create(address: str, population: str, epsilon: str, window: str) -> None:
 @click.option("--out", metavar="FILE.html", type=click.Path(path_type=Path), help="Also draw it, on a page.")
 @click.pass_context
 def show(ctx: click.Context, address: str, as_json: bool, out: Path | None) -> None:
-    """Show who holds what of the account at ADDRESS, what windows held and what comes back when, and verify it.
+    """Show who holds how much of the account at ADDRESS, and when budget comes back; verify that no window was over.
 
     Everything is added up from the stored entries alone. Exit code 4 means that a window was over epsilon or a step was
     published twice, 5 that the account is damaged.
@@ -68,8 +68,8 @@ def show(ctx: click.Context, address: str, as_json: bool, out: Path | None) -> N
     Example: eventide account show people.account --out people.html
     """
     from eventide.cli.html_files import keep_apart, write_page
-    from eventide.live.accounts.account import open_account
     from eventide.live.accounts.account_report import account_report
+    from eventide.live.accounts.open_account import open_account
 
     warn_of_secrets(address)
     with open_account(address, read_only=True) as account:
@@ -101,8 +101,9 @@ def end(address: str, publication: str) -> None:
     \b
     Example: eventide account end people.account hourly.db
     """
-    from eventide.live.accounts.account import behind, open_account
+    from eventide.live.accounts.account import behind
     from eventide.live.accounts.moments import iso
+    from eventide.live.accounts.open_account import open_account
 
     with open_account(address) as account:
         ended = account.end(_name_of(publication))
@@ -125,7 +126,7 @@ def pause(address: str, publication: str) -> None:
     \b
     Example: eventide account pause people.account hourly.db
     """
-    from eventide.live.accounts.account import open_account
+    from eventide.live.accounts.open_account import open_account
 
     with open_account(address) as account:
         account.pause(_name_of(publication))
@@ -141,7 +142,7 @@ def resume(address: str, publication: str) -> None:
     \b
     Example: eventide account resume people.account hourly.db
     """
-    from eventide.live.accounts.account import open_account
+    from eventide.live.accounts.open_account import open_account
 
     with open_account(address) as account:
         account.resume(_name_of(publication))
@@ -171,7 +172,7 @@ def restored(address: str, until: str) -> None:
     """
     from eventide.events.timeline import parse_time
     from eventide.events.zones import Zone
-    from eventide.live.accounts.account import open_account
+    from eventide.live.accounts.open_account import open_account
 
     with open_account(address) as account:
         account.restored(parse_time(until, Zone("UTC")))
@@ -194,8 +195,8 @@ def export(ctx: click.Context, address: str, key: Path, out: Path) -> None:
     Example: eventide account export people.account --key audit.key --out people.audit
     """
     from eventide.cli.html_files import keep_apart
-    from eventide.live.accounts.account import open_account
     from eventide.live.accounts.export import NotAsExported, export_account, read_key
+    from eventide.live.accounts.open_account import open_account
 
     warn_of_secrets(address)
     keep_apart(out, address, key)

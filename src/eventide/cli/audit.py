@@ -17,7 +17,7 @@ import click
 from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.progress import counting
 from eventide.cli.settings import import_from_here, parse_settings, settings_option
-from eventide.errors import InputError
+from eventide.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
     from eventide.audit import Verdict
@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Attack MECHANISM, a registry name or module:Class, on neighbouring streams.
 
-    Gives a lower bound on epsilon that holds with the stated confidence. A bound below the claim is no proof that the
-    claim holds; one above it refutes the claim, ends the audit early and gives exit code 4. A class of your own needs a
+    Gives a lower bound on epsilon that holds with the stated confidence. A bound above the claimed epsilon refutes the
+    claim: the audit ends early, with exit code 4. A bound below it proves nothing. A class of your own needs a
     constructor with epsilon, window, bins and seed, and release(counts).
 
     \b
@@ -90,6 +90,9 @@ def command(
             )
     except FaultyClass as fault:
         _show_traceback(fault.__cause__)
+        raise
+    except BudgetExceeded:
+        click.echo(f"{mechanism} was refused by the ledger, so that there is nothing to attack.", err=True)
         raise
     if out is not None:
         _draw(out, mechanism, verdict)

@@ -47,7 +47,7 @@ def command(
     if name is not None and ended is not None:
         raise InputError("--name and --close do different things; give one of them at a time")
     if name is None and (like is not None or (start is not None and ended is None)):
-        raise InputError("--from and --like say more about --name or --close; give one of these, too")
+        raise InputError("--from and --like need --name or --close; give one of these too")
     with closing(open_store(store, read_only=True)) as opened:  # which makes no store
         if name is None and ended is None:
             click.echo(json.dumps(_listed(opened)) if as_json else _told(_listed(opened)))

@@ -28,9 +28,23 @@ REPEATED = 5  # times the repetitions, in the command that says it more exactly
 @click.option("--hide", metavar="STEPS", help="The longest sequence of steps that must stay hidden, or a duration.")
 @click.option("--step", metavar="DURATION", help="How long a step is, for durations such as 3d.")
 @click.option("--span", metavar="STEPS", help="Choose for the histogram of so many last steps, or of a duration.")
-@click.option("--user", metavar="COLUMN", help="Choose a cap: HISTORY holds events, and who did each stands here.")
-@click.option("--time", metavar="COLUMN", help="Choose a cap: the column of times.  [default: timestamp]")
-@click.option("--bin", metavar="COLUMN", help="Choose a cap: the column of bins.  [default: all events in one bin]")
+@click.option(
+    "--user",
+    metavar="COLUMN",
+    help="HISTORY is a file of events, and this is its column of people. With --bins events are counted, at most "
+    "--max-per-step of a user in a step; without it a cap is chosen.",
+)
+@click.option("--time", metavar="COLUMN", help="Of events: the column of times.  [default: timestamp]")
+@click.option("--bin", metavar="COLUMN", help="Of events: the column of bins.  [default: bin; of caps all in one]")
+@click.option(
+    "--time-format", metavar="FORMAT", help="Of events that are counted: how times are written, as in publish."
+)
+@click.option("--other", metavar="NAME", help="Of events that are counted: the bin for those of unknown bins.")
+@click.option("--start", metavar="ISO", help="Of events that are counted: when the first step begins.")
+@click.option("--until", metavar="ISO", help="Of events that are counted: when the last step ends.")
+@click.option(
+    "--zone", help="Of events that are counted: the zone of days and of times that name none.  [default: UTC]"
+)
 @click.option("--people", type=int, help="Choose a cap for people that are described: how many they are.")
 @click.option("--events-per-week", type=float, help="Describe people: events of one in a week, on average.")
 @click.option(
@@ -40,7 +54,11 @@ REPEATED = 5  # times the repetitions, in the command that says it more exactly
     metavar="EVENTS/DURATION",
     help="Try this cap, such as 2/7d; may be repeated.  [default: 1 to 12 events in a window]",
 )
-@click.option("--bins", metavar="FILE_OR_N", help="All bins of a long file; or how many the described stream has.")
+@click.option(
+    "--bins",
+    metavar="FILE_OR_N",
+    help="All bins of a long file, or of events that are counted; or how many the described stream has.",
+)
 @click.option("--levels", metavar="FILE", help="Publish groups of bins as well: a CSV of bins and the groups of each.")
 @click.option("--level", type=float, help="Describe a stream: the count of a bin at its lowest.")
 @click.option(
@@ -81,8 +99,11 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     with the error to expect in your own counts, what other windows and budgets would cost, and the command that
     publishes with it. Only what can be published is tried.
 
-    With --user HISTORY is a file of events, and a cap on them is recommended: how many events of a person count in a
-    window. Each is tried, and you see how far off noise makes the releases and how far what is left out. People can be
+    HISTORY may hold events: with --step, --bins and the names of columns they are counted and bounded as `publish`
+    would, and a mechanism is recommended for what comes out.
+
+    With --user and without --bins a cap on the events is recommended: how many events of a person count in a window.
+    For each cap you see two errors: that of the noise, and that of the events it leaves out. People can be
     described instead, with --people and --events-per-week.
 
     With --span the histogram of the last steps is asked for at every step, and you see how far off it is when a
@@ -96,6 +117,7 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     Example: eventide choose history.csv --epsilon 1 --window 120 --out choice.html
     Example: eventide choose --level 400 --amplitude 100 --season 144 --bins 20 --epsilon 1 --hide 1d --step 10min
     Example: eventide choose history.csv --epsilon 1 --window 1 --span 15
+    Example: eventide choose events.csv --step 1h --user who --bin page --bins pages.txt --window 24h --epsilon 1
     Example: eventide choose events.csv --user who --step 1h --window 7d --epsilon 1 --out caps.html
     Example: eventide choose --people 4000 --events-per-week 2 --step 1h --window 7d --epsilon 1
     """

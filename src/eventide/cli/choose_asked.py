@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from eventide.events.caps import Cap
 
 NEEDS = "which says how long a step is"
+READING = ("time", "time_format", "user", "bin", "other", "start", "until", "zone")  # as `publish` reads events
+ONLY_COUNTED = ("time_format", "other", "start", "until", "zone")  # where --bins says that events are counted
+COUNT_THEM = "is for events that are counted; give all bins with --bins"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,11 @@ class Asked:
     user: str | None
     time: str | None
     bin: str | None
+    time_format: str | None
+    other: str | None
+    start: str | None
+    until: str | None
+    zone: str | None
     people: int | None
     events_per_week: float | None
     caps: tuple[str, ...]
@@ -48,12 +56,25 @@ class Asked:
     @property
     def about_people(self) -> bool:
         """Whether a cap is asked for."""
+        if self.counts_events:
+            for name in ("people", "events_per_week", "caps"):
+                self._refuse(name, "is for choosing a cap; leave it out, or --bins, which says that events are counted")
+            return False
+        for name in ONLY_COUNTED:
+            self._refuse(name, COUNT_THEM)
         if (self.user, self.people) == (None, None):
-            for name in ("time", "bin", "events_per_week", "caps"):
+            for name in ("time", "bin"):
+                self._refuse(name, f"{COUNT_THEM}, or for choosing a cap name the column of people with --user")
+            for name in ("events_per_week", "caps"):
                 self._refuse(name, "is for choosing a cap; name the column of people with --user, or give --people")
         elif self.span is not None:
             raise InputError("--span asks for a histogram of counts, and caps are for people; leave one of them out")
         return self.user is not None or self.people is not None
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether HISTORY holds events, to be counted in the bins of --bins as `publish` counts them."""
+        return self.history is not None and self.bins is not None and bool(self._described(*READING))
 
     @property
     def hidden(self) -> int | None:
@@ -109,12 +130,37 @@ class Asked:
             )
         if self.history is not None:
             steps = self.protected if self.span is None else max(self.protected, self.histogram_steps)
+            if self.counts_events:
+                return self._counted(steps)
             return read_history(self.history, steps, None if self.bins is None else parse_bins(self.bins))
         if self.level is None:
             raise InputError(
                 "there is nothing to try mechanisms on; give a HISTORY file, or describe a stream with --level"
             )
         return describe(level=self.level, bins=self._number_of_bins(), **described)
+
+    def _counted(self, window: int) -> History:
+        """The events of HISTORY, counted and bounded by user as `publish` would; the same ones count every time."""
+        from contextlib import closing
+
+        from eventide.bench.choose.history import kept_history
+        from eventide.cli.publish import option_of
+        from eventide.live.feeds.base import Resume
+        from eventide.live.feeds.first_rows import MOST_REFUSED, MostRowsRefused
+        from eventide.live.stream_spec import StreamSpec
+
+        if self.step is None:
+            raise InputError(f"counting events needs --step, {NEEDS}")
+        told = self._described("step", *READING, "bins")
+        spec = StreamSpec.read(told | {"max_per_step": self.sensitivity}, label=option_of)
+        words = [word for name, value in told.items() for word in (option_of(name), str(value))]
+        with closing(spec.feed(str(self.history), zone_is_given="zone" in told)) as feed:
+            closed = feed.steps(Resume(0, None, bytes(16), [], check_first_rows=True))
+            rows = (step.counts for step in closed if step is not None)
+            try:
+                return kept_history(rows, spec.bins, str(self.history), window, (str(self.history), *words))
+            except MostRowsRefused as refused:  # its own words are for who publishes
+                raise InputError(f"{MOST_REFUSED}, so nothing can be tried. Most often: {refused.reason}") from None
 
     def events(self) -> People:
         """The people to try caps on."""

@@ -137,11 +137,13 @@ def following(choice: Choice, repeat: str) -> list[tuple[str, str]]:
 def publishing(choice: Choice) -> str:
     """The command that publishes with what is recommended."""
     best = choice.recommended
-    words = ["eventide", "publish", "COUNTS", "--epsilon", f"{choice.epsilon:g}", "--window", str(choice.window)]
+    read_with = choice.history.read_with
+    words = ["eventide", "publish", *(read_with or ("COUNTS",))]
+    words += ["--epsilon", f"{choice.epsilon:g}", "--window", str(choice.window)]
     words += ["--mechanism", best.mechanism, *written_settings(best.parameters)]
     words += ["--levels", "LEVELS"] if best.levels else []
     if choice.sensitivity != 1:
-        words += ["--sensitivity", str(choice.sensitivity)]
+        words += ["--max-per-step" if read_with else "--sensitivity", str(choice.sensitivity)]
     return shlex.join([*words, "--out", "private.csv"])
 
 

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import click
 
-from eventide.errors import InputError
+from eventide.cli import EXIT_CODES
+from eventide.errors import InputError, StoreError
 
-NOT_CHECKED = "Not checked: whether a store is a copy of one that is in use, and whether the port is free."
+NOT_CHECKED = (
+    "Not checked: whether a store is a copy of one that is in use, whether a PostgreSQL store has a writer, and "
+    "whether the port is free."
+)
 
 
 @click.group("config")
@@ -26,24 +30,31 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--new-epoch", is_flag=True, help="Check a start with --new-epoch, which accepts changed settings.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
-def check(ctx: click.Context, file: Path, as_json: bool) -> None:
-    """Name every mistake in FILE with its line and a way out.
+def check(ctx: click.Context, file: Path, new_epoch: bool, as_json: bool) -> None:
+    """Name every mistake in FILE with its line, and say how to correct it.
 
-    If there is none, say what a start would do now: what it would refuse, which streams begin a new epoch, and until
-    when a stream measures nothing. Nothing is changed. The exit code is 2 if there is a mistake or a refusal.
+    If there is none, say what a start on this machine would do now: everything it would refuse (a folder that is
+    missing, a store in use or made with other settings, a file of tokens that others may read, an account that is not
+    there), which streams begin a new epoch, and until when a stream measures nothing. Nothing is changed. The exit code
+    is 2 if there is a mistake or a refusal, and 5 if only stores are in the way.
 
     \b
     Example: eventide config check eventide.toml
     """
     from eventide.cli.settings import import_from_here
     from eventide.service.config.config_file import examine
+    from eventide.service.config.start_check import obstacles, remarks
     from eventide.service.populations.population import outlook
 
     import_from_here()
     config, mistakes = examine(file)
-    said, refused = ([], []) if config is None else outlook(config)
+    said, problems = ([], []) if config is None else outlook(config, new_epoch=new_epoch)
+    if config is not None:
+        said, problems = [*said, *remarks(config)], [*obstacles(config), *problems]
+    refused = [str(problem) for problem in problems]
     if as_json:
         found = {"mistakes": mistakes, "outlook": [*said, *refused], "refused": refused}
         click.echo(json.dumps({"file": str(file), **found}))
@@ -51,7 +62,8 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
         right = "has no mistakes, but a start would be refused:" if refused else "is right."
         click.echo("\n".join(mistakes or [f"{file} {right}", *refused, *said, NOT_CHECKED]))
     if mistakes or refused:
-        ctx.exit(2)
+        only_stores = problems and all(isinstance(problem, StoreError) for problem in problems)
+        ctx.exit(EXIT_CODES[StoreError if only_stores else InputError])
 
 
 @command.command("token")

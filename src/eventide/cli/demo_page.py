@@ -23,11 +23,14 @@ from eventide.streams.city import City
 IDEAS = {
     "tide": (
         "Tide",
-        "looks when looking pays, and says at every step where each count should be, with a band",
+        "measures when it pays, and estimates each count at every step, with an interval around it",
     ),
-    "ba": ("Budget absorption", "looks when the city has changed enough, and spends what calm steps have saved"),
-    "uniform": ("Uniform", "looks at every step with an equal, thin share of the budget"),
-    "sample": ("Sample", "looks once per window with all of the budget, and repeats itself in between"),
+    "ba": (
+        "Budget absorption",
+        "measures when the city has changed enough, with the budget that calm steps have saved",
+    ),
+    "uniform": ("Uniform", "measures every step with an equal, small share of the budget"),
+    "sample": ("Sample", "measures once per window with all of the budget, and repeats that in between"),
 }
 MONDAY = np.datetime64("2001-01-01T00:00")
 BUSIEST = 12

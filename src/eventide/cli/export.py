@@ -72,8 +72,9 @@ def command(
              eventide export city.db --out answers.csv --answers
              eventide export city.db --check private.jsonl
     """
-    from eventide.live.sinks.open_sink import is_table
+    from eventide.live.sinks.open_sink import ENDINGS, is_table
     from eventide.live.stores.open_store import open_store
+    from eventide.releases.files import refuse_path
 
     warn_of_secrets(store)
     if (out is None) == (check is None):
@@ -94,12 +95,18 @@ def command(
         if answers:
             written = f"{_write_answers(opened, out, layout, Path(store))} answers"
         elif totals is None and is_table(out):
-            written = f"{_fill(opened, out, layout, store)} steps"
+            written = _steps(_fill(opened, out, layout, store))
         else:
-            written = f"{_write(opened, out, layout, totals, levels, intervals, Path(store))} steps"
+            if totals is None and levels is None and out != "-":
+                refuse_path(Path(out), [Path(store)], ENDINGS)
+            written = _steps(_write(opened, out, layout, totals, levels, intervals, Path(store)))
     if totals is not None:
         click.echo(ERROR_NOTE, err=True)
     click.echo(f"{written} written{'' if out == '-' else f' to {out}'}", err=True)
+
+
+def _steps(number: int) -> str:
+    return f"{number} {'step' if number == 1 else 'steps'}"
 
 
 def _check(store: str, path: Path) -> None:
@@ -211,7 +218,7 @@ def _write(
 
 def _refuse_what_does_not_add_up(store: Store) -> None:
     """Refuse totals of bins in several of which one person may count as a different one."""
-    from eventide.events.statistics import statistic_of
+    from eventide.events.statistic_names import statistic_of
 
     for epoch in store.epochs():
         statistic = statistic_of(epoch.setting.steps)

@@ -50,8 +50,8 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
 
 def _parts(place: str) -> tuple[str, list[Part]]:
     """What the page says, and its title."""
-    from eventide.live.accounts.account import is_account, open_account
     from eventide.live.accounts.account_report import account_report
+    from eventide.live.accounts.open_account import is_account, open_account
     from eventide.live.guarantee.of_account import account_part
     from eventide.live.guarantee.of_store import store_part
     from eventide.live.stores.open_store import open_store

@@ -31,4 +31,6 @@ def command(path: Path) -> None:
         raise InputError(f"{path} is there already; give another name") from None
     except OSError as problem:
         raise InputError(f"cannot write {path}: {problem.strerror}; choose another place") from None
-    click.echo(f"Wrote {path}. Next: edit it, then  eventide config check {path}  and  eventide serve {path}")
+    click.echo(f"Wrote {path}. Next: edit it, then run")
+    for verb in ("config check", "config token ingest", "config token read", "serve"):
+        click.echo(f"  eventide {verb} {path}")

@@ -14,9 +14,9 @@ from eventide.cli.addresses import warn_of_secrets
 def command(store: str) -> None:
     """Announce that somebody has seen the memory of whoever publishes to STORE.
 
-    A publisher or service that runs puts fresh noise into every cell before it counts the next event, and the steps
-    that are open are charged for what was seen. If none runs, the steps that are open now are not measured by the next
-    one. For streams with pan_private="announced".
+    A running publisher or service adds new noise to every cell before it counts the next event. Open steps are charged
+    for what was seen. If none is running, the next one does not measure the steps that are open now. For streams with
+    pan_private="announced".
 
     \b
     Example: eventide intrusion wards.db

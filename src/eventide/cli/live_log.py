@@ -1,4 +1,4 @@
-"""What is logged, on standard error: warnings as sentences, or with `--log json` every step as a JSON object.
+"""What is logged, on standard error: warnings and notices as sentences, or with `--log json` every step as JSON.
 
 The fields are the publisher's, which hold no raw value; times are whole seconds, since finer ones would tell how long
 the counting took.
@@ -12,6 +12,8 @@ import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from eventide.live.notices import NOTICES
+
 
 @contextlib.contextmanager
 def logging_to_stderr(form: str | None) -> Iterator[None]:
@@ -22,11 +24,13 @@ def logging_to_stderr(form: str | None) -> Iterator[None]:
     level = log.level
     log.addHandler(handler)
     log.setLevel(logging.INFO if form == "json" else logging.WARNING)
+    NOTICES.setLevel(logging.INFO)
     try:
         yield
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
+        NOTICES.setLevel(logging.NOTSET)
 
 
 class _Json(logging.Formatter):
@@ -38,6 +42,7 @@ class _Json(logging.Formatter):
 
 class _Sentence(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        sentence = f"{record.levelname.capitalize()}: {record.getMessage()}"
+        kind = "Note" if record.levelno == logging.INFO else record.levelname.capitalize()
+        sentence = f"{kind}: {record.getMessage()}"
         said = ", ".join(f"{name} {value}" for name, value in getattr(record, "fields", {}).items())
         return f"{sentence} ({said})" if said else sentence

@@ -15,7 +15,9 @@ from eventide.errors import InputError, missing_extra
 @click.command("serve")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--new-epoch", is_flag=True, help="Accept that settings of a stream have changed.")
-@click.option("--take-over", is_flag=True, help="Become the writer though another seems to be at work.")
+@click.option(
+    "--take-over", is_flag=True, help="Take the stores over from another process that seems to write to them."
+)
 @click.option("--after-restore", is_flag=True, help="The stores are backups: count their last window as fully spent.")
 @click.option(
     "--longest-window",

@@ -90,7 +90,12 @@ def paint(axes: Any, chart: Chart) -> Any:
         return _heat_map(axes, chart)
     for curve in chart.curves:
         _curve(axes, curve)
-    axes.set_yscale("log" if chart.y_log else "linear")
+    if chart.y_log:
+        from eventide.display.picture import PlainLogTicks
+
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(PlainLogTicks())
+        axes.yaxis.set_minor_formatter(PlainLogTicks())
     axes.tick_params(labelsize=8, which="both")
     axes.grid(alpha=0.3)
     if any(isinstance(curve.x[0], datetime) for curve in chart.curves if curve.x):

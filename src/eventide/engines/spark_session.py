@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 1 << 16  # more than a cluster has cores
 QUIET = Path(__file__).with_name("quiet_log4j2.properties")
+JAVA_OPTIONS = (  # as defaults of Spark's settings: what a user's own settings say comes before them
+    f"-Dlog4j2.configurationFile={QUIET.as_uri()}",
+    "-Dspark.ui.enabled=false",  # a page that counts events, and takes a second to start
+)
 
 
 def quiet_session() -> SparkSession:
     """The session that Spark's own settings name (spark-defaults.conf, PYSPARK_SUBMIT_ARGS, SPARK_REMOTE).
 
-    Where a Java is started for it, it logs errors only, unless SPARK_SUBMIT_OPTS says something else.
+    Where a Java is started for it, it logs errors only and has no web page, unless SPARK_SUBMIT_OPTS says something
+    else; or Spark's settings, of the page.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError:
         raise missing_extra("Spark needs the extra spark", "spark") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={QUIET.as_uri()}")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
     builder = SparkSession.builder.appName("eventide")
     if "SPARK_REMOTE" not in os.environ:  # a server has its own settings
         builder = builder.config("spark.ui.showConsoleProgress", "false")
@@ -40,10 +45,10 @@ def quiet_session() -> SparkSession:
 
 
 def cores_of(spark: SparkSession) -> int:
-    """How many tasks run side by side: into so many parts Spark cuts a range of numbers."""
-    parts = spark.range(MANY_ROWS).selectExpr("spark_partition_id() AS part")
-    ((last,),) = parts.agg({"part": "max"}).collect()
-    return int(last) + 1
+    """How many tasks run side by side: into so many parts Spark cuts a range, whose last number is in the last part."""
+    last = spark.range(MANY_ROWS).where(f"id = {MANY_ROWS - 1}")
+    ((part,),) = last.selectExpr("spark_partition_id()").collect()
+    return int(part) + 1
 
 
 @contextlib.contextmanager

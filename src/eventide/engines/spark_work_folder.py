@@ -46,7 +46,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 READING = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # tallies are few and large...
+    "spark.sql.codegen.wholeStage": "false",  # ...so that to compile code for them takes longer than to go without
+    "spark.sql.adaptive.enabled": "false",  # the plan says how many parts there are
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a job costs more than looking at files
 }
 

@@ -64,6 +64,15 @@ def in_words(length: int) -> str:
     return f"{number} {_WORDS[unit]}{'' if number == 1 else 's'}"
 
 
+def as_unit(length: int) -> str:
+    """The same behind "every" or "any".
+
+    >>> as_unit(604_800_000), as_unit(3_600_000)
+    ('7 days', 'hour')
+    """
+    return in_words(length).removeprefix("1 ")
+
+
 def _in_whole_units(length: int) -> tuple[int, str]:
     unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0)
     return length // UNITS[unit], unit

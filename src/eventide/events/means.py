@@ -33,6 +33,7 @@ class ValueMean(OfValues):
 
     def __init__(self, grid: ValueGrid) -> None:
         self.name, self.title, self.grid = f"{MEAN}{grid.column}", f"means of {grid.column}", grid
+        self.moved = f"the two sums that the {self.title} are made of"
 
     def spread(self, values: Ints) -> Spread:
         """How far above the least value, and how far below the greatest."""
@@ -61,9 +62,8 @@ class ValueMean(OfValues):
         return {self.name: Told(values, found.scale.max(axis=-1) * float(self.unit), least, most)}
 
     def assumptions(self, most: int) -> tuple[str, ...]:
-        """What is measured, what a unit is, and how well values are hidden where it is known that events happened."""
-        told = f"what is published are means of {self.grid.column}, {self.cut()}, for which sums and numbers of events"
-        return (f"{told} are measured as one; {self.hidden(Fraction(2))}",)
+        """What a unit is, and how well values are hidden where it is known that events happened."""
+        return (self.cut(), self.hidden(Fraction(2)))
 
     @property
     def _width(self) -> int:

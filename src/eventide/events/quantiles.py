@@ -34,6 +34,7 @@ class ValueQuantiles(OfValues):
 
     def __init__(self, edges: ValueEdges, quantiles: Sequence[float] = ()) -> None:
         self.name, self.title, self.grid = f"{QUANTILES}{edges.column}", f"quantiles of {edges.column}", edges
+        self.moved = f"the counts of the buckets of {edges.column}"
         self.quantiles = tuple(quantiles) or MEDIAN
         self.columns = edges.buckets
         if not all(0 < each < 1 for each in self.quantiles) or len(set(self.quantiles)) < len(self.quantiles):
@@ -79,10 +80,8 @@ class ValueQuantiles(OfValues):
 
     def assumptions(self, most: int) -> tuple[str, ...]:
         """What is counted, and how well values are hidden where it is known that events happened."""
-        counted = (
-            f"what is published are quantiles of {self.grid.column}, {self.cut()} and counted in {self.columns} buckets"
-        )
-        return (f"{counted}; {self.hidden(Fraction(2))}",)
+        counted = f"the quantiles of {self.grid.column} are made of counts in {self.columns} buckets"
+        return (counted, self.cut(), self.hidden(Fraction(2)))
 
     def _interpolated(self, below: Floats, part: float) -> Floats:
         """Where so large a part of all events lies below, each bucket taken for evenly filled."""

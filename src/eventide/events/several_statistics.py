@@ -36,6 +36,7 @@ class SeveralStatistics(Statistic):
     """
 
     direct = False
+    moved = "the events that count"
 
     def __init__(self, parts: Sequence[Statistic]) -> None:
         self.parts = parts = tuple(part.beside_steps() for part in parts)
@@ -82,7 +83,7 @@ class SeveralStatistics(Statistic):
 
     def assumptions(self, most: int) -> tuple[str, ...]:
         """What the guarantee has to say of each."""
-        return tuple(sentence for part in self.parts for sentence in part.assumptions(most))
+        return tuple(sentence for part in self.parts for sentence in (part.bound(most), *part.assumptions(most)))
 
     def tell(self, found: Told) -> dict[str, Told]:
         """Refused: each part has a mechanism of its own, and is told by itself."""

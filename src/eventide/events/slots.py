@@ -22,12 +22,13 @@ import numpy as np
 
 from eventide.arrays import Array, Ints
 from eventide.events.caps import Cap, blocks_met
-from eventide.events.durations import UNITS, in_words, milliseconds
+from eventide.events.durations import UNITS, as_unit, in_words, milliseconds
 from eventide.events.slot_tally import SlotMemory, StepOfSlot, UserFirsts
 from eventide.events.slot_times import YEARS, SlotTimes, follows_clocks, refuse_no_slot
-from eventide.events.statistics import PeopleCount
+from eventide.events.statistics import PeopleCount, in_bins
 from eventide.events.tally import Tally
 from eventide.events.timeline import MILLISECOND, Timeline
+from eventide.privacy.guarantees import bound_of_step
 
 
 class SlotPeople(PeopleCount):
@@ -42,11 +43,12 @@ class SlotPeople(PeopleCount):
     """
 
     takes = frozenset({"levels"})
+    exchanged = True
 
     def __init__(self, slot: str, step: str, bins: int = 0) -> None:
         self.slot, self.step, self._bins = slot, step, bins
         self.name = f"people/{slot}"
-        self._slot, self._step = in_words(milliseconds(slot)), in_words(milliseconds(step))
+        self._slot, self._step = in_words(milliseconds(slot)), as_unit(milliseconds(step))
 
     def described(self) -> dict[str, str]:
         """With the length of a step, which the promise is about."""
@@ -78,11 +80,10 @@ class SlotPeople(PeopleCount):
 
     def assumptions(self, most: int) -> tuple[str, ...]:
         """What a step is here, and in how many bins somebody counts."""
-        bins = "in one bin only" if most == 1 else f"in at most {most} bins"
         return (
-            f"a step of these releases is {self._slot}, and what somebody did may be added or removed in any "
-            f"{self._step} of it; what is counted are different people of {self._slot}: each once in a bin, and "
-            f"{bins}, the first ones",
+            f"a step of these releases is {self._slot}",
+            f"what somebody did may be added or removed in any {self._step} of it",
+            f"each person counts once in a bin of {self._slot}, and {_first_bins(most)}",
         )
 
 
@@ -117,12 +118,17 @@ class SlotsBesideSteps(SlotPeople):
         """The end of the slot that is open before step `end`."""
         return self.times(timeline).last(end - 1) + 1 if end > 0 else end
 
+    def bound(self, most: int) -> str:
+        """Of a slot, not of a step."""
+        moved = f"the numbers of {self.name}"
+        return bound_of_step(self.sensitivity(most), moved, exchanged=True, of=self._slot)
+
     def assumptions(self, most: int) -> tuple[str, ...]:
         """In how many bins somebody counts, and when."""
-        bins = "in one bin only" if most == 1 else f"in at most {most} bins"
         return (
-            f"{self.name} are different people of {self._slot}: each once in a bin, and {bins}, the first ones; such a "
-            f"number comes with the last step of its {self._slot} and is charged from the first one on",
+            f"for {self.name} each person counts once in a bin of {self._slot}, and {_first_bins(most)}",
+            f"the numbers of {self.name} come with the last step of {self._slot}, and are charged from its first "
+            "step on",
         )
 
 
@@ -144,3 +150,8 @@ def slots_met(window: int, step: str, slot: str, start: str = "", zone: str = "U
     last_steps = (begins[1:] - 1 - begins[0]) // (exact * MILLISECOND)
     last_moments = begins[0] + (last_steps + window) * exact * MILLISECOND - 1
     return int((slots.index(last_moments) - numbers[:-1]).max()) + 1
+
+
+def _first_bins(most: int) -> str:
+    """In how many bins a person counts, and in which."""
+    return f"{in_bins(most)}: the first{'' if most == 1 else f' {most}'}"

@@ -10,33 +10,26 @@ and on no order in which they came.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
-from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.caps import Cap
 from eventide.events.sum_tally import EventSums, Spread, UserSums
 from eventide.events.tally import EventTally, Tally, UserTally
 from eventide.events.timeline import Timeline
-from eventide.events.value_edges import ValueEdges, parse_edges
-from eventide.events.value_grid import ValueGrid, parse_between
+from eventide.events.value_edges import ValueEdges
+from eventide.events.value_grid import ValueGrid
+from eventide.privacy.guarantees import COUNTS, bound_of_step
 
 SUM, MEAN, QUANTILES, SLOTS = "sum:", "mean:", "quantiles:", "people/"
 NINE_IN_TEN = 2.303  # noise scales to either side hold so much of Laplace noise
 DEVIATIONS = 1.645  # deviations to either side of a normal mean hold the same
 
-WHICH_EDGES = (
-    "choose them from what is public, such as tariffs or the limits of a form, never from these data; if nothing is, "
-    "publish first with edges that double (0,1,2,4,8,16,...), which is charged, and take finer ones from its releases"
-)
-
 Grid = ValueGrid | ValueEdges
-Written = str | Sequence[str]
 
 
 class Told(NamedTuple):
@@ -67,7 +60,8 @@ class Statistic(ABC):
     `needs_users`: events without users do not have it. `grid` says how its values are read, where it has some, and
     `unit` what 1 in its numbers is worth. `takes` are the settings that it can be published with, of those that not
     every statistic can. `columns` is how many numbers a bin has; `direct` says that these are what is published.
-    `adds_up_in_time`: the number of several steps together is the sum of theirs.
+    `adds_up_in_time`: the number of several steps together is the sum of theirs. `moved` is what its sensitivity is
+    about, and `exchanged` says that a person moves that further by leaving one bin for another than by coming.
     """
 
     name: str
@@ -75,6 +69,8 @@ class Statistic(ABC):
     needs_users: ClassVar[bool] = False
     takes: ClassVar[frozenset[str]] = frozenset()
     adds_up_in_time: ClassVar[bool] = True
+    moved: str = COUNTS
+    exchanged: ClassVar[bool] = False
     grid: Grid | tuple[Grid, ...] | None = None
     columns: int = 1
     direct: bool = True
@@ -143,8 +139,12 @@ class Statistic(ABC):
         """Whether the number of several bins together is the sum of theirs."""
         return True
 
+    def bound(self, most: int) -> str:
+        """How far one person moves its numbers of a step, in words."""
+        return bound_of_step(self.sensitivity(most), self.moved, self.unit, exchanged=self.exchanged)
+
     def assumptions(self, most: int) -> tuple[str, ...]:
-        """What the guarantee has to say of it."""
+        """What the guarantee has to say of it besides."""
         return ()
 
     def first_ones(self, number: int) -> str:
@@ -179,6 +179,7 @@ class PeopleCount(Statistic):
     needs_users = True
     takes = frozenset({"cap", "levels"})
     adds_up_in_time = False
+    moved = "the numbers of different people"
 
     def tally(self, size: int, most: int, key: bytes, *, users: bool) -> Tally:
         """A table of users and bins in which a second event of the same user and bin changes nothing."""
@@ -190,8 +191,7 @@ class PeopleCount(Statistic):
 
     def assumptions(self, most: int) -> tuple[str, ...]:
         """In how many bins somebody counts."""
-        bins = "in one bin only" if most == 1 else f"in at most {most} bins"
-        return (f"what is counted are different people: each once in a bin of a step, and {bins}",)
+        return (f"each person counts once in a bin of a step, however often they come, and {in_bins(most)}",)
 
     def first_ones(self, number: int) -> str:
         """A person's further events in the same bin and step use no room."""
@@ -216,14 +216,15 @@ class OfValues(Statistic):
 
     def hidden(self, times: Fraction) -> str:
         """How well values are hidden where it is known that events happened."""
-        again = "epsilon as well" if times == 1 else f"{float(times):.4g} times epsilon"
-        return f"which values somebody's events had, if it is known that they happened, is hidden with {again}"
+        again = "with epsilon as well" if times == 1 else f"with {float(times):.4g} times epsilon"
+        told = f"only {again}, so less well" if times > 1 else again
+        return f"where it is known that somebody's events happened, their values are hidden {told}"
 
     def cut(self) -> str:
         """What the values are cut to."""
         grid = self.grid
-        counted = f" and counted in units of {float(grid.unit):g}" if isinstance(grid, ValueGrid) else ""
-        return f"whose values are cut to {float(grid.low):g} to {float(grid.high):g}{counted}"
+        counted = f" and rounded to units of {float(grid.unit):g}" if isinstance(grid, ValueGrid) else ""
+        return f"values of {grid.column} are cut to the range from {float(grid.low):g} to {float(grid.high):g}{counted}"
 
 
 class ValueSum(OfValues):
@@ -244,6 +245,7 @@ class ValueSum(OfValues):
 
     def __init__(self, grid: ValueGrid) -> None:
         self.name, self.title, self.grid = f"{SUM}{grid.column}", f"sums of {grid.column}", grid
+        self.moved = f"the {self.title}"
         self._signs = [sign for sign, there in ((1, grid.highest > 0), (-1, grid.lowest < 0)) if there]
         self.columns, self.direct = len(self._signs), self._signs == [1]
 
@@ -272,134 +274,12 @@ class ValueSum(OfValues):
     def assumptions(self, most: int) -> tuple[str, ...]:
         """What a unit is, and how well values are hidden where it is known that events happened."""
         grid = self.grid
-        hidden = self.hidden(Fraction(grid.highest - grid.lowest, grid.largest))
-        return (f"what is published are sums of {grid.column}, {self.cut()}; {hidden}",)
+        return (self.cut(), self.hidden(Fraction(grid.highest - grid.lowest, grid.largest)))
 
 
-MEANT = {"median": QUANTILES, "quantile": QUANTILES, "average": MEAN, "avg": MEAN}  # what others call them
+def in_bins(most: int) -> str:
+    """In how many bins a person counts."""
+    return "in one bin only" if most == 1 else f"in at most {most} bins"
+
+
 EVENTS = EventCount()
-STATISTICS: dict[str, Statistic] = {each.name: each for each in (EVENTS, PeopleCount())}
-
-
-def parse_statistic(
-    text: Written, between: Written = "", edges: Written = "", quantiles: Sequence[float] = ()
-) -> Statistic:
-    """The statistic of this name, or of these names; `between` and `edges` are of the columns it is about.
-
-    >>> parse_statistic("people").sensitivity(2), parse_statistic("sum:fare", "fare=0,120,0.5").sensitivity(2)
-    (2, 480)
-    """
-    from eventide.events.several_statistics import SeveralStatistics
-
-    names = list(_each(text))
-    grids = [parse_between(each) for each in _each(between)]
-    cuts = [parse_edges(each) for each in _each(edges)]
-    if len(names) > 1 and all(name.startswith(SLOTS) for name in names):
-        raise InputError(
-            "all these statistics are of slots; name one that every step has as well, such as people, or publish one "
-            "alone"
-        )
-    if len(set(names)) < len(names):
-        raise InputError("a statistic is named twice; name each once")
-    for name in names:
-        _refuse_unknown(name)
-    _refuse_unused(names, grids, cuts, quantiles)
-    names.sort(key=lambda name: name.startswith(SLOTS))  # the first has a number at every step
-    made = [_one(name, grids, cuts, quantiles) for name in names or [EVENTS.name]]
-    return made[0] if len(made) == 1 else SeveralStatistics(made)
-
-
-def with_step(written: Written, step: str) -> Written:
-    """The same names, where those of slots beside other statistics say how long a step is.
-
-    >>> with_step(["events", "people/1d"], "1h"), with_step("people/1d", "1h")
-    (('events', 'people/1d/1h'), 'people/1d')
-    """
-    if isinstance(written, str):
-        return written
-    return tuple(f"{name}/{step}" if _lacks_step(name) else name for name in written)
-
-
-def _lacks_step(name: str) -> bool:
-    return name.startswith(SLOTS) and "/" not in name.removeprefix(SLOTS)
-
-
-def statistic_of(described: Mapping[str, Any]) -> Statistic:
-    """The statistic that a store describes in what may never change of it."""
-    told = {name: described.get(name, "") for name in ("between", "edges")}
-    quantiles = "".join(_each(described.get("quantiles", "")))
-    parts = [float(each) for each in quantiles.split(",")] if quantiles else ()
-    return parse_statistic(described.get("statistic", EVENTS.name), **told, quantiles=parts)
-
-
-def _one(name: str, grids: list[ValueGrid], cuts: list[ValueEdges], quantiles: Sequence[float]) -> Statistic:
-    from eventide.events.means import ValueMean
-    from eventide.events.quantiles import ValueQuantiles
-
-    kind, _, column = name.partition(":")
-    if name.startswith(SLOTS):
-        return _people_of_slots(name)
-    if name in STATISTICS:
-        return STATISTICS[name]
-    if f"{kind}:" == QUANTILES:
-        return ValueQuantiles(_of_column(name, column, cuts, "edges", f"{column}=0,5,10,20"), quantiles)
-    grid = _of_column(name, column, grids, "between", f"{column}=0,100")
-    return (ValueSum if f"{kind}:" == SUM else ValueMean)(grid)
-
-
-def _refuse_unknown(name: str) -> None:
-    kind, _, column = name.partition(":")
-    if not (name in STATISTICS or name.startswith(SLOTS) or (f"{kind}:" in (SUM, MEAN, QUANTILES) and column)):
-        known = f"{', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
-        meant = f"did you mean {MEANT[kind]}{column}?" if kind in MEANT and column else f"choose {known}"
-        raise InputError(f"{name!r} is no statistic; {meant}")
-
-
-def _people_of_slots(text: str) -> Statistic:
-    """People of a slot, as people/SLOT/STEP; a stream knows its step and writes it there."""
-    from eventide.events.slots import SlotPeople
-
-    slot, _, step = text.removeprefix(SLOTS).partition("/")
-    if not step:
-        raise InputError(
-            f"{text} needs the length of a step and a window in such steps; publish it with ev.publish, or make feed "
-            "and mechanism with a StreamSpec"
-        )
-    return SlotPeople(slot, step)
-
-
-def _of_column(name: str, column: str, given: list[Any], setting: str, example: str) -> Any:
-    found = [each for each in given if each.column == column]
-    if not found and setting == "edges":
-        told = f"{name} needs the buckets of {column}; give them with `edges`, such as {example}"
-        raise InputError(f"{told}; {WHICH_EDGES}")
-    if not found:
-        raise InputError(f"{name} needs the range of {column}; give it with `{setting}`, such as {example}")
-    if len(found) > 1:
-        raise InputError(f"`{setting}` names {column} twice; give each column once")
-    return found[0]
-
-
-def _refuse_unused(
-    names: list[str], grids: list[ValueGrid], cuts: list[ValueEdges], quantiles: Sequence[float]
-) -> None:
-    """Refuse a range or buckets that no statistic is about: surely something else was meant."""
-    asked = {
-        kind: {name.removeprefix(kind) for name in names if name.startswith(kind)} for kind in (SUM, MEAN, QUANTILES)
-    }
-    for each in grids:
-        if each.column not in asked[SUM] | asked[MEAN]:
-            raise InputError(
-                f"`between` is about {each.column}, and {', '.join(names) or EVENTS.name} is not; give the range of "
-                "what is summed"
-            )
-    for cut in cuts:
-        if cut.column not in asked[QUANTILES]:
-            raise InputError(f"`edges` are about {cut.column}, and no quantiles of it are asked for; leave them out")
-    if quantiles and not asked[QUANTILES]:
-        raise InputError("`quantiles` says which ones of a column; name the column as well, as quantiles:COLUMN")
-
-
-def _each(written: Written) -> Sequence[str]:
-    """What was written once or several times."""
-    return ([written] if written else []) if isinstance(written, str) else written

@@ -36,7 +36,7 @@ class Timeline:
 
     def __init__(self, start: str, length: str, zone: str = "UTC") -> None:
         self.zone = Zone(zone)
-        self.from_data = False
+        self.from_data = self.from_clock = False
         self.length = milliseconds(length) * MILLISECOND
         self.start = parse_time(start, self.zone)
         self._civil = self.length % DAY == 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eventide.arrays import Array, Floats, Ints
+from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.compiling import kernel
 from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
 from eventide.filters.posterior_look_kernels import (
@@ -41,12 +41,16 @@ GRID_ALONE = 0.999  # so much of the say, and the scalar bank is not asked
 
 
 class PosteriorRows(NamedTuple):
-    """What is known of each row; (rows,) where no other shape is given."""
+    """What is known of each row; (rows,) where no other shape is given.
 
-    posterior: Array  # (rows, cells, models): of each model, after the last look
+    `posterior` and `lesson` have room for the first cells, as many as most rows need, and are 0 in the others. The few
+    rows that need more have all cells, elsewhere.
+    """
+
+    posterior: Array  # (rows, room, models): of each model, after the last look
     log_weight: Floats  # (rows, models): what the looks say of the models
     weight: Array  # (rows, models): the same with the belief of all bins, as shares of 1
-    lesson: Array  # (rows, cells): sum of past posteriors
+    lesson: Array  # (rows, room): sum of past posteriors
     learned: Floats  # the sum of `lesson`
     usual_mean: Floats  # of the bin's own past, as the next: the mean deviation from the median
     usual_spread: Floats
@@ -62,6 +66,9 @@ class PosteriorRows(NamedTuple):
     grid_share: Floats  # how much say the grid has against the scalar bank
     foreseen: Floats  # how well the last look was: the log of its chance
     untaught: Floats  # steps that the usual values have not learned from yet
+    far: Ints  # its place in the next two, of a row that needs more room; -1 of all others
+    far_posterior: Array  # (far rows, cells, models)
+    far_lesson: Array  # (far rows, cells)
 
 
 class SharedKnowledge(NamedTuple):
@@ -82,6 +89,8 @@ class Looks(NamedTuple):
     value: Floats
     scale: Floats
     table: Ints
+    waiting: Bools  # to be taken in
+    cells: Ints  # that each needs
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -95,24 +104,33 @@ def take_looks(
     least_scale: float,
     most_scale: float,
 ) -> None:
-    """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`."""
+    """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`.
+
+    Looks whose rows have no room for all their cells are left waiting.
+    """
     cells, bins, steps_before = len(grid.first), len(rows.looks) // len(common.usual), -1
     ratio, average = np.empty(cells), np.empty(cells)
     chance, usual, mixture = np.empty(cells, np.float32), np.empty(cells, np.float32), np.empty(cells, np.float32)
     updated, total = np.empty((cells, MODELS), np.float32), np.empty(MODELS, np.float32)
-    faithful, scale = np.empty(MODELS, np.float32), -1.0
+    faithful, bank_log, scale = np.empty(MODELS, np.float32), np.empty(PACES), -1.0
     for index in range(len(looks.row)):
+        if not looks.waiting[index]:
+            continue
         row, look, steps = looks.row[index], looks.value[index], rows.since[looks.row[index]]
         shared, table = common.usual[row // bins], looks.table[index]
         if looks.scale[index] != scale:
             scale = looks.scale[index]
             cell_factors(grid.width, scale, ratio, average)
         chance_of_look(grid.first, grid.width, ratio, average, look, scale, chance)
-        usual_values(rows.lesson[row], rows.learned[row], shared, common.given, usual)
+        posterior, lesson = posterior_of(rows, row), lesson_of(rows, row)
+        usual_values(lesson, rows.learned[row], shared, common.given, usual)
+        looks.cells[index] = used = max(rows.cells[row], cells_with_mass(usual, chance))
+        if used > len(posterior):
+            continue
+        looks.waiting[index] = False
         if rows.looks[row] == 0:
             for model in range(MODELS):
                 rows.log_weight[row, model] = LOG_PRIOR[model]
-            used = cells_with_mass(usual, chance)
             first_update(usual[:used], chance, updated, total)
             begin_bank(look, scale, rows.mean[row], rows.variance[row], rows.bank_own[row])
             counts, telling = FIRST_LESSON, 1.0
@@ -120,9 +138,8 @@ def take_looks(
             if steps != steps_before:
                 steps_before = steps
                 staying_faithful(steps, faithful)
-            used = max(rows.cells[row], cells_with_mass(usual, chance))
             drift_jump_update(
-                *(rows.posterior[row, :used], passing[table], staying[table]),
+                *(posterior[:used], passing[table], staying[table]),
                 *(faithful, usual, chance, updated, total),
             )
             spread = rows.usual_spread[row]
@@ -133,20 +150,52 @@ def take_looks(
             )
             gridded = log_chance(grid, look, scale, rows.weight[row], total)
             share = rows.grid_share[row]
-            rows.foreseen[row] = np.logaddexp(math.log(share) + gridded, math.log(1 - share + UNHEARD) + banked)
+            rows.foreseen[row] = log_of_sum(math.log(share) + gridded, math.log(1 - share + UNHEARD) + banked)
             waiting = rows.untaught[row] + steps
             counts, rows.untaught[row] = math.sqrt(waiting) * telling, waiting * (1 - telling)
         reweigh(rows.log_weight[row], FORGETTING * telling, total)
         believe(rows.log_weight[row], common.belief[row // bins], rows.weight[row])
-        believe(np.log(rows.bank_own[row]), common.bank_belief[row // bins], rows.bank_weight[row])
-        rows.cells[row] = settle(updated, total, rows.weight[row], rows.posterior[row, :used], mixture)
+        for model in range(PACES):
+            bank_log[model] = math.log(rows.bank_own[row, model])
+        believe(bank_log, common.bank_belief[row // bins], rows.bank_weight[row])
+        rows.cells[row] = settle(updated, total, rows.weight[row], posterior[:used], mixture)
         mixture[rows.cells[row] :] = 0
-        rows.learned[row] = learn(counts, mixture, rows.lesson[row], rows.learned[row])
-        usual_values(rows.lesson[row], rows.learned[row], common.prior, common.prior_sum, usual)
+        rows.learned[row] = learn(counts, mixture, lesson, rows.learned[row])
+        usual_values(lesson, rows.learned[row], common.prior, common.prior_sum, usual)
         rows.usual_mean[row], rows.usual_spread[row] = mean_and_spread(usual, grid.centre)
         rows.looks[row], rows.since[row] = rows.looks[row] + 1, 0
         rows.usual_level[row] += (max(look, 0.0) - rows.usual_level[row]) / rows.looks[row]
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
+
+
+@kernel(error_model="numpy")
+def posterior_of(rows: PosteriorRows, row: int) -> Array:
+    """The posterior of a row, as far as it has room."""
+    held: Array = rows.posterior[row] if rows.far[row] < 0 else rows.far_posterior[rows.far[row]]
+    return held
+
+
+@kernel(error_model="numpy")
+def lesson_of(rows: PosteriorRows, row: int) -> Array:
+    """The lesson of a row, as far as it has room."""
+    held: Array = rows.lesson[row] if rows.far[row] < 0 else rows.far_lesson[rows.far[row]]
+    return held
+
+
+@kernel(error_model="numpy")
+def mean_lesson(rows: PosteriorRows, begin: int, end: int, mean: Floats) -> None:
+    """The usual values of all bins from `begin` to `end` that were looked at, each bin counting the same."""
+    bins = 0
+    for cell in range(len(mean)):
+        mean[cell] = 0
+    for row in range(begin, end):
+        if rows.learned[row] > 0:
+            bins += 1
+            lesson = lesson_of(rows, row)
+            for cell in range(len(lesson)):
+                mean[cell] += lesson[cell] / rows.learned[row]
+    for cell in range(len(mean)):
+        mean[cell] /= bins
 
 
 @kernel(nogil=True, error_model="numpy")
@@ -200,11 +249,16 @@ def log_chance(grid: Grid, look: float, scale: float, weight: Array, total: Arra
 
 
 @kernel(error_model="numpy")
+def log_of_sum(one: float, other: float) -> float:
+    """The logarithm of a sum, from the logarithms of its parts."""
+    return max(one, other) + math.log1p(math.exp(min(one, other) - max(one, other)))
+
+
+@kernel(error_model="numpy")
 def staying_faithful(steps: int, faithful: Array) -> None:
     """The chance of each model that nothing jumped in so many steps."""
-    chance = (1 - JUMP) ** steps
     for model in range(MODELS):
-        faithful[model] = chance[model]
+        faithful[model] = (1 - JUMP[model]) ** steps
 
 
 @kernel(error_model="numpy")
@@ -217,14 +271,39 @@ def grid_quantiles(
         kept[model] = rows.weight[row, model] * faithful[model]
         jumped -= kept[model]
     jumped /= rows.learned[row] + given
-    top = grid.first[-1] + grid.width[-1]
+    cells, far = rows.cells[row], rows.far[row]
+    found: tuple[float, float, float]
+    if far < 0:
+        found = quantiles(grid, rows.posterior, rows.lesson, row, cells, kept, shared, jumped, tail)
+    else:
+        found = quantiles(grid, rows.far_posterior, rows.far_lesson, far, cells, kept, shared, jumped, tail)
+    return found
+
+
+@kernel(error_model="numpy")
+def quantiles(
+    grid: Grid,
+    posterior: Array,
+    lesson: Array,
+    row: int,
+    cells: int,
+    kept: Array,
+    shared: Array,
+    jumped: float,
+    tail: float,
+) -> tuple[float, float, float]:
+    """The same, of what so many cells of a row `kept`, and of what `jumped` to usual values."""
+    top, room = grid.first[-1] + grid.width[-1], lesson.shape[1]
     low, middle = top, top
     reached, wanted, found = 0.0, tail, 0
     for cell in range(len(grid.first)):
-        mass = jumped * (rows.lesson[row, cell] + shared[cell])
-        if cell < rows.cells[row]:
+        usual = shared[cell]
+        if cell < room:
+            usual += lesson[row, cell]
+        mass = jumped * usual
+        if cell < cells:
             for model in range(MODELS):
-                mass += kept[model] * rows.posterior[row, cell, model]
+                mass += kept[model] * posterior[row, cell, model]
         while reached + mass >= wanted:
             place = grid.first[cell]
             if grid.width[cell] > 1:

@@ -60,7 +60,13 @@ def chance_of_look(
     """The chance of discrete Laplace noise to show `look`, averaged over each cell, up to a common factor."""
     cells = len(first)
     seen = min(max(look, 0.0), first[-1] + width[-1] - 1)  # from outside, all cells lose the same factor
-    home = np.searchsorted(first, seen, side="right") - 1
+    home, above_home = 0, cells
+    while above_home - home > 1:
+        middle = (home + above_home) // 2
+        if first[middle] <= seen:
+            home = middle
+        else:
+            above_home = middle
     beyond = first[home] + width[home]
     below, above = math.floor(seen), math.floor(seen) + 1
     part_below = math.exp((below - seen) / scale) * math.expm1((first[home] - above) / scale)

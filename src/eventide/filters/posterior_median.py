@@ -12,15 +12,16 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Floats, Ints
+from eventide.arrays import Array, Bools, Floats, Ints, spread
 from eventide.errors import InputError
+from eventide.filters.algorithms import ALGORITHMS, Algorithm
 from eventide.filters.base import Filter, PublicFacts
 from eventide.filters.calibration import Calibration
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
-from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, read_rows, take_looks
+from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, mean_lesson, read_rows, take_looks
 from eventide.filters.posterior_look_kernels import drift_over
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
-from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
+from eventide.filters.posterior_usual_kernels import first_usual_values
 from eventide.filters.seasonal_voice import SeasonalVoice
 from eventide.filters.seasons import checked_periods
 from eventide.filters.side_by_side import in_slices
@@ -29,7 +30,12 @@ from eventide.privacy.measured import Measured
 
 PRIOR_LOOKS = 2.0  # what the prior counts for among bins: that some bin is far up is as likely for many as for one
 SHARED_LOOKS = 30.0  # what the usual values of all bins together count for
+FIRST_ROOM, ROOM = 24, 8  # cells: what all bins have room for, and by how many that grows
+FAR_ROWS = 32  # one row in so many at the most has room of its own, before all get more
 COMPARED = 64  # bins of which looks are compared with what was foreseen
+ENOUGH_LOOKS = 20  # after so many, intervals that hold too much may become narrower than the models say
+MODEL_PRIOR = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
+NO_LOOK: Floats = np.full((1, 1), np.inf)  # the noise scale where there is none
 EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
 
@@ -40,8 +46,8 @@ class PosteriorMedian(Filter):
     where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
     sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
 
-    Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 6 kB a bin.
-    With seasons up to twice as much.
+    Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 2 to 6 kB a
+    bin. With seasons up to twice as much.
 
     Parameters
     ----------
@@ -71,11 +77,12 @@ class PosteriorMedian(Filter):
         self.most_scale: float = self.least_scale * known.get("window", 1)
         self.grid = grid_up_to(REACH * self.most_scale, size)
         rows, cells = replicas * size, len(self.grid.first)
+        room = min(FIRST_ROOM, cells)
         self._rows = PosteriorRows(
-            posterior=np.zeros((rows, cells, MODELS), np.float32),
+            posterior=np.zeros((rows, room, MODELS), np.float32),
             log_weight=np.zeros((rows, MODELS)),
             weight=np.zeros((rows, MODELS), np.float32),
-            lesson=np.zeros((rows, cells), np.float32),
+            lesson=np.zeros((rows, room), np.float32),
             learned=np.zeros(rows),
             usual_mean=np.zeros(rows),
             usual_spread=np.zeros(rows),
@@ -91,6 +98,9 @@ class PosteriorMedian(Filter):
             grid_share=np.ones(rows),
             foreseen=np.zeros(rows),
             untaught=np.zeros(rows),
+            far=np.full(rows, -1),
+            far_posterior=np.zeros((0, cells, MODELS), np.float32),
+            far_lesson=np.zeros((0, cells), np.float32),
         )._asdict()
         self._calibration = Calibration(replicas, self.coverage)
         self._voice = SeasonalVoice(self.seasons, replicas, size, self.least_scale) if self.seasons else None
@@ -98,7 +108,15 @@ class PosteriorMedian(Filter):
         self._belief: Floats = np.zeros((replicas, MODELS))
         self._bank_belief: Floats = np.zeros((replicas, PACES))
         self._begun: Bools = np.zeros(replicas, np.bool_)
+        self._drift_before: tuple[int, Array, Array] = (0, *self._drift_tables([]))
         self._common = self._in_common()
+        self.follow(ALGORITHMS[2])
+
+    def follow(self, algorithm: Algorithm) -> None:
+        """Be as an algorithm of Tide says: the second, unless Tide asks for another one."""
+        self._calibration.narrowest = algorithm.narrowest
+        if self._voice is not None:
+            self._voice.algorithm = algorithm
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over a state."""
@@ -121,14 +139,16 @@ class PosteriorMedian(Filter):
         """The medians; 0 for a bin that was never looked at."""
         self._rows["since"] += 1
         if measured is not None and measured.fresh.any():
-            self._calibrate(measured)
-            self._take(measured)
+            fields = measured.values, measured.scale, measured.fresh
+            every = Measured(*(spread(field, self.shape) for field in fields))
+            self._calibrate(every)
+            self._take(every)
         values: Array
         low, values, high = self._read(self.shape[1])
         if self._voice is not None:
             self._voice.advance()
-        seen = np.inf if measured is None else measured.scale
-        self.low, self.high = self._calibration.stretched(low, values, high, np.broadcast_to(seen, self.shape))
+        seen = NO_LOOK if measured is None else measured.scale
+        self.low, self.high = self._calibration.stretched(low, values, high, seen)
         return values
 
     def _read(self, bins: int) -> Array:
@@ -151,18 +171,15 @@ class PosteriorMedian(Filter):
     def _calibrate(self, measured: Measured) -> None:
         """Compare looks with what was foreseen for them, but for the first at each bin; some bins speak for all."""
         bins = min(self.shape[1], COMPARED)
-        look, scale, fresh = (
-            np.broadcast_to(field, self.shape)[:, :bins] for field in (measured.values, measured.scale, measured.fresh)
-        )
+        look, scale, fresh = (field[:, :bins] for field in (measured.values, measured.scale, measured.fresh))
         low, middle, high = self._read(bins)
-        foreseen = self._calibration.stretched(low, middle, high, np.full((1, 1), np.inf))
+        foreseen = self._calibration.stretched(low, middle, high, NO_LOOK)
         seen = fresh & (self._rows["looks"].reshape(self.shape)[:, :bins] > 0)
-        self._calibration.learn(*foreseen, look, scale, seen)
+        often = self._rows["looks"].reshape(self.shape).max(axis=1, keepdims=True) >= ENOUGH_LOOKS
+        self._calibration.learn(*foreseen, look, scale, seen, often)
 
     def _take(self, measured: Measured) -> None:
-        values, scale, fresh = (
-            np.broadcast_to(field, self.shape) for field in (measured.values, measured.scale, measured.fresh)
-        )
+        values, scale, fresh = measured.values, measured.scale, measured.fresh
         several = self.shape[1] > 1
         if several:
             self._begin_sharing(values, scale, fresh)
@@ -170,9 +187,11 @@ class PosteriorMedian(Filter):
         passing, staying, table = self._drift(self._rows["since"][row])
         look, noise = values.ravel()[row].astype(np.float64), scale.ravel()[row]
 
+        waiting, cells = np.ones(len(row), np.bool_), np.zeros(len(row), np.int64)
+
         def take(begin: int, end: int) -> None:
             part = slice(begin, end)
-            looks = Looks(row[part], look[part], noise[part], table[part])
+            looks = Looks(row[part], look[part], noise[part], table[part], waiting[part], cells[part])
             take_looks(
                 *(self.grid, self.rows, self._common, looks, passing, staying),
                 *(self.least_scale, self.most_scale),
@@ -180,6 +199,9 @@ class PosteriorMedian(Filter):
 
         waited = self._rows["since"][row]
         in_slices(len(row), take)
+        if waiting.any():
+            self._give_room(row[waiting], cells[waiting])
+            in_slices(len(row), take)
         if self._voice is not None:
             rows = self.rows
             self._voice.take(
@@ -188,17 +210,47 @@ class PosteriorMedian(Filter):
         if several:
             self._share(np.flatnonzero(fresh.any(axis=1)))
 
+    def _give_room(self, row: Ints, cells: Ints) -> None:
+        """Have room for so many cells in some rows: in all rows, if more than a few need it, or elsewhere."""
+        held, far = self._rows["posterior"].shape[1], self._rows["far"]
+        few = len(far) // FAR_ROWS - int((far >= 0).sum())
+        room = held
+        if len(row) > few:
+            room = int(np.sort(cells)[len(cells) - 1 - max(few, 0)])
+            room = min(-(-room // ROOM) * ROOM, len(self.grid.first))
+            for name in ("posterior", "lesson"):
+                before = self._rows[name]
+                self._rows[name] = np.zeros((len(before), room, *before.shape[2:]), before.dtype)
+                self._rows[name][:, :held] = before
+        row = row[cells > room]
+        far[row] = np.arange(len(row)) + len(self._rows["far_lesson"])
+        for name in ("posterior", "lesson"):
+            more = np.zeros((len(row), *self._rows["far_" + name].shape[1:]), np.float32)
+            more[:, :room] = self._rows[name][row]
+            self._rows["far_" + name] = np.concatenate([self._rows["far_" + name], more])
+
     def _drift(self, steps: Ints) -> tuple[Array, Array, Ints]:
-        """The drift tables for the steps since the last look, and which row takes which."""
-        rounded = np.rint(2 ** (np.rint(4 * np.log2(steps)) / 4)).astype(np.int64)
-        distinct, table = np.unique(np.where(steps <= EXACT_DRIFTS, steps, rounded), return_inverse=True)
-        passing, staying = np.empty((2, len(distinct), len(self.grid.first), MODELS), np.float32)
-        for index, count in enumerate(distinct.tolist()):
+        """The drift tables for the steps since the last look, and which row takes which.
+
+        Mostly all rows take the same one, and mostly that of the look before.
+        """
+        if (count := steps[0]) == steps.min() == steps.max():
+            if count != self._drift_before[0]:
+                self._drift_before = (count, *self._drift_tables(_rounded(steps[:1]).tolist()))
+            return *self._drift_before[1:], np.zeros(len(steps), np.int64)
+        distinct, table = np.unique(_rounded(steps), return_inverse=True)
+        return *self._drift_tables(distinct.tolist()), table
+
+    def _drift_tables(self, steps: Sequence[int]) -> tuple[Array, Array]:
+        passing, staying = np.empty((2, len(steps), len(self.grid.first), MODELS), np.float32)
+        for index, count in enumerate(steps):
             drift_over(self.grid, count, self.least_scale, passing[index], staying[index])
-        return passing, staying, table
+        return passing, staying
 
     def _begin_sharing(self, values: Array, scale: Array, fresh: Bools) -> None:
         """At the first look of a replica: how are counts spread over bins?"""
+        if self._begun.all():
+            return
         for replica in np.flatnonzero(fresh.any(axis=1) & ~self._begun):
             seen = fresh[replica]
             looks = np.stack([values[replica, seen], scale[replica, seen]], axis=1)
@@ -209,24 +261,27 @@ class PosteriorMedian(Filter):
 
     def _share(self, replicas: Ints) -> None:
         """What the bins of each replica learned becomes what all of them are given."""
-        lesson, learned, weight, bank = (
-            self._rows[name].reshape(*self.shape, -1) for name in ("lesson", "learned", "weight", "bank_weight")
-        )
-        prior = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
-        for replica in replicas:
-            self._shared[replica] = mean_lesson(lesson[replica], learned[replica, :, 0])
-            self._belief[replica] = _belief(weight[replica], prior)
+        rows, bins = self.rows, self.shape[1]
+        weight, bank = (each.reshape(*self.shape, -1) for each in (rows.weight, rows.bank_weight))
+        for replica in replicas.tolist():
+            mean_lesson(rows, replica * bins, (replica + 1) * bins, self._shared[replica])
+            self._belief[replica] = _belief(weight[replica], MODEL_PRIOR)
             self._bank_belief[replica] = _belief(bank[replica], PRIOR)
         self._common = self._in_common()
 
     def _in_common(self) -> SharedKnowledge:
         prior, (replicas, bins) = PRIOR_LOOKS * self.grid.prior, self.shape
-        usual, given = np.tile(prior / bins, (replicas, 1)), PRIOR_LOOKS / bins
+        usual, given = (prior / bins)[None], PRIOR_LOOKS / bins
         if bins > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
-        return SharedKnowledge(
-            usual.astype(np.float32), given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS
-        )
+        usual = spread(usual, (replicas, len(prior))).astype(np.float32, order="C")
+        return SharedKnowledge(usual, given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS)
+
+
+def _rounded(steps: Ints) -> Ints:
+    """Steps as drift tables tell them apart."""
+    rounded = np.rint(2 ** (np.rint(4 * np.log2(steps)) / 4)).astype(np.int64)
+    return np.where(steps <= EXACT_DRIFTS, steps, rounded)
 
 
 def _belief(weight: Array, prior: Floats) -> Floats:

@@ -25,6 +25,10 @@ CHANGING = 0.02  # chance that the pace is another at the next look, if that loo
 SHARP, BLURRED = 30.0, 0.001  # what is known, in noise scales: beyond, only the look counts, or it says nothing
 ROOT_HALF, ROOT_TAU = math.sqrt(0.5), math.sqrt(2 * math.pi)
 NEWTON_STEPS, UNBELIEVED = 20, 1e-3
+TABLE_REACH, TABLE_STEPS = 8, 64  # deviations, and parts of one: how far and how finely the normal mass is tabled
+TABLED = np.arange(-TABLE_REACH * TABLE_STEPS, TABLE_REACH * TABLE_STEPS + 1) / TABLE_STEPS
+NORMAL_MASS = np.array([0.5 * math.erfc(-place * ROOT_HALF) for place in TABLED.tolist()])
+ROUGH = 1e-5  # more than a line between two of its places is off: 0.242 / 8 / TABLE_STEPS^2
 
 
 @kernel(error_model="numpy")
@@ -68,7 +72,8 @@ def update_bank(
     for model in range(PACES):
         weight[model] = math.exp(evidence[model] - largest) + 1e-12
         whole += weight[model]
-    weight /= whole
+    for model in range(PACES):
+        weight[model] /= whole
     return largest + math.log(whole)
 
 
@@ -99,7 +104,10 @@ def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
 
     Not some of every state: the fastest would blur what all others know, however little it is believed.
     """
-    best = np.argmax(weight)
+    best = 0
+    for model in range(PACES):
+        if weight[model] > weight[best]:
+            best = model
     believed, spread = mean[best], variance[best]
     for model in range(PACES):
         own, other = staying * weight[model], (1 - staying) * PRIOR[model]
@@ -180,7 +188,10 @@ def bank_state(
 
 @kernel(error_model="numpy")
 def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float, target: float) -> float:
-    """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket."""
+    """The quantile of the mixture at which a standard normal has `target`: Newton's steps, kept in a bracket.
+
+    The exact mass is computed where the next step follows from it, and not where a table says that none will.
+    """
     wanted = 0.5 * math.erfc(-target * ROOT_HALF)
     low, high = np.inf, -np.inf
     for model in range(len(mean)):
@@ -188,6 +199,8 @@ def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float,
         low, high = min(low, place), max(high, place)
     place = min(max(guess, low), high)
     for _ in range(NEWTON_STEPS):
+        if abs(rough_mass(mean, deviation, weight, place) - wanted) < UNBELIEVED - ROUGH:
+            break
         mass, density = 0.0, 0.0
         for model in range(len(mean)):
             if weight[model] > UNBELIEVED:
@@ -201,3 +214,20 @@ def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float,
         moved = place - excess * ROOT_TAU / density
         place = moved if low < moved < high else (low + high) / 2
     return place
+
+
+@kernel(error_model="numpy")
+def rough_mass(mean: Floats, deviation: Floats, weight: Floats, place: float) -> float:
+    """How much of the mixture is below `place`, to within `ROUGH`."""
+    mass = 0.0
+    for model in range(len(mean)):
+        if weight[model] > UNBELIEVED:
+            apart = (place - mean[model]) / deviation[model]
+            if apart >= TABLE_REACH:
+                mass += weight[model]
+            elif apart > -TABLE_REACH:
+                along = (apart + TABLE_REACH) * TABLE_STEPS
+                entry = int(along)
+                below, above = NORMAL_MASS[entry], NORMAL_MASS[entry + 1]
+                mass += weight[model] * (below + (along - entry) * (above - below))
+    return mass

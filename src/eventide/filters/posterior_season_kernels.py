@@ -57,11 +57,19 @@ class Calendar(NamedTuple):
     prior: Floats
 
 
+class Odds(NamedTuple):
+    """What all bins say of each, as log odds that the seasonal voice is right; `(replicas,)` both."""
+
+    most: Floats  # no bin has more of its own
+    shared: Floats  # each bin has them besides its own
+
+
 @kernel(nogil=True, error_model="numpy")
 def take_season(
     rows: SeasonRows,
     calendar: Calendar,
     belief: Floats,
+    odds: Odds,
     row_numbers: Ints,
     looks: Floats,
     scales: Floats,
@@ -75,7 +83,8 @@ def take_season(
     """Take looks in.
 
     `waited` are the steps since the look before, `level` and `spread` what the rest knows of a bin, and `rest` how well
-    it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered.
+    it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered, and what
+    outweighs the odds that all bins share.
     """
     bins = len(rows.looks) // len(belief)
     for index in range(len(row_numbers)):
@@ -86,7 +95,8 @@ def take_season(
             factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
             telling = spread[index] / (spread[index] + scale)
             foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
-            rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], -debt)
+            least = -debt - max(odds.shared[row // bins], 0.0)
+            rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], least)
             learn_season(look, scale, waited[index], calendar.waves, rows.season[row], rows.unsure[row], calendar.prior)
         believe(np.log(rows.own[row]), belief[row // bins], rows.weight[row])
         rows.looks[row] += 1
@@ -97,7 +107,7 @@ def read_season(
     rows: SeasonRows,
     calendar: Calendar,
     since: Ints,
-    shared_foresight: Floats,
+    odds: Odds,
     least_scale: float,
     target: float,
     quantiles: Floats,
@@ -106,10 +116,10 @@ def read_season(
     end: int,
 ) -> None:
     """Give the seasonal voice its `say` in the quantiles `(3, rows)` of the rows from `begin` to `end`."""
-    bins = len(rows.looks) // len(shared_foresight)
+    bins = len(rows.looks) // len(odds.most)
     place, deviation = np.empty(VOICES), np.empty(VOICES)
     for row in range(begin, end):
-        say[row] = speaks(rows, row, shared_foresight[row // bins])
+        say[row] = speaks(rows, row, odds.most[row // bins], odds.shared[row // bins])
         if say[row] < SILENT:
             say[row] = 0
             continue
@@ -136,7 +146,7 @@ def read_season(
 
 
 @kernel(error_model="numpy")
-def speaks(rows: SeasonRows, row: int, shared: float) -> float:
+def speaks(rows: SeasonRows, row: int, most: float, shared: float) -> float:
     """The say of the seasonal voice, from 0 to 1: where a level is clear, and looks were better foreseen."""
     if rows.looks[row] < 2:
         return 0.0
@@ -146,7 +156,7 @@ def speaks(rows: SeasonRows, row: int, shared: float) -> float:
         logarithm += rows.weight[row, voice] * math.log(rows.variance[row, voice])
     if level <= 0:
         return 0.0
-    odds = min(rows.foresight[row], shared) - DOUBTED * (1 + YOUNG / rows.looks[row])
+    odds = min(rows.foresight[row], most) + shared - DOUBTED * (1 + YOUNG / rows.looks[row])
     clear = 1 / (1 + (CLEAR * math.exp(0.5 * logarithm) / level) ** 4)
     return clear / (1 + math.exp(min(-odds, 50.0)))
 

@@ -1,6 +1,7 @@
 """The usual values of a bin: where it has been, as its looks and those of all bins say.
 
-They are spread as the sum of past posteriors, `lesson`, and of what every bin is given, `common`.
+They are spread as the sum of past posteriors, `lesson`, and of what every bin is given, `common`. A lesson has the
+first cells only, and is 0 in all others.
 """
 
 from __future__ import annotations
@@ -23,15 +24,17 @@ ROUNDS = 10
 def usual_values(lesson: Array, learned: float, common: Array, given: float, usual: Array) -> None:
     """The distribution of a bin's usual values; `given` is the sum of `common`."""
     share = np.float32(1 / (learned + given))
-    for cell in range(len(usual)):
+    for cell in range(len(lesson)):
         usual[cell] = (lesson[cell] + common[cell]) * share
+    for cell in range(len(lesson), len(usual)):
+        usual[cell] = common[cell] * share
 
 
 @kernel(fastmath=FAST, error_model="numpy")
 def learn(counts: float, mixture: Array, lesson: Array, learned: float) -> float:
     """Add the posterior of a look that counts so much, forget a little of the earlier ones; the new sum of `lesson`."""
     kept: float = MEMORY**counts
-    for cell in range(len(mixture)):
+    for cell in range(len(lesson)):
         lesson[cell] = np.float32(kept) * lesson[cell] + np.float32(counts) * mixture[cell]
     return kept * learned + counts
 
@@ -53,39 +56,39 @@ def mean_and_spread(usual: Array, centre: Floats) -> tuple[float, float]:
 
 
 @kernel(error_model="numpy")
-def mean_lesson(lesson: Array, learned: Floats) -> Floats:
-    """The usual values of all bins that were looked at, each bin counting the same."""
-    total, bins = np.zeros(lesson.shape[1]), 0
-    for row in range(len(lesson)):
-        if learned[row] > 0:
-            bins += 1
-            for cell in range(lesson.shape[1]):
-                total[cell] += lesson[row, cell] / learned[row]
-    return total / bins
-
-
-@kernel(error_model="numpy")
 def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> Floats:
     """How counts are spread over cells, as first looks at many bins say: some rounds of expectation maximisation.
 
     A row of `looks` is a value and a scale, seen in so many `bins`. The prior counts for `weight` bins. A bin is judged
     by what all others say: one far look among many would else be its own witness.
     """
-    chance = np.empty((len(looks), len(grid.first)))
-    ratio, average = np.empty(len(grid.first)), np.empty(len(grid.first))
+    cells = len(grid.first)
+    chance, posterior = np.empty((len(looks), cells)), np.zeros((len(looks), cells))
+    ratio, average, spread, found = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
     for row in range(len(looks)):
         cell_factors(grid.width, looks[row, 1], ratio, average)
         chance_of_look(grid.first, grid.width, ratio, average, looks[row, 0], looks[row, 1], chance[row])
-    posterior = np.zeros_like(chance)
-    spread: Floats = weight * grid.prior
+    for cell in range(cells):
+        spread[cell] = weight * grid.prior[cell]
     for _ in range(ROUNDS):
-        found: Floats = weight * grid.prior
+        for cell in range(cells):
+            found[cell] = weight * grid.prior[cell]
         for row in range(len(looks)):
-            joint = (spread - posterior[row]) * chance[row]
-            joint /= joint.sum()
-            for cell in range(len(joint)):
-                posterior[row, cell] = joint[cell]
-            found += bins[row] * joint
-        spread = found
-    spread /= spread.sum()
+            for cell in range(cells):
+                posterior[row, cell] = (spread[cell] - posterior[row, cell]) * chance[row, cell]
+            normalise(posterior[row])
+            for cell in range(cells):
+                found[cell] += bins[row] * posterior[row, cell]
+        spread, found = found, spread
+    normalise(spread)
     return spread
+
+
+@kernel(error_model="numpy")
+def normalise(numbers: Floats) -> None:
+    """Make them add up to 1."""
+    whole = 0.0
+    for index in range(len(numbers)):
+        whole += numbers[index]
+    for index in range(len(numbers)):
+        numbers[index] /= whole

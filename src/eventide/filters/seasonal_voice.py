@@ -6,23 +6,28 @@ Reads looks and public facts alone. Without periods there is no such voice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.filters.posterior_season_kernels import VOICES, Calendar, SeasonRows, read_season, take_season
+from eventide.filters.algorithms import Algorithm
+from eventide.filters.posterior_season_kernels import VOICES, Calendar, Odds, SeasonRows, read_season, take_season
 from eventide.filters.seasons import frequencies, waves_at
 from eventide.filters.side_by_side import in_slices
 from eventide.privacy.state import Stateful
 
-DEBT = 2.0  # log odds: the rest foresees better while a rhythm is learned, and more of that is not remembered
-PRIOR_LOOKS = 2.0  # bins that the prior of the filters' weights counts for
+PRIOR_BINS = 2.0  # that the prior counts for, of the filters' weights and of how many bins have a rhythm
+MOST_SHARED = 4.0  # log odds that a bin is given by all
+HALVINGS = 24  # until these odds are known
 
 
 class SeasonalVoice(Stateful):
     """Rhythms of all bins of all replicas, learned from looks; `say` is how much it has of each release."""
 
     state = ("_rows", "_belief", "_now")
+
+    algorithm: Algorithm
 
     def __init__(self, periods: Sequence[float], replicas: int, bins: int, least_scale: float) -> None:
         self.shape, self.least_scale = (replicas, bins), least_scale
@@ -39,8 +44,13 @@ class SeasonalVoice(Stateful):
         )._asdict()
         self._belief: Floats = np.zeros((replicas, VOICES))
         self._now = 0
-        self.debt = DEBT
+        self._known_odds: Odds | None = None
         self.say: Floats = np.zeros(rows)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over a state."""
+        super().restore(snapshot)
+        self._known_odds = None
 
     @property
     def rows(self) -> SeasonRows:
@@ -51,22 +61,23 @@ class SeasonalVoice(Stateful):
         self, row: Ints, look: Floats, scale: Floats, waited: Ints, level: Floats, spread: Floats, rest: Floats
     ) -> None:
         """Take looks at some rows in."""
-        rows, calendar = self.rows, self._calendar()
+        rows, calendar, odds, debt = self.rows, self._calendar(), self._odds, self.algorithm.debt
 
         def take(begin: int, end: int) -> None:
             part = slice(begin, end)
             told = (field[part] for field in (row, look, scale, waited, level, spread, rest))
-            take_season(rows, calendar, self._belief, *told, self.least_scale, self.debt)
+            take_season(rows, calendar, self._belief, odds, *told, self.least_scale, debt)
 
         in_slices(len(row), take)
+        self._known_odds = None
         if self.shape[1] > 1:
-            believed = PRIOR_LOOKS / VOICES + rows.weight.reshape(*self.shape, VOICES).sum(axis=1)
+            believed = PRIOR_BINS / VOICES + rows.weight.reshape(*self.shape, VOICES).sum(axis=1)
             self._belief = np.log(believed / believed.sum(axis=1, keepdims=True) * VOICES)
 
     def join(self, since: Ints, target: float, quantiles: Floats, begin: int, end: int) -> None:
         """Have a say in the quantiles `(3, rows)` of some rows at this step."""
         read_season(
-            *(self.rows, self._calendar(), since, self._foresight, self.least_scale),
+            *(self.rows, self._calendar(), since, self._odds, self.least_scale),
             *(target, quantiles, self.say, begin, end),
         )
 
@@ -75,8 +86,32 @@ class SeasonalVoice(Stateful):
         self._now += 1
 
     @property
-    def _foresight(self) -> Floats:
-        return np.asarray(self._rows["foresight"].reshape(self.shape).sum(axis=1) / np.sqrt(self.shape[1]))
+    def _odds(self) -> Odds:
+        """What all bins say of each: how many have a rhythm, or, in older algorithms, how sure they are together."""
+        if self._known_odds is None:
+            replicas, bins = self.shape
+            foresight = self._rows["foresight"].reshape(self.shape)
+            if self.algorithm.shares_odds and bins > 1:
+                self._known_odds = Odds(np.full(replicas, np.inf), shared_odds(foresight))
+            else:
+                self._known_odds = Odds(foresight.sum(axis=1) / np.sqrt(bins), np.zeros(replicas))
+        return self._known_odds
 
     def _calendar(self) -> Calendar:
         return Calendar(waves_at(self._now, self._cycles), self._prior)
+
+
+def shared_odds(foresight: Floats) -> Floats:
+    """The log odds that a bin has a rhythm, before its own are known: those with which all `(R, bins)` are likeliest.
+
+    By halving: if more bins have a rhythm, given these odds, than the odds say, they are too small.
+
+    >>> shared_odds(np.array([[0.0, 0.0], [9.0, 9.0]])).round(1)
+    array([-0. ,  1.1])
+    """
+    odds: Floats = np.zeros((len(foresight), 1))
+    for halving in range(1, HALVINGS + 1):
+        having = (1 / (1 + np.exp(-foresight - odds))).sum(axis=1, keepdims=True) + PRIOR_BINS / 2
+        part = having / (foresight.shape[1] + PRIOR_BINS)
+        odds += np.where(part > 1 / (1 + np.exp(-odds)), 1, -1) * MOST_SHARED * 0.5**halving
+    return odds[:, 0]

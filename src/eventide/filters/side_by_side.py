@@ -15,10 +15,11 @@ ENOUGH = 512  # rows; less is not worth a thread
 
 def in_slices(rows: int, work: Callable[[int, int], None]) -> None:
     """Call `work(begin, end)` for slices that make up all rows."""
-    count = max(1, min(rows // ENOUGH, os.cpu_count() or 1))
-    edges = [rows * index // count for index in range(count + 1)]
+    most = rows // ENOUGH
+    count = min(most, os.cpu_count() or 1) if most > 1 else 1  # to ask for the cores takes longer than a few rows
     if count == 1:
         work(0, rows)
-    else:
-        with ThreadPoolExecutor(count) as threads:
-            list(threads.map(work, edges, edges[1:]))  # raises what a slice raised
+        return
+    edges = [rows * index // count for index in range(count + 1)]
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(work, edges, edges[1:]))  # raises what a slice raised

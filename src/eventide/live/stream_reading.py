@@ -93,7 +93,8 @@ class StreamReading:
         """
         from eventide.events.slot_times import refuse_no_slot
         from eventide.events.slots import slots_met
-        from eventide.events.statistics import SLOTS, with_step
+        from eventide.events.statistic_names import with_step
+        from eventide.events.statistics import SLOTS
 
         values, written = self.values, self.values["statistic"]
         step, window = values["step"], values["window"]
@@ -227,7 +228,8 @@ class StreamReading:
             )
 
     def _check_statistic(self) -> None:
-        from eventide.events.statistics import EVENTS, parse_statistic
+        from eventide.events.statistic_names import parse_statistic
+        from eventide.events.statistics import EVENTS
 
         values = self.values
         told = (values[name] for name in ("statistic", "between", "edges", "quantiles"))

@@ -15,14 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.bins import is_spare
 from eventide.events.durations import milliseconds
 from eventide.live import setting_readers as readers
 from eventide.live.setting_readers import defaults_of, setting, settings_of
 from eventide.live.stream_reading import Mistake, StreamReading
-from eventide.mechanisms.registry import build_mechanism, find_mechanism
-from eventide.parameters import parameter_defaults
 
 if TYPE_CHECKING:
     from eventide.events.caps import Cap
@@ -121,7 +119,11 @@ class StreamSpec:
     )
     step: str = setting("", readers.duration, "How long a step is, such as 10min, 1h or 1d.", '"10min"')
     start: str = setting(
-        "", readers.moment, "When the first step begins.", "2026-01-01T00:00:00Z", left_out="from the data; live: today"
+        "",
+        readers.moment,
+        "When the first step begins.",
+        "2026-01-01T00:00:00Z",
+        left_out="from the data; live: midnight, and steps that are over at the first start are not measured",
     )
     until: str | None = setting(
         None,
@@ -131,7 +133,12 @@ class StreamSpec:
         left_out="from the data; live: never",
         served=False,
     )
-    zone: str = setting("UTC", readers.text, "Time zone of days and of times that name none.", '"Europe/Berlin"')
+    zone: str = setting(
+        "UTC",
+        readers.text,
+        "Time zone of days and of times that name none, such as 2026-01-31 14:30.",
+        '"Europe/Berlin"',
+    )
     late: str | None = setting(
         None, readers.lateness, "How long after a step's end its events may arrive.", '"1min"', left_out="0"
     )
@@ -186,7 +193,7 @@ class StreamSpec:
     between: str | tuple[str, ...] = setting(
         "",
         readers.of_columns,
-        "The range of a column of sums or means, and perhaps the unit it is counted in; values outside are cut to it.",
+        "The range of a column for sums or means; values outside are cut to it. A third number is the unit.",
         '"fare=0,120"',
         "COLUMN=LOW,HIGH",
     )
@@ -216,7 +223,7 @@ class StreamSpec:
     max_per_step: int = setting(
         1,
         readers.positive,
-        "How many events of one user count in a step; where people are counted, in how many bins one counts.",
+        "How many events of one user count in a step. Of statistics of people: in how many bins one person counts.",
         "1",
     )
     sensitivity: int = setting(
@@ -236,7 +243,7 @@ class StreamSpec:
     window_sensitivity: int = setting(
         0,
         readers.positive,
-        "For ready-made counts: the most that all counts together change when one person's rows of a window do.",
+        "For ready-made counts: the most by which all counts of a window change together if one person's rows change.",
         "8",
         served=False,
     )
@@ -316,7 +323,7 @@ class StreamSpec:
     @classmethod
     def for_mechanism(cls, mechanism: Mechanism, options: EventOptions) -> Self:
         """What makes a feed for this mechanism: of events where the length of a step is given, else of counts."""
-        from eventide.events.statistics import parse_statistic, with_step
+        from eventide.events.statistic_names import parse_statistic, with_step
 
         if step := options.get("step"):
             told: dict[str, Any] = {name: readers.of_columns(options.get(name) or ()) for name in ("between", "edges")}
@@ -335,7 +342,7 @@ class StreamSpec:
     @classmethod
     def _right(cls, written: Mapping[str, Any], folder: Path, label: Callable[[str], str]) -> dict[str, Any]:
         if strange := written.keys() - settings_of(cls).keys():
-            raise TypeError(f"{cls.__name__} has no setting {min(strange)!r}")
+            raise TypeError(unknown("setting", min(strange), settings_of(cls)))
         values, mistakes = cls.examine(written, folder)
         if mistakes:
             raise InputError(mistakes[0].told(label))
@@ -348,9 +355,10 @@ class StreamSpec:
     def need(self, *names: str, label: Callable[[str], str] = str) -> None:
         """Refuse a description in which one of these settings is left out."""
         for name in names:
-            if not getattr(self, name):
+            if not (value := getattr(self, name)):
                 example = settings_of(type(self))[name].example.strip('"')
-                raise InputError(Mistake(name, f"is missing; give it, such as {example}").told(label))
+                or_0 = "" if isinstance(value, str | tuple) else " or 0"
+                raise InputError(Mistake(name, f"is missing{or_0}; give it, such as {example}").told(label))
 
     def timeline(self) -> Timeline:
         """The times of the stream's steps."""
@@ -389,7 +397,7 @@ class StreamSpec:
 
     def made_statistic(self) -> Statistic:
         """What is published of the events."""
-        from eventide.events.statistics import parse_statistic
+        from eventide.events.statistic_names import parse_statistic
 
         return parse_statistic(self.statistic, self.between, self.edges, self.quantiles).for_bins(len(self.bins))
 
@@ -456,102 +464,16 @@ class StreamSpec:
             longest = max([self.step, *self.made_statistic().slots], key=milliseconds)
             return Timeline.around(source.first_time(reader), longest, self.zone).cut(self.step)
         today = Timeline.around(clock.now(), "1d", self.zone)  # the clock is public
-        return Timeline(today.iso(0), self.step, self.zone)
+        timeline = Timeline(today.iso(0), self.step, self.zone)
+        timeline.from_clock = True
+        return timeline
 
     def build_mechanism(self) -> Mechanism:
         """The stream's mechanism, new; of epsilon it has what window queries leave."""
+        from eventide.live.stream_mechanism import mechanism_of
+
         self.need("epsilon", "window", "bins")
-        own = {
-            "epsilon": self.epsilon - self.queries_epsilon,
-            "window": self.window,
-            "bins": self.bins,
-            "sensitivity": max(self.made_statistic().sensitivity(self.max_per_step), self.sensitivity),
-            "window_sensitivity": self._window_sensitivity(),
-            "filter": None if self.filter == "none" else self.filter,
-        }
-        if self.levels is not None:
-            own["levels"] = self.levels
-        if (statistic := self.made_statistic()).direct:
-            self._refuse_seasons([self.mechanism])
-            return build_mechanism(self.mechanism, own | self._seasons(self.mechanism, self.step) | self.parameters)
-        return self._several(statistic, own)
-
-    def _several(self, statistic: Statistic, own: dict[str, Any]) -> Mechanism:
-        """The mechanism of several statistics, or of one whose numbers are not what is published."""
-        from eventide.events.several_statistics import SeveralStatistics
-        from eventide.mechanisms.several import Several
-
-        parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
-        self._refuse_seasons([self._measuring(part) for part in parts])
-        noise = {name: value for name, value in self.parameters.items() if name == "noise"}
-        if readers.of_each(self.filter):
-            own["filter"] = None
-        statistics = [self._told_of_part(part) for part in parts]
-        return Several(**own, statistics=statistics, most=self.max_per_step, **noise)
-
-    def _told_of_part(self, part: Statistic) -> dict[str, Any]:
-        """What the mechanism of several statistics is told of one of them."""
-        from eventide.events.slots import SlotsBesideSteps
-        from eventide.events.timeline import Timeline
-
-        name = self._measuring(part)
-        told: dict[str, Any] = {"statistic": part.name} | part.described()
-        if part.name in self.split:
-            told["part"] = str(self.split[part.name])
-        if isinstance(part, SlotsBesideSteps):
-            timeline = self.timeline() if self.start else Timeline("2000-01-01", self.step, self.zone)
-            told["slots"] = part.times(timeline).met(self.window)
-        measured = self._seasons(name, *part.slots, self.step) | self._parameters_of(name)
-        if (seasons := measured.get("seasons")) is not None:
-            measured["seasons"] = list(seasons)
-        told |= {"mechanism": name, "parameters": {n: v for n, v in measured.items() if v is not None}}
-        if each := readers.of_each(self.filter):
-            told["filter"] = each.get(part.name, defaults_of(type(self))["filter"])
-        return told
-
-    def _measuring(self, part: Statistic) -> str:
-        """The name of the mechanism of a statistic."""
-        each = readers.of_each(self.mechanism)
-        return each.get(part.name, defaults_of(type(self))["mechanism"]) if each else self.mechanism
-
-    def _parameters_of(self, mechanism: str) -> dict[str, Any]:
-        """Of several mechanisms each gets the parameters that it takes; what none of them takes is refused by all."""
-        own = {name: value for name, value in self.parameters.items() if name != "noise"}
-        chosen = {*readers.of_each(self.mechanism).values()} or {mechanism}
-        taken = {name: parameter_defaults(find_mechanism(name)) for name in {*chosen, mechanism}}
-        return {
-            name: value
-            for name, value in own.items()
-            if name in taken[mechanism] or not any(name in each for each in taken.values())
-        }
-
-    def _refuse_seasons(self, mechanisms: Sequence[str]) -> None:
-        """Refuse seasons that somebody chose for mechanisms that take none."""
-        if isinstance(self.seasons, tuple) and not any(map(_takes_seasons, mechanisms)):
-            raise InputError(f"mechanism {mechanisms[0]!r} takes no seasons; leave them out, or choose tide")
-
-    def _seasons(self, mechanism: str, length: str, *steps: str) -> dict[str, Any]:
-        """The periods for a mechanism that takes some, of numbers of such a length; those somebody chose are of steps.
-
-        `steps` is the length of a step where that is another one: then periods of a few steps are left out.
-        """
-        from eventide.filters.seasons import automatic_periods
-
-        if not _takes_seasons(mechanism):
-            return {}
-        chosen = self.seasons or ("auto" if self.cap else "none")
-        if chosen == "auto":
-            return {"seasons": automatic_periods(milliseconds(length), len(self.bins)) if length else None}
-        if not steps or not isinstance(chosen, tuple):
-            return {"seasons": None if chosen == "none" else chosen}
-        longer = milliseconds(length) / milliseconds(steps[0])
-        return {"seasons": tuple(period / longer for period in chosen if period >= 2 * longer) or None}
-
-    def _window_sensitivity(self) -> int | None:
-        """What is told of ready-made counts, or what a cap on events is worth."""
-        if (cap := self.cap_in_steps()) is None:
-            return self.window_sensitivity or None
-        return self.made_statistic().window_sensitivity(cap, self.window, self.max_per_step)
+        return mechanism_of(self)
 
     def questions(self) -> Questions | None:
         """The window queries that are answered beside the releases, if there are any."""
@@ -560,10 +482,6 @@ class StreamSpec:
         if not (self.queries and self.queries_epsilon):
             return None
         return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=self.filter == "truncate")
-
-
-def _takes_seasons(mechanism: str) -> bool:
-    return "seasons" in parameter_defaults(find_mechanism(mechanism))
 
 
 StreamSpec.__doc__ = f"{StreamSpec.__doc__}" + "".join(

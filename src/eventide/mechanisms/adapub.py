@@ -57,9 +57,9 @@ class AdaPub(PeGaSus):
     Parameters
     ----------
     pivots
-        How many cut the range of the last release.
+        How many values cut the range of the last release into cells of bins that share a measurement.
     gains
-        Of the controller: proportional, integral, derivative.
+        The gains of the controller: proportional, integral and derivative.
     least_value
         Errors are relative to the measurement, or to this where it is smaller.
     as_published

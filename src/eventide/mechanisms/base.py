@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypedDict, final
 
 import numpy as np
 
-from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints
+from eventide.arrays import LARGEST_COUNT, Array, Bools, Ints, spread
 from eventide.errors import InputError, StateError
 from eventide.filters.base import Filter, Repeat
 from eventide.filters.registry import by_name
@@ -31,7 +31,7 @@ from eventide.mechanisms.release import Release
 from eventide.parameters import Parametrised, parameter_defaults
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.capped_ledger import CappedLedger
-from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.guarantees import THIS_RUN_ONLY, Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.measured import Measured, together
 from eventide.privacy.meter import Meter
@@ -161,7 +161,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if any(getattr(cls, name) is not getattr(Mechanism, name) for name in _DOOR):
-            raise StateError(f"{cls.__name__} replaces the door: a mechanism answers the four questions only")
+            raise StateError(f"{cls.__name__} replaces what reads true counts; write its four methods only")
 
     def _new_ledger(self) -> WindowLedger:
         epsilon = Fraction(self.nano_epsilon, NANO)
@@ -289,7 +289,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             window=self.window,
             unit=self.unit(),
             sensitivity=self.sensitivity,
-            assumptions=(*self.assumptions(), "for this run only, since no store keeps its ledger"),
+            assumptions=(*self.assumptions(), THIS_RUN_ONLY),
             not_proven=self.not_proven(),
             not_private=why_not_private(self.source),
             window_sensitivity=self.window_sensitivity,
@@ -305,15 +305,15 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, beyond the ledger."""
-        bounds = "that bound" if self.window_sensitivity is None else "these bounds"
-        return (*self.covered(), f"the counts are trusted to keep {bounds}")
+        bounds = "this bound" if self.window_sensitivity is None else "these bounds"
+        return (*self.covered(), f"the counts are trusted to keep {bounds}: nothing checks that")
 
     def covered(self) -> tuple[str, ...]:
         """What the guarantee says about what is released besides the counts of bins."""
         return (
             ()
             if self.levels is None
-            else (f"that covers the releases of {', '.join(self.levels.names)} and bins together",)
+            else (f"this covers the releases of {', '.join(self.levels.names)} and bins together",)
         )
 
     def look_scale(self, charge: float) -> float:
@@ -399,13 +399,15 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
         self._released = values
         charged = np.asarray(self.ledger.charged()).reshape(self.replicas, -1)
         window, noise = self.window_histogram(), self.window_noise()
-        low, high = _interval(window, noise, self.window_is_whole())
+        low, high = None, None
+        if window is not None and noise is not None:
+            low, high = _interval(window, noise, self.window_is_whole())
         return Release(
             step=index,
             values=values.copy(),
             fresh=fresh.any(axis=1),
-            fresh_bins=np.array(spread(fresh, values.shape)),
-            scale=np.array(spread(self._scale, values.shape)),
+            fresh_bins=np.full(values.shape, fresh),
+            scale=np.full(values.shape, self._scale),
             spent=charged.max(axis=1),
             low=_copied(self._filter.low),
             high=_copied(self._filter.high),
@@ -458,25 +460,18 @@ def _copied(array: Array | None) -> Array | None:
     return None if array is None else array.copy()
 
 
-def _interval(histogram: Array | None, noise: Array | None, known: Array) -> tuple[Array | None, Array | None]:
+def _interval(histogram: Array, noise: Array, known: Array) -> tuple[Array, Array]:
     """The ends of an interval around a histogram; NaN where they are not known.
 
     A sum of Laplace noise lies within it in at least nine of ten cases, however its variance is shared out: of the
     normal distribution, which many small parts come to, it holds nine of ten, and of a single part slightly more.
     """
-    if histogram is None or noise is None:
-        return None, None
     width = np.where(known & np.isfinite(noise), NINE_OF_TEN * math.sqrt(2) * noise, np.nan)
     return histogram - width, histogram + width
 
 
 def _filtered(histogram: Array | None, filter: Filter) -> Array | None:
     return None if histogram is None else filter.windows(histogram).copy()
-
-
-def spread(array: Array, shape: tuple[int, ...]) -> Array:
-    """`array` in a shape it broadcasts to; at no cost where it has it already, which is most of the time."""
-    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _names(bins: Sequence[str]) -> tuple[str, ...]:

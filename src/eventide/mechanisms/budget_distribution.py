@@ -40,13 +40,15 @@ class BudgetDistribution(DissimilarityMechanism):
     Parameters
     ----------
     shift_budget
-        Whether distances get epsilon / (bins of a group) a step where that is less, and looks the rest.
+        Whether a distance gets epsilon / (bins of a group) at a step, where that is less than epsilon / (2 w);
+        measurements get what is left.
     groups
-        How many groups of bins decide for themselves; "auto" is one for 500 bins.
+        How many groups of bins decide for themselves when to measure; "auto" is one for 500 bins.
     accounting
         "moving" protects people who move between bins, "fixed-bin" only those who stay in one.
     pan_private
-        "single" or "announced": events can be given one by one to `add`, and `close` ends a step.
+        Whether the guarantee also holds against somebody who sees the memory: "single" for once, which nobody need
+        notice, "announced" for whenever it is announced. Events then go one by one to `add`; `close` ends a step.
     epsilon, window, bins, **common
         As in `Mechanism`.
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from eventide.arrays import Array, Ints
-from eventide.errors import InputError
+from eventide.errors import EventideError, InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.run import run
 from eventide.mechanisms.saving import load
 from eventide.privacy.amounts import NANO
+from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Seeded, Source, Unit, Zero
 from eventide.privacy.sealed import SealedStep
@@ -30,6 +31,33 @@ PATIENCE = 40  # caches of the interpreter fill up over the first streams; what 
 FACTORS = {"test": {2 * SENSITIVITY, 4 * SENSITIVITY}, "thinned counts": {1}}  # all others: the sensitivity
 
 Make = Callable[..., Mechanism]
+
+
+class Answer(NamedTuple):
+    """What a method of a mechanism must return, and whether something can be that."""
+
+    told: str
+    fits: Callable[[Any], bool]
+
+
+ANSWERS = {
+    "is_sampling_point": Answer(
+        "an array of booleans, (replicas, 1) or (replicas, bins), such as np.full((self.replicas, 1), True)",
+        lambda answer: isinstance(answer, np.ndarray | np.generic),
+    ),
+    "budget_allocation": Answer(
+        "an array of whole numbers of nano-epsilon, such as np.array([[self.nano_epsilon // self.window]])",
+        lambda answer: np.asarray(answer).dtype.kind in "iu",
+    ),
+    "perturbation": Answer(
+        "a measurement of the meter, such as self.meter.counts(step, amount)",
+        lambda answer: isinstance(answer, Measured | None),
+    ),
+    "filtering": Answer(
+        "an array of numbers, (replicas, bins), such as super().filtering(measured)",
+        lambda answer: isinstance(answer, np.ndarray),
+    ),
+}
 
 
 def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
@@ -57,8 +85,37 @@ def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
         except AssertionError:
             raise
         except Exception as problem:
-            raise AssertionError(f"{type(problem).__name__} while checking '{_rule(check)}': {problem}") from problem
+            said = f"{type(problem).__name__} while checking '{_rule(check)}': {problem}{_blamed(make)}"
+            raise AssertionError(said) from problem
     return [_rule(check) for check in CHECKS]
+
+
+def _blamed(make: Make) -> str:
+    """Which of the four methods raised, or returned what it must not; nothing where errors of ours say it all."""
+    asked = ""
+
+    def watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def ask(*given: Any) -> Any:
+            nonlocal asked
+            asked = name
+            answer = method(*given)
+            if not ANSWERS[name].fits(answer):
+                raise TypeError(name)
+            asked = ""
+            return answer
+
+        return ask
+
+    try:
+        mechanism = make()
+        for name in ANSWERS:
+            setattr(mechanism, name, watched(name, getattr(mechanism, name)))
+        run(mechanism, _stream("bursts"))
+    except EventideError:
+        return ""
+    except Exception:
+        return f"; look at {asked}, which must return {ANSWERS[asked].told}" if asked else ""
+    return ""
 
 
 def check_no_window_is_over_epsilon(make: Make) -> None:

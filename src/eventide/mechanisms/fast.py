@@ -63,11 +63,11 @@ class FAST(Mechanism):
     measurement_noise
         Variance of a look's noise (R; published 1e6); None for the true one.
     gains
-        Of the controller (Cp, Ci, Cd).
+        The gains of the controller: proportional, integral and derivative (Cp, Ci, Cd).
     memory
         Errors that the controller's mean is taken over (Ti); until there are as many, every step is due.
     stretch
-        The most that an interval grows in one go (theta).
+        The most steps by which an interval grows at once (theta).
     set_point
         The error at which the interval stays (xi).
     least_value

@@ -26,25 +26,26 @@ from eventide.privacy.sealed import SealedStep
 
 SINGLE, ANNOUNCED = "single", "announced"
 
-_PROMISES = {
-    SINGLE: "it holds also if somebody sees this mechanism's memory once, unannounced, between two events",
-    ANNOUNCED: "it holds also if somebody sees this mechanism's memory between two events, however often, as long as "
-    "each time is announced before the next event and before the step ends",
-}
-_PUBLISHED = {
-    SINGLE: "it holds also if somebody takes what eventide holds, memory, store and logs, once and unannounced, "
-    "between two events",
-    ANNOUNCED: "it holds also if somebody takes what eventide holds, memory, store and logs, between two events, "
-    "however often, as long as each time is announced before the next event and before the step "
-    "ends",
-}
-_PRICE = "for that the noise of every look is drawn twice, which doubles its variance"
+
+def _also_if_seen(what: str) -> dict[str, tuple[str, ...]]:
+    return {
+        SINGLE: (f"this also holds if somebody sees {what} once, between two events, even if nobody notices",),
+        ANNOUNCED: (
+            f"this also holds if somebody sees {what} between two events, however often",
+            "each time must then be announced before the next event and before the step ends",
+        ),
+    }
+
+
+_PROMISES = _also_if_seen("this mechanism's memory")
+_PUBLISHED = _also_if_seen("all that eventide has (memory, store and logs)")
+_PRICE = "for this the noise of every measurement is drawn twice, which doubles its variance"
 
 
 def what_may_be_seen(mechanism: Mechanism) -> tuple[str, ...]:
     """What the guarantee of a publisher covers besides the releases."""
     mode = getattr(mechanism, "pan_private", None)
-    return () if mode is None else (_PUBLISHED[mode], _PRICE)
+    return () if mode is None else (*_PUBLISHED[mode], _PRICE)
 
 
 class PanPrivateMechanism(Mechanism):
@@ -140,7 +141,7 @@ class PanPrivateMechanism(Mechanism):
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, and what it covers besides the releases."""
         inherited = super().assumptions()
-        return inherited if self.pan_private is None else (*inherited, _PROMISES[self.pan_private], _PRICE)
+        return inherited if self.pan_private is None else (*inherited, *_PROMISES[self.pan_private], _PRICE)
 
     def add(self, bin: str | int, step: int | None = None) -> None:
         """Count one event, in the bin of this name or position. A silent step forgets it.
@@ -165,7 +166,9 @@ class PanPrivateMechanism(Mechanism):
         """Somebody has just seen the memory: hide what comes next from them, and make this step a look."""
         cells = self._event_by_event()
         if self.pan_private != ANNOUNCED:
-            raise StateError("this mechanism stands one intrusion that nobody notices; build it with 'announced'")
+            raise StateError(
+                "this mechanism is protected against one intrusion only; make it with pan_private='announced'"
+            )
         if self._open is not None:
             self._open.refresh()
         else:

@@ -27,7 +27,7 @@ from eventide.display.drawings import (
     stepped,
 )
 from eventide.display.images import draw
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.release import Release
 from eventide.mechanisms.run import Run
@@ -121,10 +121,11 @@ def places(names: Sequence[str], bins: Sequence[str | int] | None, values: Float
     """Where the bins asked for stand, or the few with the largest releases."""
     if bins is None:
         return largest(values.mean(axis=0), MOST_BINS)
-    unknown = [name for name in bins if str(name) not in names]
-    if unknown or not len(bins):
-        raise InputError(f"there is no bin {unknown[0]!r} in this run" if unknown else "name at least one bin to draw")
-    return [names.index(str(name)) for name in bins]
+    asked = [bins] if isinstance(bins, str) else [str(name) for name in bins]
+    strange = [name for name in asked if name not in names]
+    if strange or not asked:
+        raise InputError(unknown("bin", strange[0], names) if strange else "name at least one bin to draw")
+    return [names.index(name) for name in asked]
 
 
 def _public(run: Run, truth: Any) -> Array | None:

@@ -32,7 +32,7 @@ def why_not_published(mechanism: Mechanism, *, one_by_one: bool = False) -> str 
         return "events that are handed over one by one need noisy cells; choose bd or ba with pan_private"
     if mechanism.noise_range()[0] > mechanism.sensitivity * NANO:
         return (
-            "the budget of a look is below a billionth of epsilon, so nothing would ever be measured; "
+            "the budget of a measurement is below a billionth of epsilon, so nothing would ever be measured; "
             "choose a larger epsilon or a shorter window"
         )
     return None

@@ -33,7 +33,8 @@ class Release:
     fresh_bins
         Which bins were measured, `(d,)`.
     scale
-        Noise scale of the look behind each value, `(d,)`; infinite before the first.
+        Noise scale of the measurement behind each value, `(d,)`; infinite before the first. With levels it is that of
+        the bins' own measurement, and values that were made to add up are usually nearer to the truth.
     spent
         Epsilon charged at this step. With a window sensitivity C every step has a budget of its own, and what one
         person loses is the largest charge of a step times C / sensitivity, not the sum.
@@ -86,8 +87,7 @@ class Release:
 
     def first(self) -> Release:
         """The release of the first replica, without the leading axis."""
-        inner = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _WHOLE}
-        plain = {name: value[0] for name, value in inner.items() if value is not None}
+        plain = {name: value[0] for name in _OF_REPLICAS if (value := getattr(self, name)) is not None}
         plain |= {"fresh": bool(plain["fresh"]), "spent": float(plain["spent"])}
         levels, statistics = (
             None if told is None else {name: each.first() for name, each in told.items()}
@@ -103,6 +103,9 @@ class Release:
         from eventide.mechanisms.pictures import release_card
 
         return release_card(self)
+
+
+_OF_REPLICAS = tuple(field.name for field in fields(Release) if field.name not in _WHOLE)
 
 
 def _brief(value: Any) -> str:

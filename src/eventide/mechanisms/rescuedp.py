@@ -63,21 +63,21 @@ class RescueDP(Mechanism):
     largest_sum
         Bins predicted above it stand alone, and groups that reach it are full (tau1).
     least_correlation
-        What members must exceed with the group's smallest bin (tau2).
+        A bin joins a group only if its correlation with the group's smallest bin is above this (tau2).
     largest_gap
-        The least difference to the group's smallest bin that keeps a bin out (tau3).
+        A bin joins a group only if its difference to the group's smallest bin is below this (tau3).
     history
-        Releases that predictions and correlations are taken over (kappa).
+        How many past releases predictions and correlations are computed from (kappa).
     eagerness
         How the part of the budget grows with the wait (phi).
     largest_part
-        Where that ends (p_max).
+        The largest part of the budget that a wait can bring (p_max).
     gains
-        Of the controller (Kp, Ki, Kd).
+        The gains of the controller: proportional, integral and derivative (Kp, Ki, Kd).
     memory
         Errors that the controller's mean is taken over (pi).
     stretch
-        The most that a wait grows in one go (theta).
+        The most steps by which a wait grows at once (theta).
     epsilon, window, bins, **common
         As in `Mechanism`.
 

@@ -13,6 +13,7 @@ charged for the past. A slot of which the first step was not seen is not measure
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, Unpack
@@ -23,7 +24,8 @@ from eventide.arrays import Bools, Floats, Ints
 from eventide.errors import InputError, StateError
 from eventide.events.several_statistics import SeveralStatistics
 from eventide.events.slots import SlotsBesideSteps
-from eventide.events.statistics import Statistic, Told, statistic_of
+from eventide.events.statistic_names import statistic_of
+from eventide.events.statistics import Statistic, Told
 from eventide.events.timeline import Timeline
 from eventide.filters.registry import by_name
 from eventide.mechanisms.base import CommonParameters, Mechanism
@@ -32,6 +34,7 @@ from eventide.mechanisms.registry import build_mechanism, mechanism_class
 from eventide.mechanisms.release import Release
 from eventide.mechanisms.saving import as_before
 from eventide.privacy.amounts import NANO, SMALLEST, Amount
+from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.part_meter import PartMeter, SlotMeter
 from eventide.privacy.sealed import SealedStep
 from eventide.privacy.state import Stateful
@@ -92,23 +95,28 @@ class Several(Mechanism):
         if isinstance(self._told_of[0], SlotsBesideSteps):
             raise InputError("the first statistic must be one that every step has; name slots behind it")
         common.setdefault("sensitivity", whole.sensitivity(most))
-        self._columns = whole.columns
+        self._whole = whole
         super().__init__(epsilon, window, bins, **common)
 
     @property
     def numbers(self) -> int:
         """How many numbers a step has: those of all statistics, one statistic behind another."""
-        return self.size * self._columns
+        return self.size * self._whole.columns
 
     @property
     def statistics_told(self) -> tuple[str, ...]:
         """The names of all statistics."""
         return tuple(name for statistic in self._told_of for name in statistic.names)
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about all of them."""
+        return dataclasses.replace(super().guarantee, moved=self._whole.moved, worth=self._whole.unit)
+
     def covered(self) -> tuple[str, ...]:
         """What the guarantee says about the statistics."""
         names = [statistic.name for statistic in self._told_of]
-        return (f"that covers the releases of {', '.join(names)} together",) if len(names) > 1 else ()
+        return (f"this covers the releases of {', '.join(names)} together",) if len(names) > 1 else ()
 
     @property
     def statistics_of_slots(self) -> frozenset[str]:

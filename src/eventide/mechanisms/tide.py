@@ -5,7 +5,6 @@ When it looks depends on earlier looks, which are private, and on public facts a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
 from eventide.errors import InputError
+from eventide.filters.algorithms import ALGORITHMS, NEWEST
 from eventide.filters.base import Filter
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.seasons import checked_periods
@@ -23,8 +23,6 @@ from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
 FIRST_SHARE = 3  # the first look gets one part in so many of epsilon, the rest of the first window the others
-FIRST_SHARE_OF_MANY = 2  # of several bins the first look tells more, unless a calendar says that they will soon move
-ALGORITHMS = 1, 2  # stores go on with the one that they were begun with
 WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
 MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
@@ -44,8 +42,8 @@ class Tide(Mechanism):
     a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
     streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
 
-    Cost: seven microseconds for each look at a bin and up to four for each other step; 6 kB a bin, O(w) besides. With
-    seasons up to twice as much.
+    Cost: seven microseconds for each look at a bin and up to four for each other step; 2 to 6 kB a bin, O(w) besides.
+    With seasons up to twice as much.
 
     Use: where nothing is known of how the stream moves; also on sparse streams, and where an interval is wanted.
 
@@ -64,10 +62,10 @@ class Tide(Mechanism):
     epsilon, window, bins, **common
         As in `Mechanism`.
     seasons
-        Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from the
-        looks, and speaks where it foresees them better. None or "none" for no calendar.
+        Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from
+        its measurements, and used where it predicts them better. None or "none" for no calendar.
     algorithm
-        With seasons: 2, or 1 for looks as they were before. A store goes on with the one that it was begun with.
+        With seasons: 3, or 1 or 2 as it was before. A store goes on with the one that it was begun with.
 
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
@@ -91,9 +89,9 @@ class Tide(Mechanism):
         **common: Unpack[CommonParameters],
     ) -> None:
         if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
-            raise InputError(f"algorithm is {algorithm!r}; give 2, or 1 for the one of before")
+            raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 or 2 for those of before")
         self.seasons = checked_periods(seasons) or None
-        self.algorithm = algorithm or ALGORITHMS[-1] if self.seasons else None
+        self.algorithm = algorithm or NEWEST if self.seasons else None
         super().__init__(epsilon, window, bins, **common)
 
     @property
@@ -108,13 +106,13 @@ class Tide(Mechanism):
     def begin(self) -> None:
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
-        moves_soon = self.algorithm == ALGORITHMS[-1]
-        self._first = FIRST_SHARE if self.size == 1 or moves_soon else FIRST_SHARE_OF_MANY
+        algorithm = ALGORITHMS[self.algorithm or 1]
+        self._first = FIRST_SHARE if self.size == 1 else algorithm.first_share
         sharpest = self.sensitivity / self.shared_epsilon
         periods = self.seasons or ()
         self._interval = Waits(self.replicas, self.shared_steps, sharpest, self._watches, periods)
-        if moves_soon:
-            self._interval.follow_the_calendar(several=self.size > 1)
+        if self.seasons:
+            self._interval.follow(algorithm, several=self.size > 1)
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
         self._aside: PosteriorMedian | None = None
@@ -123,8 +121,8 @@ class Tide(Mechanism):
         else:  # another filter speaks; waits still follow from the posterior
             aside = PosteriorMedian(seasons=self.seasons)
             self._aside = self._posterior = aside.started(*self.meter.shape, **self.known())
-        if self._posterior.voice is not None and self.algorithm == 1:
-            self._posterior.voice.debt = math.inf
+        if self.seasons:
+            self._posterior.follow(algorithm)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Where the wait is over, and in narrow streams also on the way."""

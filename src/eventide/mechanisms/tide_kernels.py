@@ -45,7 +45,7 @@ def predicted_errors(
     Inside a bin logarithms are averaged over models: a mean of errors would be ruled by the fastest model.
     """
     choices = len(intervals.steps)
-    errors, logarithm, never = np.zeros((len(looks), choices)), np.empty(choices), np.zeros(choices)
+    errors, logarithm, squared = np.zeros((len(looks), choices)), np.empty(choices), np.empty(choices)
     bins = len(median) // len(looks)
     apart = -(-bins // ENOUGH_BINS)
     for row in range(len(median)):
@@ -58,11 +58,11 @@ def predicted_errors(
             if weight > NEGLIGIBLE:
                 drift = 2 * (DRIFT[model] * (least_scale / 2 + level)) ** 2
                 jumps = 2 * JUMP[model] * spread * spread
-                add_errors(intervals, drift, jumps, spread * intervals.missed[model], weight, logarithm)
+                add_errors(intervals, drift, jumps, spread, model, weight, logarithm, squared)
         for model in range(PACES):
             weight = (1 - rows.grid_share[row]) * rows.bank_weight[row, model]
             if weight > NEGLIGIBLE:
-                add_errors(intervals, rows.pace[row, model], 0.0, never, weight, logarithm)
+                add_errors(intervals, rows.pace[row, model], 0.0, 0.0, 0, weight, logarithm, squared)
         for choice in range(choices):
             errors[row // bins, choice] += say[row] * math.exp(logarithm[choice])
     return errors
@@ -103,12 +103,20 @@ def scattered_error(steps: float, noise: float, walk: float, single: float) -> f
 
 @kernel(error_model="numpy")
 def add_errors(
-    intervals: Intervals, drift: float, jumps: float, missed: Floats, weight: float, logarithm: Floats
+    intervals: Intervals,
+    drift: float,
+    jumps: float,
+    spread: float,
+    model: int,
+    weight: float,
+    logarithm: Floats,
+    squared: Floats,
 ) -> None:
     """Add the weighted logarithm of one model's error at each interval.
 
-    `drift` and `jumps` are variances a step, `missed` the error of jumps not seen yet. A rare jump is less than the
+    `drift` and `jumps` are variances a step; a jump not seen yet costs `spread`. A rare jump is less than the
     walk of the same variance, and what looks like one is often the start of a wave: the truth is taken half way.
+    Logarithms come behind all squared errors, which without them are computed side by side.
     """
     for choice in range(len(intervals.steps)):
         steps, noise = intervals.steps[choice], intervals.noise[choice]
@@ -116,8 +124,10 @@ def add_errors(
         before = 0.5 * (grown + math.sqrt(grown * (grown + 4 * noise)))
         after = before * noise / (before + noise)
         walking = waiting_error(after, drift + jumps, steps)
-        jumping = waiting_error(after, drift, steps) + missed[choice]
-        logarithm[choice] += weight * 0.5 * math.log(walking * jumping)
+        jumping = waiting_error(after, drift, steps) + spread * intervals.missed[model, choice]
+        squared[choice] = walking * jumping
+    for choice in range(len(intervals.steps)):
+        logarithm[choice] += weight * 0.5 * math.log(squared[choice])
 
 
 @kernel(error_model="numpy")

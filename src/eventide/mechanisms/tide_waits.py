@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
+from eventide.filters.algorithms import ALGORITHMS, Algorithm
 from eventide.filters.posterior_grid import JUMP
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.mechanisms.tide_kernels import Intervals, predicted_errors, seasonal_errors
@@ -18,11 +19,9 @@ from eventide.privacy.state import Stateful
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
 GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
 FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
-FORESIGHT_OF_RHYTHM = 4  # the same with a calendar and several bins, since the day is yet to come
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 PHASES, ENOUGH, LOOKS = 13, 12, 60  # parts of a period, how many of them looks should meet, and how many looks
 TRIED = 8  # waits, until one does
-BELIEVED = 2  # the first algorithm believed one part in so many of what the seasonal voice says of the errors
 SEEN, AWAKE = 0.5, 0.05  # a count that is released as one; the part of bins with such counts in a stream that is awake
 SLEEPING = 4  # with a calendar a stream that is not waits one part in so many of the window at the most
 NEVER = -(10**9)  # the step of the last look before the first
@@ -51,11 +50,16 @@ class Waits(Stateful):
         self._errors: Floats = np.zeros((replicas, len(self.steps)))
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
-        self._foresight, self._believed = FORESIGHT, BELIEVED
+        self._believed, self._careful = ALGORITHMS[1].believed, FORESIGHT
+        self._careful_until: float = window
 
-    def follow_the_calendar(self, *, several: bool) -> None:
-        """Let the seasonal voice have all of its say; while `several` bins have not shown their day, wait less."""
-        self._foresight, self._believed = FORESIGHT_OF_RHYTHM if several else FORESIGHT, 1
+    def follow(self, algorithm: Algorithm, *, several: bool) -> None:
+        """Let the seasonal voice have its say; while `several` bins have not shown their day, wait less."""
+        self._believed = algorithm.believed
+        if several:
+            self._careful = algorithm.foresight
+        if algorithm.day_is_enough:
+            self._careful_until = min(self.window, *self.periods)
 
     def wait(self) -> Ints:
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
@@ -85,7 +89,7 @@ class Waits(Stateful):
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, GROWTH, 1) * self.length
         if step < self.window:
-            part = np.where(self._clear, self._foresight, PATIENCE)
+            part = np.where(self._clear, self._careful if step < self._careful_until else FORESIGHT, PATIENCE)
             short = np.minimum(longest, np.maximum(step // part, 1))
             longest = np.where(self._clear | self.watchful, short, longest)
         if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes

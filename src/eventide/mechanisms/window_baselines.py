@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
-from eventide.arrays import Array, Bools, Floats, Ints
-from eventide.mechanisms.base import CommonParameters, Mechanism, spread
+from eventide.arrays import Array, Bools, Floats, Ints, spread
+from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.sliding_noise import SlidingNoise
 from eventide.mechanisms.sliding_sum import SlidingSum
 from eventide.privacy.amounts import Amount, share
@@ -41,9 +41,9 @@ class WindowMechanism(Mechanism):
 
     def covered(self) -> tuple[str, ...]:
         """The histograms as well."""
-        sentence = f"that covers the counts of single steps and the histograms of the last {self.span} steps together"
-        hidden = "each" if self.window == 1 else f"any {self.window} consecutive ones"
-        more = f"whoever has events in more steps of a histogram is hidden in {hidden} of them, not in all"
+        sentence = f"this covers the counts of single steps and the histograms of the last {self.span} steps together"
+        hidden = "each single step" if self.window == 1 else f"any {self.window} consecutive steps"
+        more = f"a histogram is longer: whoever has events all over it is hidden in {hidden} of it, not in all of them"
         return (*super().covered(), sentence, *([more] if self.span > self.window else []))
 
 

@@ -282,9 +282,8 @@ class Meter:
             return values if everywhere else np.where(fresh, values, 0)
 
         values = self._answered(kind, shape, {"amount": amount, **(about or {})}, measure)
-        if everywhere:
-            return Measured(values, self._numerator(1, sensitivity) / amount, fresh)
-        scale = np.divide(self._numerator(1, sensitivity), amount, out=np.full(amount.shape, np.inf), where=fresh)
+        with np.errstate(divide="ignore"):  # infinite where the amount is 0
+            scale = self._numerator(1, sensitivity) / amount
         return Measured(values, scale, fresh)
 
     def _answered(

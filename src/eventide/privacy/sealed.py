@@ -6,7 +6,7 @@ pickling it fails or shows nothing. It dies when its step is over.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from eventide.arrays import Ints
 from eventide.errors import StateError
@@ -31,6 +31,11 @@ class SealedStep:
 
     def __repr__(self) -> str:
         return f"<sealed step {self.index}>"
+
+    if not TYPE_CHECKING:  # who checks types is told by the checker
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"a sealed step has no {name!r} to read; ask the meter for a measurement of it")
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise StateError("a sealed step cannot be read; ask the meter for a measurement of it")

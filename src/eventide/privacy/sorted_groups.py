@@ -28,6 +28,7 @@ class SortedGroups(Stateful):
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.sizes: Ints = np.zeros(shape, dtype=np.int64)
+        self._cells = np.arange(self.sizes.size).reshape(shape)
         self._rows = self._one_empty_row()
 
     def begin(self, values: Array, where: Bools) -> None:
@@ -60,10 +61,9 @@ class SortedGroups(Stateful):
 
     def middle(self) -> tuple[Array, Array]:
         """The ends of the median interval of every group, equal where its size is odd; anything where it is empty."""
-        at = np.arange(self.sizes.size).reshape(self.sizes.shape)
         places = np.maximum(self.sizes - 1, 0) // 2, self.sizes // 2
-        wide = np.promote_types(self._rows.dtype, np.int64)
-        low, high = (self._rows.take(place * at.size + at).astype(wide) for place in places)
+        wide = np.float64 if self._rows.dtype.kind == "f" else np.int64
+        low, high = (self._rows.take(place * self.sizes.size + self._cells).astype(wide) for place in places)
         return low, high
 
     def _one_empty_row(self) -> Array:
@@ -71,12 +71,14 @@ class SortedGroups(Stateful):
 
     def _widen_for(self, values: Array) -> None:
         """Choose a type that has room for the values below its top and above the negative of that."""
-        needed = values.dtype if values.dtype.kind == "f" else np.min_scalar_type(-2 - int(np.abs(values).max()))
-        if not np.can_cast(needed, self._rows.dtype):
+        is_float = values.dtype.kind == "f"
+        fits = self._rows.dtype.kind == "f" or (not is_float and np.abs(values).max() < _top(self._rows))
+        if not fits:
+            needed = values.dtype if is_float else np.min_scalar_type(-2 - int(np.abs(values).max()))
             empty = self._rows == _top(self._rows)
             self._rows = self._rows.astype(np.promote_types(needed, self._rows.dtype))
             self._rows[empty] = _top(self._rows)
 
 
 def _top(rows: Array) -> Any:
-    return np.inf if rows.dtype.kind == "f" else np.iinfo(rows.dtype).max
+    return np.inf if rows.dtype.kind == "f" else (1 << (8 * rows.itemsize - 1)) - 1

@@ -53,7 +53,8 @@ class LevelValues:
     values
         The estimates of the groups' counts, or of what the statistic is of each bin.
     scale
-        Noise scale of its own measurement behind each value; infinite before the first.
+        Noise scale of the last measurement of this level or statistic itself; infinite before the first. The values
+        of levels are made to add up afterwards, with what other levels measured, and their error is usually smaller.
     fresh
         Whether this level or statistic was measured at this step.
     low, high

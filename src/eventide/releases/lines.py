@@ -60,7 +60,7 @@ def write_line(
     >>> write_line(ReleaseLine(0, True, np.array([3.0]), np.array([np.inf])))
     b'{"step": 0, "fresh": true, "values": [3], "scale": [null]}'
     """
-    said = {"step": json.dumps(release.step if step is None else step)}
+    said = {"step": str(int(release.step if step is None else step))}
     if start is not None:
         said["start"] = json.dumps(start)
     if named:
@@ -112,7 +112,7 @@ def _object(said: dict[str, str]) -> str:
 
 def _numbers_of(release: Any) -> dict[str, str]:
     """Whether it is fresh, and its numbers, as JSON has them."""
-    return {"fresh": json.dumps(bool(release.fresh))} | _lists(release, _ARRAYS)
+    return {"fresh": "true" if release.fresh else "false"} | _lists(release, _ARRAYS)
 
 
 def _lists(release: Any, names: Sequence[str]) -> dict[str, str]:

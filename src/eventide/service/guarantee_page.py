@@ -11,14 +11,14 @@ from contextlib import closing
 from pathlib import Path
 
 from eventide.events.durations import in_words, milliseconds
-from eventide.live.accounts.account import open_account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import open_account
 from eventide.live.addresses import is_address, without_secrets
 from eventide.live.guarantee.limits import ALWAYS
 from eventide.live.guarantee.of_account import account_part
 from eventide.live.guarantee.of_store import store_part
 from eventide.live.guarantee.page import Part, guarantee_page
-from eventide.live.guarantee.promise import plain_promise
+from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, Share, plain_promise
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.settings import Access, Config, StreamConfig
@@ -49,7 +49,7 @@ def page_of_stream(service: Service, stream: LiveStream, may_see: Callable[[str]
     config, settings, tokens = service.config, stream.settings, service.doorkeeper.tokens.all()
     told = {"Who may read what?": "; ".join(_rights(config.access, tokens, settings, _holders))}
     part = _of_stream(config, settings, stream.to_sign(), told)
-    part = part._replace(notes=[f"In the words of the field: {service.promised(stream, may_see)}"])
+    part = part._replace(notes=[f"For experts: {service.promised(stream, may_see)}"])
     return guarantee_page(f"What is promised to {settings.population}", [part])
 
 
@@ -72,11 +72,11 @@ def _of_stream(config: Config, stream: StreamConfig, stored: Part | None, told: 
         "How long are releases kept?": f"for {stream.keep:,} steps; charges for ever" if stream.keep else "for ever",
     }
     length, released = milliseconds(stream.step), "everything that is published"
-    if total > stream.epsilon:
-        released = "everything that all streams about them release"
-        told["With what is the budget shared?"] = (
-            f"with other streams about them: this one has epsilon {float(stream.epsilon):g} of {float(total):g}"
-        )
+    if stream.population in config.accounts:
+        released = OF_ONE_ALONE
+    elif total > stream.epsilon:
+        released = OF_ALL_STREAMS
+        told["With what is the budget shared?"] = Share(float(stream.epsilon), float(total)).told
     span = f"{in_words(stream.window * length)} ({stream.window} consecutive steps of {in_words(length)})"
     title = f"The stream {stream.name}"
     promise = plain_promise(
@@ -110,9 +110,9 @@ def _events(stream: StreamConfig) -> str:
 def _raw(stream: StreamConfig) -> str:
     if stream.one_by_one:
         return "nothing: each event goes into noisy cells as it comes, and nowhere else"
-    late = f" and {stream.late} more, for events that come late" if stream.late else ""
-    cap = "; as keyed hashes, of whom something counted, until the block of the cap is over" if stream.cap else ""
-    return f"events of a step, in the store, until the step is over{late}{cap}"
+    late = f" and {stream.late} more have passed, for events that come late" if stream.late else ""
+    cap = "\nkeyed hashes of the people of whom something counted: until the block of the cap is over"
+    return f"events of a step, in the store: until the step is over{late}{cap if stream.cap else ''}"
 
 
 def _names(held: list[Token]) -> str:

@@ -10,21 +10,24 @@ from collections import Counter
 from collections.abc import Iterable
 
 from eventide.live.stores.base import Epoch
-from eventide.live.stores.verification import verify
+from eventide.live.stores.verification import Verification, verify
 from eventide.privacy.ledger import Entry
 
 SHOWN = 432  # windows, for the picture
 
 
 class LatestWindows:
-    """What windows of an epoch hold: `held` by the last step of each, `worst` the most ever; in nano-epsilon."""
+    """What windows of an epoch hold: `held` by the last step of each, `worst` the most ever; in nano-epsilon.
 
-    def __init__(self, epoch: Epoch) -> None:
+    `before` is what earlier epochs of the store held. `holds` says whether no window was over the epsilon of its epoch.
+    """
+
+    def __init__(self, epoch: Epoch, before: Verification | None = None) -> None:
         self._epoch = epoch  # from the first step on whose entries are known
         self._entries: list[Entry] = []
         self.last = epoch.first_step - 1
         self.held: dict[int, int] = {}
-        self.worst = 0
+        self.worst, self.holds = (0, True) if before is None else (before.worst, before.holds)
 
     @property
     def now(self) -> int:
@@ -36,7 +39,8 @@ class LatestWindows:
         begin, self.last = self._epoch.first_step, last
         self._entries += [entry for entry in entries if entry.step <= last]
         held = verify(self._entries, [self._epoch], last + 1).spending[0].windows.tolist()
-        self.worst = max([self.worst, *held])
+        fullest = max(held, default=0)
+        self.worst, self.holds = max(self.worst, fullest), self.holds and fullest <= self._epoch.setting.epsilon
         self.held = dict(list(enumerate(held, start=begin))[-SHOWN:])
         self._forget_before(max(begin, last + 1 - self._epoch.setting.window - SHOWN))
 

@@ -27,6 +27,7 @@ from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
+from eventide.live.stores.verification import Verification, verify
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_cells import pushed_feed
@@ -79,8 +80,6 @@ class LiveStream:
         self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
         store = open_store(settings.store, for_tests=for_tests, clients=clients)
-        if not store.epochs():  # steps that were over before the first start had nobody to count their events
-            not_before = max(not_before, self.feed.first_to_come())
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -101,7 +100,7 @@ class LiveStream:
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
-        self._windows, self._windows_lock = LatestWindows(self._epoch), threading.Lock()
+        self._windows, self._windows_lock = LatestWindows(self._epoch, self._windows_before()), threading.Lock()
         self._to_sign: tuple[int, Part] | None = None
         self._signing = threading.Lock()
         with self.windows():
@@ -243,6 +242,13 @@ class LiveStream:
             self.publisher.finish()
         except EventideError as problem:
             LOG.warning("stream %s: %s", self.settings.name, problem)
+
+    def _windows_before(self) -> Verification | None:
+        """What windows of earlier epochs held, such as those before a backup was restored."""
+        begin, earlier = self._epoch.first_step, self._stored.epochs()[: self._epoch.number]
+        if not earlier:
+            return None
+        return verify((entry for entry in self._stored.entries() if entry.step < begin), earlier, begin)
 
     def _find_epoch(self) -> None:
         """Learn from the store in which epoch it is, and since when releases and answers are as they are now."""

@@ -116,6 +116,7 @@ class PushedFeed(EventFeed):
         **bounds: Unpack[Bounds],
     ) -> None:
         super().__init__(None, timeline, reader, clock, **bounds)
+        self.begins_now = True  # events of steps that were over before had nobody to count them
         self._replays = False  # a batch that is sent again is known by its key
         self.clock = clock
         self.notices = notices
@@ -132,10 +133,6 @@ class PushedFeed(EventFeed):
     def waiting(self) -> int:
         """How many batches are not durable yet."""
         return self._waiting.qsize()
-
-    def first_to_come(self) -> int:
-        """The first step for which events can still arrive, by the clock alone."""
-        return max(0, int(self.timeline.index(np.array([self.clock.now() - self._late]))[0]))
 
     def submit(self, events: Events, arrival: Arrival, key: str | None = None) -> Future[Receipt]:
         """Hand in a batch; the receipt comes when it is durable. A batch whose key was kept before is left out."""

@@ -13,6 +13,9 @@ from fractions import Fraction
 from typing import Literal
 
 from eventide.events.clock import Clock, SystemClock
+from eventide.live.guarantee.promise import part_of_stream
+from eventide.live.notices import NOTICES
+from eventide.live.publisher.setup import passed_over
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
@@ -99,7 +102,9 @@ class Service:
                     people.name,
                 )
         for one in self.streams.values():
-            if one.measured_from > one.notices.last + 1:
+            if passed := passed_over(one.feed, one.notices.last + 1, one.measured_from):
+                NOTICES.info("stream %s: %s", one.settings.name, passed)
+            elif one.measured_from > one.notices.last + 1:
                 LOG.warning("%s", waiting(one.settings, one.measured_from))
 
     def start(self) -> None:
@@ -186,7 +191,7 @@ class Service:
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
-                verified=windows.worst <= epsilon * NANO,
+                verified=windows.holds,
                 next_return=next_return,
                 history=history,
             )
@@ -202,7 +207,7 @@ class Service:
         if not others or settings.population in self.config.accounts:
             return own  # which speaks of the account as well
         total = float(self.config.populations[settings.population])
-        part = f"this stream has epsilon {own.epsilon:g} of it, the rest is for {_named(others, may_see)}"
+        part = part_of_stream(own.epsilon, _named(others, may_see))
         return dataclasses.replace(own, epsilon=total, assumptions=(*own.assumptions, part))
 
     def guarantee(

@@ -13,7 +13,8 @@ import pyarrow as pa
 from eventide.arrays import Array, Floats, Ints
 from eventide.errors import InputError
 from eventide.events.quantiles import ValueQuantiles
-from eventide.events.statistics import SLOTS, OfValues, Statistic, Told, parse_statistic
+from eventide.events.statistic_names import parse_statistic
+from eventide.events.statistics import SLOTS, OfValues, Statistic, Told
 from eventide.events.sum_tally import EventSums
 from eventide.streams.count_files import Matrix
 

@@ -40,6 +40,8 @@ def _head(plan: Plan) -> list[str]:
     ]
     if dropped:
         lines.append(f"not planned, because no window ends by the horizon: {', '.join(map(str, dropped))}")
+        if plan.workload.periodic:
+            lines.append("leave the horizon out: the plan then repeats and answers these as well")
     return lines
 
 

@@ -17,9 +17,9 @@ from eventide.arrays import Floats
 from eventide.errors import BudgetExceeded, InputError
 from eventide.privacy.amounts import NANO, Amount, nano
 from eventide.privacy.guarantees import Guarantee
-from eventide.privacy.noise import Source, why_not_private
 from eventide.windows.planners.registry import PLANNERS, design
 from eventide.windows.schemes.scheme import Scheme, Slots, query_errors, workload_error
+from eventide.windows.slot_promise import guarantee
 from eventide.windows.workload import Query, Workload
 
 if TYPE_CHECKING:
@@ -144,20 +144,3 @@ class Plan:
         from eventide.windows.pictures import explain
 
         return explain(self)
-
-
-def guarantee(epsilon: float, window: int, sensitivity: int, source: Source | None) -> Guarantee:
-    """What is promised about answers whose noise comes from `source`; None stands for a private one."""
-    return Guarantee(
-        notion="event-level" if window == 1 else "w-event",
-        epsilon=epsilon,
-        window=window,
-        unit="one person",
-        sensitivity=sensitivity,
-        assumptions=(
-            "a step is a tick",
-            "the counts are trusted to keep that bound",
-            "for this run only, since no store keeps its ledger",
-        ),
-        not_private=None if source is None else why_not_private(source),
-    )

@@ -25,13 +25,11 @@ from eventide.errors import InputError, StateError
 from eventide.mechanisms.base import LARGEST_SENSITIVITY, whole_counts
 from eventide.privacy.amounts import NANO, SMALLEST, Amount
 from eventide.privacy.archive import pack, unpack
-from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, named, recorded_name, source
 from eventide.privacy.slot_sums import Cut
-from eventide.privacy.state import Stateful
-from eventide.windows.plans import guarantee
+from eventide.windows.slot_promise import OfSlots
 from eventide.windows.workload import LONGEST
 
 FORMAT, VERSION = "eventide running total", 1
@@ -82,7 +80,7 @@ def best_levels(horizon: int) -> Levels:
     return min(found, key=lambda levels: float(levels.variance(places).mean()))
 
 
-class RunningTotal(Stateful):
+class RunningTotal(OfSlots):
     """Publishes, step after step, how many events there were so far in each bin.
 
     Parameters
@@ -142,16 +140,6 @@ class RunningTotal(Stateful):
     def steps(self) -> int:
         """How many steps were pushed."""
         return self.ledger.step
-
-    @property
-    def holds_raw(self) -> bool:
-        """Whether a saved state would hold sums of true counts: those of slots that are still open."""
-        return self._sums.holds_raw
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about all totals together."""
-        return guarantee(self.ledger.epsilon, self.ledger.window, self.sensitivity, self.source)
 
     def variance(self, steps: int) -> float:
         """A bound of the variance of the noise in the total of the first `steps` steps, known before any is drawn.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,14 @@ def test_advice_on_the_window_follows_what_is_to_be_hidden_and_the_season(wave):
     assert "think about" not in advice(window=13)  # what a season touches that begins in the middle of a step
 
 
+def test_no_weaker_promise_is_advised_for_nothing():
+    stream = describe(level=300, amplitude=100, season=12, steps=60)
+    found = choose(stream, **(SMALL | {"mechanisms": ["sample"], "window": 30}))
+    alike = [replace(trial, error=found.recommended.error) for trial in found.over_window]
+    assert "think about" in " ".join(found.window_advice)
+    assert "think about" not in " ".join(replace(found, over_window=alike).window_advice)
+
+
 def test_a_season_is_found_in_a_history():
     counts = 100 + np.round(80 * np.sin(np.arange(200) / 25 * 2 * np.pi)).astype(int)
     assert choose(counts[:, None], **SMALL).season == 25
@@ -329,6 +338,66 @@ def test_the_document_holds_figures_and_no_series(capsys, history):
     assert not {"history", "released", "counts"} & document.keys()
 
 
+@pytest.fixture
+def visits(tmp_path):
+    """Twenty hours; in each anna comes to the shop twice and five others come home."""
+    rows = [f"2026-01-01T{hour:02}:{minute}:00Z,anna,shop" for hour in range(20) for minute in (10, 20)]
+    rows += [f"2026-01-01T{hour:02}:30:00Z,u{number},home" for hour in range(20) for number in range(5)]
+    (tmp_path / "visits.csv").write_text("\n".join(["at,who,page", *rows, ""]))
+    (tmp_path / "pages.txt").write_text("home\nshop\n")
+    return str(tmp_path / "visits.csv"), "--bins", str(tmp_path / "pages.txt")
+
+
+EVENTS = ("--step", "1h", "--time", "at", "--user", "who", "--bin", "page")
+TRIED = ("--epsilon", "1", "--window", "10h", "--mechanism", "sample", "--repetitions", "2")
+
+
+@pytest.mark.parametrize(("most", "of_anna"), [(1, 1), (3, 2)])
+def test_events_are_counted_and_bounded_as_they_are_published(capsys, visits, most, of_anna):
+    code, out, _ = run(capsys, *visits, *EVENTS, *TRIED, "--max-per-step", str(most), "--json")
+    document = json.loads(out)
+    assert (code, document["steps"], document["bins"], document["window"]) == (0, 20, 2, 10)
+    assert (document["level"], document["sensitivity"]) == ((5 + of_anna) / 2, most)
+    assert document["warning"] == UNPAID
+    source, _, pages = visits
+    words = (
+        f"eventide publish {source} --step 1h --time at --user who --bin page --bins {pages} --epsilon 1 --window 10"
+    )
+    assert document["publish"] is None or document["publish"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--time", "at", "--user", "who", "--bin", "page"), "counting events needs --step"),
+        ((*EVENTS, "--cap", "2/7d"), "--cap is for choosing a cap; leave it out, or --bins"),
+        ((*EVENTS, "--zone", "Europe/Atlantis"), "Atlantis"),
+        ((*EVENTS[:-1], "user"), "has no column 'user'"),
+    ],
+)
+def test_events_that_cannot_be_counted_are_refused(capsys, visits, words, message):
+    code, out, err = run(capsys, *visits, *words, "--epsilon", "1", "--window", "10")
+    assert (code, out, message in err) == (2, "", True), err
+
+
+def test_wrong_bins_are_explained_to_who_publishes_nothing(capsys, visits, tmp_path):
+    (tmp_path / "wrong.txt").write_text("Nord\nSud\n")
+    words = (*visits[:-1], str(tmp_path / "wrong.txt"), *EVENTS, *TRIED)
+    code, out, err = run(capsys, *words)
+    assert (code, out) == (2, "")
+    assert "rows were refused, so nothing can be tried. Most often: bin is not in the list" in err
+    assert "Correct the list of bins" in err
+    assert "published" not in err
+    assert "--allow-refused" not in err
+
+
+def test_columns_of_events_ask_for_all_bins(capsys, visits):
+    code, _, err = run(capsys, visits[0], "--time", "at", *TRIED[:2], "--window", "10")
+    assert (code, "--time is for events that are counted; give all bins with --bins" in err) == (2, True)
+    code, _, err = run(capsys, visits[0], "--user", "who", "--zone", "UTC", *TRIED[:2], "--window", "10")
+    assert (code, "--zone is for events that are counted; give all bins with --bins" in err) == (2, True)
+
+
 def test_durations_are_steps(capsys):
     _, out, _ = run(capsys, *DESCRIBED, "--hide", "3h", "--step", "10min", "--json")
     assert json.loads(out)["hide"] == json.loads(out)["window"] == 19  # 18, and one more where it begins inside a step
@@ -408,7 +477,7 @@ def test_the_how_to_runs(capsys, tmp_path, monkeypatch):
     for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         exec(compile(code, "choose.md", "exec"), {})
     shells = re.findall(r"^```sh\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    commands = [line for block in shells for line in block.splitlines()]
+    commands = [line for block in shells for line in block.replace("\\\n", "").splitlines()]
     assert len(commands) >= 2
     for command in commands:
         words = shlex.split(command)[2:]

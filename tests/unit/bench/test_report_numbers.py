@@ -19,7 +19,7 @@ from eventide.bench.report.comparisons import (
     shifts,
     student_quantile,
 )
-from eventide.bench.report.figures import setting_labels
+from eventide.bench.report.figures import cells_figure, curve_figure, setting_labels
 from eventide.bench.report.scores import Contest, ReportedStream, Scores
 from eventide.bench.report.verdict import about_requirements, about_zeros, against_others, effect, verdict
 from eventide.bench.reproduction.findings import findings
@@ -289,7 +289,24 @@ def test_a_file_that_is_no_reference_is_refused(tmp_path, text):
 
 def test_settings_are_labelled_by_what_varies():
     settings = [LOOSE, STRICT, Setting("w", 1.0, 5), Setting("w", 1.0, 7), Setting("fixed", 2.0, 3)]
-    assert setting_labels(settings) == ["ε 1", "ε 0.1", "w 5", "w 7", "w 3"]
+    assert list(setting_labels(settings).values()) == ["ε 1", "ε 0.1", "w 5", "w 7", "w 3"]
+
+
+def test_a_cell_that_two_experiments_have_is_drawn_once_as_the_first_measured_it():
+    shared, longer = Setting("vary window", 1.0, 10), Setting("vary window", 1.0, 20)
+    cells = {(1, 1, LOOSE): [4, 2], (1, 1, STRICT): [8, 2], (1, 1, shared): [6, 2], (1, 1, longer): [10, 2]}
+    scores = make_field(["uniform", "ba"], cells)
+    drawn = cells_figure(scores)
+    assert drawn.charts[0].columns == ["ε 1", "ε 0.1", "w 20"]
+    assert drawn.charts[0].ratios.tolist() == [[2, 4, 5]]
+    assert len(drawn.table.rows) == 3
+    curves = curve_figure(scores, scores.contests[0].stream, 1, None)
+    assert [(panel.title, panel.curves[0].x, panel.curves[0].y) for panel in curves.charts] == [
+        ("epsilon = 1", [10, 20], [4, 10]),
+        ("w = 10", [0.1, 1], [8, 4]),
+    ]
+    assert len(curves.table.rows) == 3
+    assert [rank.cells for rank in ranking(scores)] == [4, 4]  # both measurements count
 
 
 def test_colours_lie_on_a_logarithmic_scale_and_end_at_its_ends():

@@ -18,7 +18,7 @@ import eventide as ev
 from eventide.bench import load_study, read_results, repeat_cell, run_study
 from eventide.bench.run import runner
 from eventide.bench.run.journal import Journal
-from eventide.bench.run.results import standings, summary
+from eventide.bench.run.results import standings, summaries, summary
 from eventide.bench.run.runner import Runner, batches_of
 from eventide.bench.run.workers import in_processes
 from eventide.bench.study.study import Looked, StudiedMechanism
@@ -410,3 +410,10 @@ def test_the_command_prints_a_study_to_start_ones_own_from(tmp_path):
 def test_the_command_asks_where_results_go():
     with pytest.raises(InputError, match="say where the results go, with --out"):
         bench("quick")
+
+
+def test_summaries_of_many_cells_are_those_of_each() -> None:
+    values = np.random.default_rng(3).normal(size=(4, 11))
+    with_gaps = np.where(values > 1, np.nan, values)
+    for given in (values, with_gaps, values[:, :1]):
+        assert summaries(given) == [summary(row) for row in given]

@@ -42,7 +42,7 @@ def test_steps_and_answers_are_published_together(here, of):
     report = json.loads(result.stdout)
     assert (report["epsilon"], report["steps"]) == (1000, 40)
     assert report["worst_window_spent"] == pytest.approx(1000)
-    assert "epsilon 400 of that is for answers to window queries, one part in 5" in report["guarantee"]
+    assert "Of this epsilon 400 is for answers to window queries: one part in 5" in report["guarantee"]
     rows, said = exported()
     assert "26 answers written" in said
     assert [(row["begin"], row["end"]) for row in rows if row["query"] == "six"][:2] == [("0", "6"), ("2", "8")]

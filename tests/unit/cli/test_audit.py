@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 
 from eventide.cli import main
 
@@ -24,7 +25,7 @@ class NoNoise:
 
 
 def audit(*arguments):
-    return CliRunner().invoke(main, ["audit", *arguments])
+    return CliRunner().invoke(main, ["audit", *with_last(*arguments)])
 
 
 def test_a_sound_mechanism_ends_well(tmp_path):
@@ -79,6 +80,10 @@ class NoNumber(Keywords):
 class InTheFrame(Uniform):
     def budget_allocation(self):
         return undefined
+
+class Greedy(Uniform):
+    def budget_allocation(self):
+        return np.array([[2 * self.nano_epsilon]])
 """
 
 
@@ -112,6 +117,13 @@ def test_a_mistake_in_somebody_elses_class_is_theirs(name, says):
     assert result.exit_code == 2
     assert says in result.stderr
     assert "a fault of eventide" not in result.stderr
+
+
+@pytest.mark.usefixtures("faulty")
+def test_what_the_ledger_refuses_is_named_and_not_attacked():
+    result = audit("faulty:Greedy", *QUICK)
+    assert result.exit_code == 3
+    assert "faulty:Greedy was refused by the ledger, so that there is nothing to attack." in result.stderr
 
 
 def test_a_module_that_cannot_be_imported_is_theirs(tmp_path, monkeypatch):

@@ -278,13 +278,19 @@ def test_a_table_gets_what_it_lacks_while_the_store_is_in_use(run):
     assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "2 steps written to releases.sqlite\n")
     assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "0 steps written to releases.sqlite\n")
     store.commit(Commit(2, [], line(*STEPS[2]), b"", None, None))
-    assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "1 steps written to releases.sqlite\n")
+    assert run("city.db", "--out", "releases.sqlite")[::2] == (0, "1 step written to releases.sqlite\n")
     store.close()
     assert table_rows() == [
         (step, f"2026-03-01T00:{step}0:00+00:00", *cells)
         for step, _, values, scale in STEPS
         for cells in zip(BINS, values, scale, strict=True)
     ]
+
+
+def test_a_wrong_ending_is_told_all_that_would_do(run):
+    made(STEPS[:1]).close()
+    code, _, told = run("city.db", "--out", "releases.xlsx")
+    assert (code, "ends in none of .jsonl, .csv, .parquet, .delta, .sqlite;" in told) == (2, True)
 
 
 def test_a_table_of_another_store_is_refused(run):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from eventide.cli import main
-from eventide.live.accounts.account import create_account
+from eventide.live.accounts.open_account import create_account
 
 EVENTS = "--step 1h --time at --user who --bin page --bins pages.txt --start 2024-03-01 --until 2024-03-02"
 PRIVACY = "--epsilon 1 --window 24 --mechanism uniform"
@@ -39,10 +39,23 @@ def store(run):
         (f"publish events.csv --bins pages.txt {PRIVACY}", 2, "if its rows are events, give --step"),
         (f"publish events.csv --user who --bins pages.txt {PRIVACY}", 2, "the length of a step, such as --step 1h"),
         ("ledger events.csv", 5, "events.csv is no store of eventide; give the file that was made with --store"),
-        (f"publish events.csv {EVENTS} {PRIVACY} --cap 2/7d --mechanism ba", 2, "ba cannot be published with a cap"),
+        (f"publish events.csv {EVENTS} --epsilon 1 --window 24 --cap 2/7d --mechanism ba", 2, "ba cannot be published"),
         (f"publish events.csv {EVENTS} {PRIVACY} --late 0s --dry-run", 0, "Checked 2 bins"),
         (f"publish events.csv {EVENTS} --window 24 --mechanism uniform --epsilon 100 --dry-run", 0, "100 hides little"),
         ("account create a.account --population all --epsilon 100 --window 7d", 0, "100 hides little of anybody"),
+        (
+            f"publish events.csv {EVENTS} {PRIVACY} --epsilon 2",
+            2,
+            "--epsilon is given more than once, and takes one value",
+        ),
+        (f"publish events.csv {EVENTS} {PRIVACY} --mechanism ba", 2, "--mechanism is given more than once"),
+        ("export a.db --out a.csv --out=b.csv", 2, "--out is given more than once"),
+        ("account create a.account --window 7d --population all --epsilon 1 --window 1d", 2, "--window is given more"),
+        (
+            f"publish events.csv {EVENTS} {PRIVACY} --statistic people --statistic events --dry-run --dry-run",
+            0,
+            "Checked",
+        ),
         ("guarantee city.db --out page.pdf", 2, "must end in .html: the page is made for a browser. For a PDF"),
     ],
 )
@@ -109,7 +122,8 @@ def test_a_publication_that_was_ended_says_that_it_joins_again(run):
 
 
 def test_checking_a_configuration_fails_where_a_start_would(run):
-    assert run("init").exit_code == 0
+    started = run("init")
+    assert (started.exit_code, "  eventide config token ingest eventide.toml\n" in started.output) == (0, True)
     checked = run("config check eventide.toml")
     assert (checked.exit_code, "Not checked: whether a store is a copy" in checked.output) == (0, True)
     text = Path("eventide.toml").read_text()
@@ -119,4 +133,4 @@ def test_checking_a_configuration_fails_where_a_start_would(run):
         text.replace("epsilon = 1.0                   # Required. The budget of all", 'account = "no.account"  #', 1)
     )
     checked = run("config check eventide.toml")
-    assert (checked.exit_code, "there is no account at" in checked.output) == (2, True)
+    assert (checked.exit_code, "population residents: there is no account at" in checked.output) == (2, True)

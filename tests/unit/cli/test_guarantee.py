@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from account_lives import forge_weight
@@ -9,8 +10,9 @@ from click.testing import CliRunner
 
 import eventide as ev
 from eventide.cli import main
-from eventide.live.accounts.account import create_account, open_account
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.windows import Terms
+from eventide.live.guarantee.promise import part_of_stream
 from eventide.live.stores.open_store import open_store
 
 
@@ -30,9 +32,9 @@ def test_a_store_is_described_and_its_promise_is_the_stored_one(tmp_path: Path) 
     assert code == 0
     assert sentence in page
     assert "in 2 bins (&lt;north&gt;, south), by the mechanism uniform" in page
-    promise = "one person among &lt;visitors&gt; did inside any 3 consecutive steps: each possible outcome"
+    promise = "one person among &lt;visitors&gt; did inside any 3 consecutive steps had been left out."
     assert promise in page
-    assert "everything that is published becomes at most 2.72 times more or less likely (epsilon 1)" in page
+    assert "everything that is published would be at most 2.72 times more likely or less likely (epsilon 1)" in page
     assert "the fullest held 1. Digest of settings and charges: sha256:" in page
     assert "its owner alone (mode 600)" in page
     assert "taken on trust" in page
@@ -65,6 +67,22 @@ def published(folder: Path, *told: str) -> Path:
     return folder / "rides.db"
 
 
+def test_the_page_of_one_store_of_several_states_what_all_of_them_may_tell(tmp_path: Path) -> None:
+    """The people are in both streams, so the share of one of them bounds nothing that they could rely on."""
+    mechanism = ev.Uniform(epsilon=0.7, window=3, bins=2)
+    with ev.Publisher(
+        ev.MemoryFeed([[3, 5]] * 4), mechanism, tmp_path / "wards.db", population="patients"
+    ) as publisher:
+        publisher.run()
+        part = part_of_stream(0.7, "pharmacy")
+        promised = dataclasses.replace(publisher.guarantee, epsilon=1, assumptions=(part,))
+        publisher.store.promise(str(promised))
+    page = written(tmp_path / "wards.db", tmp_path / "page.html")[1]
+    assert "all streams about them release would be at most 2.72 times more likely or less likely (epsilon 1)" in page
+    assert "with other streams about them: this one has epsilon 0.7 of 1<" in page
+    assert "(epsilon 0.7)" not in page
+
+
 def test_spare_bins_are_listed_by_the_names_that_they_got(tmp_path: Path) -> None:
     store = published(tmp_path, "--spare-bins", "1")
     assert CliRunner().invoke(main, ["bins", str(store), "--name", "harbour"]).exit_code == 0
@@ -85,7 +103,7 @@ def test_an_account_is_described_and_one_that_is_over_says_so(tmp_path: Path) ->
         seat = account.join("hourly", Terms(5 * 10**8, window=25, length=hour), 0)
         account.charge(seat, 0, hour)
     code, page = written(path, tmp_path / "page.html")
-    assert (code, "did inside any 1 day: each possible outcome" in page, "hourly holds 0.5" in page) == (0, True, True)
+    assert (code, "did inside any 1 day had been left out" in page, "hourly holds 0.5" in page) == (0, True, True)
     forge_weight(path, 2 * 10**9)
     code, page = written(path, tmp_path / "page.html")
     assert (code, "NOT KEPT" in page) == (4, True)
@@ -139,11 +157,12 @@ def test_a_configuration_is_described_with_who_may_read_what(tmp_path: Path) -> 
     code, page = written(tmp_path / "eventide.toml", tmp_path / "page.html")
     assert code == 0, page
     for sentence in (
-        "did inside any 1 day: each possible outcome of everything that all these",
+        "did inside any 1 day had been left out. Then each possible result of everything that all these",
         "inside any 25 hours (25 consecutive steps of 1 hour)",
+        "everything that this publication alone releases would be at most 1.65 times more likely or less likely",
         "read releases: office, ward-desk; see raw figures: ward-desk",
         "send events: nobody",
-        "until the step is over and 10min more, for events that come late; as keyed hashes",
+        "until the step is over and 10min more have passed, for events that come late\nkeyed hashes of the people",
         "the person in &#x27;patient&#x27;",
         "wards.jsonl",
         "Nothing was published yet.",
@@ -166,7 +185,7 @@ def test_nothing_is_promised_where_nothing_holds_and_less_where_events_are_peopl
     with ev.Publisher(tmp_path / "events.csv", mechanism, tmp_path / "events.db", **cut) as publisher:
         publisher.run()
     page = written(tmp_path / "events.db", tmp_path / "page.html")[1]
-    assert "Take out one event about everybody" in page
+    assert "Suppose one event about everybody had been left out" in page
     assert "loses several times epsilon" in page
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from command_words import with_last
 
 from eventide import windows
 from eventide.cli import main
@@ -78,6 +79,20 @@ def test_json_is_one_document_about_the_plan(run):
     assert document["workload_error_of_planners"]["base"] == pytest.approx(plan.workload_error)
     assert document["levels"][0]["largest"] == 0.5
     assert document["queries"][0]["name"] == "quarter"
+
+
+def test_a_plan_for_windows_has_what_publish_foresees_for_them(run):
+    code, out, err = run("plan", "queries.toml", "--epsilon", "1", "--window", "1h", "--step", "20min", "--json")
+    document = json.loads(out)
+    assert (code, document["epsilon"], document["window"]) == (0, 1.0, 3)
+    assert "any 3 consecutive steps" in document["guarantee"]
+    assert "w-event" in err
+    words = ("--epsilon", "1", "--window", "3", "--queries", "queries.toml", "--dry-run", "--json", "--out", "a.csv")
+    foreseen = json.loads(run("publish", "counts.csv", *words)[1])["standard_errors"]
+    errors = [query["standard_error"] for query in document["queries"]]
+    assert errors == pytest.approx([each["standard_error"] for each in foreseen])
+    code, _, err = run("plan", "queries.toml", "--epsilon", "1", "--window", "0")
+    assert (code, "window" in err) == (2, True)
 
 
 def test_a_query_beyond_the_horizon_has_no_error(run, tmp_path):
@@ -244,7 +259,7 @@ def test_steps_with_few_common_factors_are_planned_for_the_length_of_the_file(ru
     ],
 )
 def test_options_that_do_not_fit_are_refused(run, charges, tmp_path, words, says):
-    code, _, err = run("publish", "counts.csv", "--epsilon", "1", *words)
+    code, _, err = run(*with_last("publish", "counts.csv", "--epsilon", "1", *words))
     assert code == 2
     assert says in err
     assert charges == []

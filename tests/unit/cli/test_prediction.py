@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from eventide.cli.publish.prediction import document, sentences
+from eventide.live.publisher.prediction import document, sentences
 from eventide.mechanisms.expected_error import ExpectedError, Prediction
 
 COUNTED = ExpectedError("events", (5.0, 50.0, 500.0, 5_000.0), (4.0, 5.0, 25.0, 30.0), (4.0, 10.0, 50.0, 400.0))

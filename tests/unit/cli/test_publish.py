@@ -15,6 +15,7 @@ import pytest
 from pairwise import pairwise
 
 from eventide.cli import main
+from eventide.cli.publish.summary import summary
 from eventide.mechanisms.base import Mechanism
 from eventide.privacy.ledger import WindowLedger
 from eventide.releases.files import ReleaseFile
@@ -169,7 +170,7 @@ def test_the_guarantee_is_private_and_no_option_makes_it_otherwise(publish, tmp_
     guarantee = err.splitlines()[-1]
     assert code == 0
     assert "10 consecutive steps" in guarantee
-    assert "epsilon 1," in guarantee
+    assert "with epsilon 1." in guarantee
     assert "NOT PRIVATE" not in guarantee
     for option in ("--seed", "--noise"):
         assert publish("counts.csv", *PRIVACY, option, "7")[0] == 2
@@ -191,6 +192,7 @@ def test_a_dry_run_checks_and_predicts_and_charges_and_writes_nothing(publish, c
     assert ("Known from a formula" in err) == (mechanism == "uniform")
     assert re.search(r"\n   *50: .* %  █", err)  # the picture
     assert "limit per person" not in err  # counts have none
+    assert "Not checked" not in err
     assert charges == []
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 
@@ -384,3 +386,17 @@ def test_a_terminal_sees_progress(publish, monkeypatch, tmp_path):
     assert "Checking" in err
     assert "Publishing" in err
     assert len(list(open_counts(tmp_path / "private.csv").steps())) == STEPS
+
+
+def test_one_step_is_told_as_one():
+    report = {
+        "steps": 1,
+        "bins": 2,
+        "out": "a.csv",
+        "fresh_looks": 1,
+        "worst_window_spent": 1,
+        "epsilon": 1,
+        "window": 1,
+    }
+    told = summary(report | {"window_sensitivity": None})
+    assert told.startswith("Published 1 step of 2 bins to a.csv; 1 of the steps was measured.")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from command_words import with_last
 from nats_server import free_port
 
 from eventide.cli import main
@@ -97,8 +98,8 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     guarantee = err.splitlines()[-1]
     assert f"at most {most} to a step" in guarantee
     assert "for this run only" in guarantee
-    assert "the first step was taken from the data" in guarantee
-    assert "the last step was taken from the data" in guarantee
+    assert "The first step was taken from the data." in guarantee
+    assert "The last step was taken from the data." in guarantee
     assert "trusted" not in guarantee
 
 
@@ -192,7 +193,7 @@ def test_without_a_user_column_every_event_is_its_own_user(publish):
     code, out, err = publish("events.csv", *EXACT, *words)
     assert code == 0
     assert values(out) == expected(2)
-    assert "taking every event for a person of its own" in err.splitlines()[-1]
+    assert "every event is taken for a person of its own" in err.splitlines()[-1]
 
 
 def test_start_and_end_can_be_given(publish):
@@ -204,7 +205,8 @@ def test_start_and_end_can_be_given(publish):
 
 
 def test_a_window_can_be_a_duration(publish):
-    code, out, _ = publish("events.csv", "--epsilon", "1", "--window", "90min", *STEP, "--dry-run", "--json")
+    code, out, err = publish("events.csv", "--epsilon", "1", "--window", "90min", *STEP, "--dry-run", "--json")
+    assert "Not checked: the rows of events." in err
     document = json.loads(out)
     assert code == 0
     assert document["window"] == 2  # rounded up to whole steps
@@ -327,7 +329,7 @@ def test_the_document_names_what_is_for_operators(publish):
     assert code == 0
     left_out = len(events()) - sum(map(sum, expected(1)))
     told = {"accepted": len(events()), "late": 0, "again": 0, "left_out": left_out, "refused": {}}
-    told |= {"left_out_by_cap": None, "left_out_of_each": {}}
+    told |= {"left_out_by_cap": None, "left_out_of_each": {}, "read_as_utc": False}
     assert document["operators_only"] == told
     assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
     assert document["guarantee"] == err.splitlines()[-1]
@@ -373,7 +375,8 @@ def test_warnings_are_sentences(capsys):
 )
 def test_options_that_do_not_fit_are_refused(publish, folder, words, says):
     before = sorted(path.name for path in folder.iterdir())
-    code, out, err = publish("events.csv", "--epsilon", "1", "--window", "2", "--store", "store.db", *words)
+    usual = ("--epsilon", "1", "--window", "2", "--store", "store.db")
+    code, out, err = publish("events.csv", *with_last(*usual, *words))
     assert code == 2
     assert says in err
     assert out == ""
@@ -382,9 +385,9 @@ def test_options_that_do_not_fit_are_refused(publish, folder, words, says):
 
 
 def start_following(*words):
-    command = [sys.executable, "-m", "eventide", "publish", "log.jsonl", "--follow", *EXACT, "--bins", "bins.txt"]
+    usual = (*EXACT, "--bins", "bins.txt", "--step", "100ms", "--store", "store.db", "--out", "private.jsonl")
     return subprocess.Popen(
-        [*command, "--step", "100ms", "--store", "store.db", "--out", "private.jsonl", *words],
+        [sys.executable, "-m", "eventide", "publish", "log.jsonl", "--follow", *with_last(*usual, *words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -129,7 +130,7 @@ def test_a_backup_of_stores_in_use_is_whole_and_private(tmp_path):
         up.post([event()])
         up.pass_steps(3)
         for _ in range(2):  # the second replaces the first
-            assert checked(*command) == f"1 stores are in {target}.\n"
+            assert checked(*command) == f"1 store is in {target}.\n"
         up.pass_steps()
     copy = open_store(target / "city.store", read_only=True)
     copy.verify()
@@ -139,6 +140,27 @@ def test_a_backup_of_stores_in_use_is_whole_and_private(tmp_path):
     assert names == {"city.store", "city.population"}
     assert {stat.S_IMODE(path.stat().st_mode) for path in target.iterdir()} == {0o600}
     assert sqlite3.connect(target / "city.store").execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_store_that_cannot_be_copied_holds_up_no_other_file(tmp_path):
+    lost, target = tmp_path / "lost", tmp_path / "backups"
+    lost.mkdir()
+    target.mkdir()
+    for name in ("a.store", "z.store"):
+        with closing(sqlite3.connect(lost / name)) as store:
+            store.execute("CREATE TABLE step (number INTEGER)")
+    (lost / "m.store").write_text("what was once a store")
+    (target / "m.store").write_text("the copy of before")
+    (lost / "city.population").write_text("{}")
+    (lost / "eventide.tokens").write_text("# none")
+    command = [sys.executable, str(DEPLOY / "systemd" / "backup.py"), str(lost), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"{lost / 'm.store'} was not copied: file is not a database\n"
+    assert done.stdout == f"2 stores are in {target}.\n"
+    names = ["a.store", "city.population", "eventide.tokens", "m.store", "z.store"]
+    assert sorted(path.name for path in target.iterdir()) == names
+    assert (target / "m.store").read_text() == "the copy of before"
 
 
 def test_a_backup_that_is_put_back_is_known_for_one(tmp_path):

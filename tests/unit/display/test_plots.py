@@ -12,6 +12,8 @@ import pytest
 import eventide as ev
 from eventide import windows
 from eventide.bench import load_study, read_results, run_study
+from eventide.display.drawings import Curve, Panel, Style
+from eventide.display.images import draw
 from eventide.errors import InputError
 from eventide.privacy.ledger import WindowLedger
 
@@ -91,10 +93,17 @@ def test_bins_can_be_chosen_by_name():
     assert (first.get_title(), second.get_title()) == ("f", "a")
     assert np.array_equal(level_in_each_step(lines(first)["released"], 0), COUNTS[:, 5])
     assert np.array_equal(level_in_each_step(lines(run_of("uniform").plot([3]).axes[0])["released"], 0).shape, (30,))
-    with pytest.raises(InputError, match="there is no bin 'g'"):
+    with pytest.raises(InputError, match="there is no bin 'g'; choose one of a, b, c, d, e, f"):
         run.plot(["a", "g"])
     with pytest.raises(InputError, match="name at least one"):
         run.plot([])
+
+
+def test_a_name_alone_is_one_bin():
+    run = ev.run(ev.Uniform(epsilon=1, window=4, bins=["north", "south"], noise=ev.noise.Zero()), COUNTS[:, :2])
+    assert run.plot(bins="south").axes[0].get_title() == "south"
+    with pytest.raises(InputError, match=r"there is no bin 'nort'; did you mean 'north'\?"):
+        run.plot(bins="nort")
 
 
 def test_truth_is_drawn_only_where_it_is_handed_in():
@@ -278,3 +287,14 @@ def test_matplotlib_is_loaded_by_drawing_alone():
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     assert subprocess.run([sys.executable, "-c", code.replace("sys.exit", "run.plot(); sys.exit")]).returncode == 1
+
+
+@pytest.mark.parametrize(("values", "shown", "hidden"), [([40, 90], "60", ""), ([3, 90_000], "10,000", "20")])
+def test_a_logarithmic_axis_has_plain_numbers_and_not_too_many(values, shown, hidden):
+    picture = draw("errors", [Panel("", "w", "error", [Curve("ba", Style("#000000"), [1.0, 2.0], values)])])
+    picture.draw_without_rendering()
+    axis = picture.axes[0].yaxis
+    labels = {label.get_text() for which in ("major", "minor") for label in axis.get_ticklabels(which=which)}
+    assert shown in labels
+    assert hidden not in labels - {""}
+    assert not any("$" in label or "e+" in label for label in labels)

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "docs/how-to/serve.md": "test_docs_servers.py",
     "docs/how-to/postgres.md": "test_docs_servers.py",
     "docs/how-to/operate.md": "test_operate_page.py",
+    "docs/how-to/operate-publish.md": "test_operate_page.py",
     "docs/how-to/spark.md": "test_docs_spark.py",
     "docs/how-to/windows.md": "test_windows_page.py",
     "docs/how-to/audit.md": "test_docs_slow.py",

@@ -57,7 +57,7 @@ def test_frames(tmp_path, capsys):
         pytest.importorskip(library, reason=f"needs {library}: pip install '.[test-all]'")
     pytest.importorskip("matplotlib").use("Agg")
     page = (ROOT / "docs" / "how-to" / "frames.md").read_text(encoding="utf-8")
-    assert Reader(tmp_path).follow(page) == 7
+    assert Reader(tmp_path).follow(page) == 8
     for example in blocks(page)[1:3]:
         assert len([line for line in lines_of(example.code) if line]) <= 12
 
@@ -90,7 +90,8 @@ def test_the_examples_that_help_shows(tmp_path, capsys):
     files["names.txt"] = "north\nsouth\n"
     page = "".join(f'```text title="{name}"\n{text}```\n' for name, text in files.items())
     store = "eventide publish counts.csv --epsilon 1 --window 9 --store city.db --out city.csv --spare-bins 1"
-    order = ["init", *(name for name in VERBS if name != "init")]  # so that the configuration is there when it is read
+    first = ["init", "config"]  # so that the configuration is there when it is read, and its store not yet in use
+    order = [*first, *(name for name in VERBS if name not in first)]
     wards = "printf 'timestamp,bin\\n' | eventide publish - --step 1h --start 2026-01-01 --until 2026-01-01T02:00Z "
     wards += "--bins names.txt --epsilon 1 --window 8 --mechanism ba --set pan_private=announced --store wards.db"
     commands = [store, wards, *(VERBS[name].example for name in order)]

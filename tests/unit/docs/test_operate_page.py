@@ -1,4 +1,4 @@
-"""operate.md, followed to the end as far as a test can: in folders of its own, with a stand-in for systemd.
+"""operate.md and operate-publish.md, followed as far as a test can: in folders of its own, with a stand-in for systemd.
 
 The first block makes a machine, which test_containerfile.py does in a root of its own.
 """
@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -67,19 +68,41 @@ def machine(tmp_path):
         os.kill(process, signal.SIGTERM)
 
 
-def test_from_an_empty_machine_to_a_service(machine, capsys):
-    port, health = free_port(), free_port()
+@pytest.fixture
+def reader(machine):
+    """Somebody who follows a page on that machine, which has no users but this one."""
     here = {f"{place}/": f"{machine}{place}/" for place in ("/etc", "/var", "/usr")}
-    here |= {"8710": str(port), "8711": str(health), "runuser -u eventide -- ": ""}
+    here |= {"8710": str(free_port()), "8711": str(free_port()), "runuser -u eventide -- ": ""}
     here |= {" -o eventide -g eventide": "", " -o root -g eventide": "", " -o prometheus -g prometheus": ""}
     here |= {"chgrp eventide": "true"}
     deploy = shutil.copytree(ROOT / "deploy", machine / "deploy")
     reader = Reader(machine, here, PATH=f"{machine}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}")
     for path in [*deploy.glob("systemd/*"), *deploy.glob("prometheus/*"), *deploy.glob("logrotate/*")]:
         path.write_text(re.sub(r"\n *su .*", "", reader._here(path.read_text())))
+    return reader
+
+
+def restored(store):
+    with closing(open_store(store, read_only=True)) as opened:
+        return [epoch.restored for epoch in opened.epochs()]
+
+
+def test_from_an_empty_machine_to_a_service(machine, reader, capsys):
     reader.follow((ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8"))
     assert '"who": "read"' in (machine / "var/lib/eventide/access.jsonl").read_text()
     assert (machine / "var/backups/eventide/city.store").exists()
-    with closing(open_store(machine / "var/lib/eventide/city.store", read_only=True)) as store:
-        assert [epoch.restored for epoch in store.epochs()] == [False, True]
+    assert restored(machine / "var/lib/eventide/city.store") == [False, True]
+    assert "Error" not in (machine / "journal").read_text()
+
+
+def test_one_publication_is_run_and_put_back(machine, reader, capsys):
+    """With steps of a second from now on instead of ten minutes, and a mechanism that needs no compiling."""
+    now = datetime.now(UTC).isoformat()
+    short = f"--step 1s --start {now} --mechanism uniform"
+    reader.replaced |= {"--step 10min --late 1min": short, "status 60": "status 20"}
+    (machine / "var/log/shop").mkdir(parents=True)
+    (machine / "var/log/shop/visits.jsonl").write_text(f'{{"at": "{now}", "visitor": "anna", "page": "home"}}\n')
+    reader.follow((ROOT / "docs" / "how-to" / "operate-publish.md").read_text(encoding="utf-8"))
+    assert restored(machine / "var/lib/eventide/visits.store") == [False, True]
+    assert '"fresh": true' in (machine / "var/lib/eventide/visits.jsonl").read_text()
     assert "Error" not in (machine / "journal").read_text()

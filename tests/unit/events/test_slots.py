@@ -15,7 +15,7 @@ from eventide.events.caps import blocks_met
 from eventide.events.slot_tally import UserFirsts
 from eventide.events.slot_times import SlotTimes
 from eventide.events.slots import SlotPeople, slots_met
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
 
 KEY = bytes(range(16))
@@ -156,6 +156,11 @@ def test_its_step_and_sensitivity_have_to_be_known():
     made = parse_statistic("people/1d/1h")
     assert (made.name, made.described()) == ("people/1d", {"statistic": "people/1d/1h"})
     assert [made.for_bins(bins).sensitivity(2) for bins in (1, 3, 9)] == [1, 3, 4]
+
+
+def test_the_guarantee_says_how_many_bins_count():
+    told = [SlotPeople("1d", "1h").assumptions(most)[-1].partition(", and ")[2] for most in (1, 4)]
+    assert told == ["in one bin only: the first", "in at most 4 bins: the first 4"]
 
 
 def test_events_know_their_step_whatever_the_clocks_do():

@@ -10,7 +10,7 @@ import pytest
 from eventide.errors import InputError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.caps import Cap
-from eventide.events.statistics import STATISTICS, parse_statistic
+from eventide.events.statistic_names import STATISTICS, parse_statistic
 
 PEOPLE = parse_statistic("people")
 KEYS = [bytes([number]) * 16 for number in range(12)]

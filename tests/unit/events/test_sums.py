@@ -11,7 +11,8 @@ import pytest
 from eventide.errors import StoreError
 from eventide.events.cap_memory import CapMemory
 from eventide.events.caps import Cap
-from eventide.events.statistics import EVENTS, parse_statistic
+from eventide.events.statistic_names import parse_statistic
+from eventide.events.statistics import EVENTS
 
 SUMS = parse_statistic("sum:fare", "fare=1,4,1")
 KEYS = [bytes([number]) * 16 for number in range(8)]

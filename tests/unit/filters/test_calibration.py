@@ -47,6 +47,28 @@ def test_what_was_foreseen_is_stretched_and_what_a_look_says_is_not():
     assert calibration.stretched(empty, empty, empty, empty + np.inf) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("often", "narrowest", "stretch"), [(True, 0.5, (0.55, 0.85)), (True, 1.0, (1, 1)), (False, 0.5, (1, 1))]
+)
+def test_intervals_that_hold_too_much_are_narrowed_after_enough_looks(often, narrowest, stretch):
+    """Counts vary by two thirds of what was foreseen."""
+    random, calibration = np.random.default_rng(3), Calibration(1, 0.9)
+    calibration.narrowest = narrowest
+    low, middle, high = (np.full((1, 20), 1000 + side * 1.645 * 100) for side in (-1, 0, 1))
+    for _ in range(200):
+        look = random.normal(1000, 67, (1, 20)) + random.laplace(0, 10, (1, 20))
+        ends = calibration.stretched(low, middle, high, np.full((1, 1), np.inf))
+        calibration.learn(*ends, look, np.full((1, 1), 10.0), np.full((1, 20), True), np.array([[often]]))
+    assert stretch[0] <= calibration.stretch <= stretch[1]
+
+
+def test_narrowed_intervals_of_small_counts_keep_the_next_whole_ones():
+    calibration = Calibration(1, 0.9)
+    calibration.stretch[:] = 0.5
+    low, high = calibration.stretched(*np.array([[[0.0, 2.0]], [[0.0, 5.0]], [[1.0, 9.0]]]), np.full((1, 1), np.inf))
+    assert (low.tolist(), high.tolist()) == ([[0, 3]], [[1, 7]])
+
+
 def test_what_was_not_looked_at_teaches_nothing():
     calibration = Calibration(2, 0.9)
     far, fresh = np.full((2, 3), 1e6), np.array([[True], [False]]) & np.full((2, 3), True)

@@ -11,20 +11,23 @@ import eventide as ev
 from eventide.errors import InputError
 from eventide.filters import side_by_side
 from eventide.filters.posterior_grid import DRIFT, JUMP, LOG_PRIOR, MODELS, QUIET_LEVEL, grid_up_to
+from eventide.filters.posterior_kernels import mean_lesson
 from eventide.filters.posterior_look_kernels import cell_factors, chance_of_look, drift_over
 from eventide.filters.posterior_median import PRIOR_LOOKS, SHARED_LOOKS, PosteriorMedian
 from eventide.filters.posterior_scalar_kernels import (
     ANEW,
     PACES,
     PRIOR,
+    ROUGH,
     bank_quantile,
     begin_bank,
     begun_anew,
     laplace_update,
     mix,
+    rough_mass,
     update_bank,
 )
-from eventide.filters.posterior_usual_kernels import first_usual_values, mean_lesson
+from eventide.filters.posterior_usual_kernels import first_usual_values
 from eventide.filters.side_by_side import in_slices
 from eventide.privacy.measured import Measured
 
@@ -200,6 +203,14 @@ def test_quantiles_of_the_bank_are_those_of_the_mixture(target):
         assert reached == pytest.approx(stats.norm.cdf(target), abs=1e-3)
 
 
+def test_the_table_of_the_normal_mass_is_off_by_less_than_it_says():
+    """So that a quantile that the table finds near enough is one that the exact mass would find so too."""
+    one, none = np.ones(1), np.zeros(1)
+    places = [*np.linspace(-12, 12, 3001), -8.0, 8.0, -7.9999999, 7.9999999, 1e300, -1e300]
+    off = [abs(rough_mass(none, one, one, place) - stats.norm.cdf(place)) for place in places]
+    assert max(off) < 0.8 * ROUGH
+
+
 def test_the_most_believed_state_passes_to_all_and_is_itself_left_alone():
     mean, variance, weight = np.linspace(0, 900, PACES), np.logspace(0, 6, PACES), np.full(PACES, 0.01)
     weight[2] = 1 - weight.sum() + weight[2]
@@ -233,8 +244,54 @@ def test_beginning_anew_has_the_evidence_of_the_tail_and_the_state_of_the_look(l
 
 
 def test_the_mean_lesson_counts_every_bin_that_was_looked_at_the_same():
-    lesson = np.array([[2.0, 2.0], [0.0, 0.0], [9.0, 0.0]], np.float32)
-    assert mean_lesson(lesson, np.array([4.0, 0.0, 9.0])) == pytest.approx([0.75, 0.25])
+    lessons = {"lesson": [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]], "far_lesson": [[6.0, 0.0, 3.0]]}
+    known = {name: np.array(lesson, np.float32) for name, lesson in lessons.items()}
+    rows = (
+        PosteriorMedian()
+        .started(1, 3)
+        .rows._replace(learned=np.array([4.0, 0.0, 9.0]), far=np.array([-1, -1, 0]), **known)
+    )
+    mean = np.full(3, 7.0)
+    mean_lesson(rows, 0, 3, mean)
+    assert mean == pytest.approx([7 / 12, 1 / 4, 1 / 6])
+
+
+def test_a_few_bins_that_need_more_room_do_not_make_it_for_all():
+    """Of 200 bins at 5, three burst in turn: they have room of their own, and what they learned stays."""
+    posterior = PosteriorMedian().started(1, 200, epsilon=1.0, window=50)
+    for step in range(12):
+        values = np.full((1, 200), 5.0)
+        values[0, :3] = 3000 * (step % 3 == np.arange(3))
+        estimate = posterior.step(measured(values, 2.0))
+        assert abs(estimate - values).max() < 300
+    rows = posterior.rows
+    assert 3 * rows.posterior.shape[1] < len(posterior.grid.first)
+    assert rows.far[:3].tolist() == [0, 1, 2]
+    assert (rows.far[3:] == -1).all()
+
+
+def test_a_state_with_room_for_all_cells_goes_on_as_one_without():
+    """As older versions saved it."""
+    values = np.random.default_rng(9).poisson([900] + [5] * 39, (12, 1, 40))
+    looks = [measured(each, 2.0) for each in values]
+    first, second = (PosteriorMedian().started(1, 40, epsilon=0.5, window=9) for _ in range(2))
+    for look in looks[:6]:
+        first.step(look)
+    state = first.snapshot()
+    rows, cells = state["_rows"], len(first.grid.first)
+    assert rows["posterior"].shape[1] < cells
+    assert rows["far"].max() == 0
+    for name in ("posterior", "lesson"):
+        far = rows.pop("far_" + name)
+        whole = np.zeros((40, cells, *far.shape[2:]), np.float32)
+        whole[:, : rows[name].shape[1]] = rows[name]
+        whole[rows["far"] >= 0] = far[rows["far"][rows["far"] >= 0]]
+        rows[name] = whole
+    del rows["far"]
+    second.restore(state)
+    for look in looks[6:]:
+        assert np.array_equal(first.step(look), second.step(look))
+        assert np.array_equal(first.high, second.high)
 
 
 def test_first_usual_values_are_those_of_bin_after_bin_each_judged_by_the_others():

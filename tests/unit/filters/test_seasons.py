@@ -1,12 +1,11 @@
 """Periods, the waves that they mean, and the seasonal voice: what it learns, and when it keeps silent."""
 
-import math
-
 import numpy as np
 import pytest
 
 import eventide as ev
 from eventide.errors import InputError
+from eventide.filters.algorithms import ALGORITHMS
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.posterior_season_kernels import (
     CHANGE,
@@ -17,7 +16,7 @@ from eventide.filters.posterior_season_kernels import (
     mix,
     season_now,
 )
-from eventide.filters.seasonal_voice import DEBT
+from eventide.filters.seasonal_voice import MOST_SHARED, shared_odds
 from eventide.filters.seasons import Automatic, automatic_periods, checked_periods, frequencies, waves_at
 from eventide.privacy.measured import Measured
 
@@ -117,15 +116,58 @@ def test_a_rhythm_that_is_learned_late_speaks_soon():
     """Calm for two days, so that the rest foresees looks better; the voice that remembers all of it speaks later."""
     stream = np.concatenate([np.full((48, 1), 200), DAILY[:240]])
     said = []
-    for debt in (math.inf, DEBT):
+    for algorithm in (1, 2):
         behind = PosteriorMedian(seasons=(24,)).started(1, 1, epsilon=1.0, window=60)
-        behind.voice.debt = debt
+        behind.follow(ALGORITHMS[algorithm])
         noise = np.random.default_rng(53).laplace(0, 6, len(stream))
         said.append([])
         for look in stream[:, 0] + noise:
             behind.step(Measured(*(np.full((1, 1), value) for value in (look, 6.0, True))))
             said[-1].append(behind.voice.say[0])
     assert np.mean(said[1]) > np.mean(said[0]) + 0.05
+
+
+def test_how_many_bins_have_a_rhythm_is_learned_from_all_of_them():
+    """As likely as may be: no other odds, tried one by one, make what the bins foresaw likelier."""
+    foresight = np.random.default_rng(9).normal([[0.5], [-1.0], [0.0]], 1.5, (3, 30))
+    tried = np.linspace(-MOST_SHARED, MOST_SHARED, 8001)[:, None, None]
+    part = 1 / (1 + np.exp(-tried))
+    likely = np.log(part * np.exp(foresight) + 1 - part).sum(axis=2) + np.log(part * (1 - part))[:, :, 0]
+    assert shared_odds(foresight) == pytest.approx(tried[likely.argmax(axis=0), 0, 0], abs=0.002)
+
+
+def test_where_all_bins_have_little_evidence_of_a_rhythm_it_is_believed_and_no_single_bin_decides():
+    little, one = np.full((1, 100), 0.3), np.where(np.arange(100) == 0, 20.0, -1.0)[None]
+    assert shared_odds(little)[0] > 1.5
+    assert shared_odds(one)[0] < -1.5
+    assert shared_odds(np.full((1, 100), 50.0))[0] == pytest.approx(MOST_SHARED, abs=1e-3)
+
+
+def _in_noise(algorithm, stream, period, scale=120.0):
+    """The error in the second half, behind looks whose noise hides the rhythm of a single bin."""
+    behind = PosteriorMedian(seasons=period).started(1, stream.shape[1], epsilon=1.0, window=60)
+    behind.follow(ALGORITHMS[algorithm])
+    noise = np.random.default_rng(54).laplace(0, scale, stream.shape)
+    shape = np.ones((1, stream.shape[1]))
+    values = [
+        behind.step(Measured((counts + extra)[None], scale * shape, shape > 0))[0]
+        for counts, extra in zip(stream, noise, strict=True)
+    ]
+    return abs(np.array(values) - stream)[len(stream) // 2 :].mean()
+
+
+@pytest.mark.slow
+def test_bins_together_tell_of_a_rhythm_that_none_shows_alone():
+    stream = np.random.default_rng(55).poisson(
+        100 * (1 + 0.7 * np.sin(2 * np.pi * STEPS[:300] / 24))[:, None], (300, 40)
+    )
+    assert _in_noise(3, stream, (24,)) < 0.9 * _in_noise(2, stream, (24,))
+
+
+@pytest.mark.slow
+def test_bins_together_do_not_believe_in_a_rhythm_that_is_none():
+    stream = np.random.default_rng(56).poisson(100, (300, 40))
+    assert _in_noise(3, stream, (24,)) < 1.02 * _in_noise(2, stream, (24,))
 
 
 def test_between_looks_the_release_follows_the_rhythm():

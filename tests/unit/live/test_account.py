@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 from eventide.cli import main
 from eventide.errors import InputError, StateError, StoreError
-from eventide.live.accounts.account import Account, AccountFull, Seat, create_account, open_account
+from eventide.live.accounts.account import Account, AccountFull, Seat
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.sqlite_account import create_file
 from eventide.live.accounts.windows import Terms
 

@@ -12,8 +12,9 @@ from account_lives import forge_weight
 from click.testing import CliRunner
 
 from eventide.cli import main
-from eventide.live.accounts.account import Account, Seat, create_account, open_account
+from eventide.live.accounts.account import Account, Seat
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.windows import Terms
 
 HOUR = 3_600_000_000

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from postgres_server import PostgresServer
 
 from eventide.cli import main
-from eventide.live.accounts.account import Account, create_account, open_account
+from eventide.live.accounts.account import Account
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.windows import Terms
 

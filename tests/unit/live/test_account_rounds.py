@@ -10,7 +10,8 @@ import pytest
 from account_rounds import live_rounds, row_of
 from postgres_server import PostgresServer
 
-from eventide.live.accounts.account import Account, open_account
+from eventide.live.accounts.account import Account
+from eventide.live.accounts.open_account import open_account
 from eventide.live.accounts.postgres_account import PostgresAccount
 from eventide.live.accounts.sqlite_account import create_file
 

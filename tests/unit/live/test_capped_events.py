@@ -8,6 +8,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 
 import eventide as ev
 from eventide.cli import main
@@ -90,9 +91,10 @@ def test_the_guarantee_is_kept_and_says_so(source, tmp_path):
         one.run()
     assert str(one.guarantee) == (
         "All events of one person inside any 8 consecutive steps (8 hours) are hidden by w-event differential privacy "
-        "with epsilon 1, where they add at most 1 to a step over all bins and change the counts by at most 4 over all "
-        "steps and bins together; of each person only the first event counts in every block of 8 hours, and the others "
-        "are left out; a secret hash of that person says where their blocks begin."
+        "with epsilon 1. One person adds at most 1 to a step, over all bins together. If the events of "
+        "one person inside one window change, the counts change by at most 4, over all steps and bins together. Of "
+        "each person only the first event counts in every block of 8 hours, and the others are left out. A secret "
+        "hash of a person decides when their blocks begin."
     )
     with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
         store.verify()
@@ -104,7 +106,7 @@ def test_the_guarantee_is_kept_and_says_so(source, tmp_path):
 
 def test_the_guarantee_speaks_of_days_where_there_are_days():
     feed = EventFeed(None, Timeline("2026-01-01", "1h"), EventReader(BINS), cap=Cap(2, 168))
-    assert "only the first 2 events count in every block of 7 days, and the others" in feed.promise().assumptions[-1]
+    assert "only the first 2 events count in every block of 7 days, and the others" in feed.promise().assumptions[0]
 
 
 def test_operators_see_how_many_events_the_cap_left_out_and_readers_do_not(tmp_path):
@@ -157,7 +159,7 @@ def called(source, *words):
     given = ("--epsilon", 1, "--window", "8h", "--mechanism", "uniform", "--bins", source.parent / "bins.txt")
     given += ("--step", "1h", "--user", "user", "--bin", "bin", "--out", source.parent / "out.jsonl")
     (source.parent / "bins.txt").write_text("\n".join(BINS))
-    ended = CliRunner().invoke(main, list(map(str, ("publish", source, *given, *words))))
+    ended = CliRunner().invoke(main, with_last("publish", source, *given, *words))
     return ended.exit_code, " ".join(ended.stderr.split())
 
 
@@ -166,7 +168,7 @@ def test_the_command_takes_a_cap(source, tmp_path):
     code, said = called(path, "--cap", "1/8h", "--store", tmp_path / "city.db")
     assert code == 0, said
     assert "any 8 consecutive steps (8 hours)" in said
-    assert "of each person only the first event counts in every block of 8 hours, and the others are left out" in said
+    assert "Of each person only the first event counts in every block of 8 hours, and the others are left out" in said
     assert "One person lost in any 8 steps at most 1 of epsilon 1." in said
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert {scale for line in lines for scale in line["scale"]} == {4}

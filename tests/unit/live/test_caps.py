@@ -11,6 +11,7 @@ import hypothesis.strategies as some
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 from hypothesis import given
 from live_stores import SETTING, a_commit, filled
 
@@ -115,7 +116,7 @@ def test_a_store_keeps_the_promise_and_the_charges_of_steps(tmp_path):
     with publisher(tmp_path / "city.db") as whole:
         whole.run()
         assert (whole.epsilon, whole.worst_window()) == (1, 1)
-        assert "change the counts by at most 5 over all steps and bins together" in str(whole.guarantee)
+        assert "the counts change by at most 5, over all steps and bins together" in str(whole.guarantee)
         assert "trusted to keep these bounds" in str(whole.guarantee)
     with closing(open_store(tmp_path / "city.db", read_only=True)) as store:
         setting, entries = store.epochs()[0].setting, list(store.entries())
@@ -198,7 +199,7 @@ def test_answers_have_their_part_of_every_step(tmp_path):
         expected = [line for _, line in whole.store.releases()]
         assert whole.epsilon == 1.25
         assert 1 < whole.worst_window() <= 1.25
-        assert "epsilon 0.25 of that is for answers to window queries;" in str(whole.guarantee)
+        assert "Of this epsilon 0.25 is for answers to window queries." in str(whole.guarantee)
     for until in (11, None):
         with publisher(tmp_path / "parts.db", questions=questions) as part:
             part.run(until)
@@ -234,7 +235,7 @@ def test_streams_of_a_service_do_not_share_people_with_counts(tmp_path):
 
 
 def called(*words):
-    ended = CliRunner().invoke(main, list(map(str, words)))
+    ended = CliRunner().invoke(main, with_last(*words))
     return ended.exit_code, ended.stdout, ended.stderr
 
 
@@ -255,7 +256,7 @@ def test_counts_are_published_and_the_ledger_shows_what_one_person_lost(counts):
     code, _, said = published(counts, "--window-sensitivity", 5, "--store", store)
     assert code == 0, said
     assert "One person lost in any 6 steps at most 1 of epsilon 1." in said
-    assert "change the counts by at most 5 over all steps and bins together; the counts are trusted" in said
+    assert "the counts change by at most 5, over all steps and bins together. The counts are trusted" in said
     lines = [json.loads(line) for line in counts.with_suffix(".jsonl").read_text().splitlines()]
     assert {scale for line in lines for scale in line["scale"]} == {5}  # C / epsilon, not 12
     code, out, _ = called("ledger", store)

@@ -126,3 +126,16 @@ def test_what_it_opens_itself_it_closes(tmp_path, monkeypatch):
     (tmp_path / "counts.csv").write_text("north,south\n3,5\n")
     assert ev.Publisher.check(tmp_path / "counts.csv", mechanism()).next_step == 0
     assert closed == [True]
+
+
+def test_printed_it_says_which_errors_to_expect_as_the_command_does(tmp_path):
+    found = check(tmp_path, sinks=())
+    said = str(found)
+    assert "Checked 2 bins; nothing was published or charged. Expected error of one measurement: 3." in said
+    assert "With this setting the expected error of a count is about 2.9" in said
+    assert "5,000: " in said
+    assert said.endswith(str(found.guarantee))
+    assert found.expected_error().errors[0].steady == pytest.approx((2.95, 2.95, 2.95, 2.95), abs=0.01)
+    asked = check(tmp_path, sinks=(), questions=ev.Questions((QUERY,), epsilon=0.3))
+    assert "Expected standard error of the answers to window queries: 2 every 1: " in str(asked)
+    assert asked.known()["worst_window_spent_at_most"] == 1.3

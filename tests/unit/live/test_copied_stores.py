@@ -70,7 +70,7 @@ def test_a_copy_whose_original_is_elsewhere_goes_on_as_a_restored_backup_only(tm
     running.close()
     copy = copied(tmp_path / "elsewhere", "copy.db", [""])
     os.rename(tmp_path / "city.db", tmp_path / "another-machine.db")
-    with pytest.raises(StoreError, match=r"bring city\.db\.lock along as copy\.db\.lock; else go on with --after-rest"):
+    with pytest.raises(StoreError, match=r"take city\.db\.lock along as copy\.db\.lock; else give --after-rest"):
         begin(copy)
     with closing(open_store(copy)) as store:
         store.begin(SETTING, after_restore=True)

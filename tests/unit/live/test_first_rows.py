@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from command_words import with_last
 
 import eventide as ev
 from eventide.cli import main
@@ -62,7 +63,7 @@ def publish(tmp_path, monkeypatch, capsys):
 
     def run(*words):
         with pytest.raises(SystemExit) as ended:
-            main(["publish", *COMMAND, *words])
+            main(with_last("publish", *COMMAND, *words))
         return ended.value.code, *capsys.readouterr()
 
     return run

@@ -106,9 +106,9 @@ def test_a_rotated_file_is_followed_and_read_again(tmp_path, always):
 
 def test_a_bound_is_trusted_and_the_guarantee_says_so(tmp_path):
     one, three = Life(tmp_path), Life(tmp_path, max_per_step=3, mode="single")
-    assert "every event for a person of its own" in str(one.publisher.guarantee)
-    assert "at most 3 events in a step is taken on trust" in str(three.publisher.guarantee)
-    assert "once and unannounced, between two events" in str(three.publisher.guarantee)
+    assert "every event is taken for a person of its own" in str(one.publisher.guarantee)
+    assert "It is taken on trust that one person has at most 3 events in a step." in str(three.publisher.guarantee)
+    assert "store and logs) once, between two events, even if nobody notices" in str(three.publisher.guarantee)
     assert three.publisher.mechanism.sensitivity == 3
 
 
@@ -178,7 +178,7 @@ def test_a_new_epoch_behind_a_pan_private_one_waits_for_steps_that_may_have_been
     first.close()
     store = open_store(tmp_path / "s.db", for_tests=True)
     later = Life(tmp_path, store, late="3min", now=5.6, mode="single", begin={"new_epoch": True})
-    assert later.publisher._measured_from >= 5 + 8
+    assert later.publisher.measured_from >= 5 + 8
     later.close()
 
 
@@ -204,7 +204,7 @@ def test_the_command_takes_the_mode_and_refuses_people(tmp_path):
         ],
     )
     assert found.exit_code == 0, found.output
-    assert "once and unannounced" in found.output
+    assert "once, between two events, even if nobody notices" in found.output
     refused = CliRunner().invoke(main, ["publish", "-", "--bins", str(bins), "--user", "who", *how], input=b"")
     assert refused.exit_code == 2
     assert "--user" in refused.output

@@ -401,7 +401,7 @@ def test_the_guarantee_says_what_it_rests_on(tmp_path):
     with ev.Publisher(Bounded(COUNTS), mechanism(noise="secure", sensitivity=2), tmp_path / "store.db") as live:
         assert "for this run only" not in str(live.guarantee)
         assert "trusted" not in str(live.guarantee)
-        assert "the start was taken from the data" in str(live.guarantee)
+        assert "The start was taken from the data." in str(live.guarantee)
         assert "at most 2" in str(live.guarantee)
         assert live.store.epochs()[-1].guarantee == str(live.guarantee)
     with publisher(tmp_path / "tests.db") as live:
@@ -466,3 +466,19 @@ def test_paths_are_opened(tmp_path):
     with ev.Publisher(tmp_path / "counts.csv", private, tmp_path / "store.db", [out]) as live:
         assert live.run() == 20
     assert [json.loads(line)["values"] for line in Path(out).read_text().splitlines()] == [[n, n] for n in range(20)]
+
+
+@pytest.mark.parametrize("questions", [None, ev.Questions((ev.Query(window=2, step=1),), epsilon=0.2)])
+def test_a_record_that_does_not_lead_to_the_stored_charges_is_refused(tmp_path, monkeypatch, questions):
+    def live():
+        return publisher(tmp_path / "store.db", mech=mechanism("uniform"), questions=questions)
+
+    with live() as first:
+        first.run(until=5)
+    with live() as again:
+        again.run(until=6)
+    monkeypatch.setattr(ev.Uniform, "budget_allocation", lambda self: np.full((1, 1), self.nano_epsilon // 20))
+    with pytest.raises(
+        StoreError, match=r"the record of step 0 does not lead to the charges that the store has for it"
+    ):
+        live()

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 from live_stores import SETTING, a_commit, filled
 from running_service import stream
 
@@ -98,7 +99,7 @@ def test_a_backup_beside_the_log_of_what_was_lost_is_refused_until_the_log_is_re
 def publish(folder, *more):
     counts, store, out = (str(folder / name) for name in ("counts.csv", "city.db", "out.jsonl"))
     options = ["--epsilon", "1", "--window", "2", "--mechanism", "ba", "--store", store, "--out", out, *more]
-    return CliRunner().invoke(main, ["publish", counts, *options])
+    return CliRunner().invoke(main, with_last("publish", counts, *options))
 
 
 def test_the_command_asks_for_the_longest_window_and_takes_it(tmp_path):

@@ -16,12 +16,13 @@ from contextlib import closing
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 from rides import EXACT, START, STREAM, UNTIL, frame_of, write_rides
 
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import InputError
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import StreamSpec
 from eventide.mechanisms.several import Several
@@ -63,7 +64,7 @@ def words(source, *more):
 
 
 def called(*told):
-    return CliRunner().invoke(main, [*told])
+    return CliRunner().invoke(main, with_last(*told))
 
 
 def test_means_of_frames_and_files_are_exact_and_no_data_is_none(source):
@@ -72,7 +73,7 @@ def test_means_of_frames_and_files_are_exact_and_no_data_is_none(source):
         assert released.to_arrow()["value"].to_pylist() == [66.25, -7, NO, NO, NO, -5]
         assert released.operators_only.refused == {"value cannot be read": 3}
     assert released.guarantee.sensitivity == 2 * 260
-    assert "means of fare, whose values are cut to -10 to 120" in str(released.guarantee)
+    assert "Values of fare are cut to the range from -10 to 120" in str(released.guarantee)
 
 
 @pytest.mark.slow
@@ -113,7 +114,7 @@ def test_several_share_one_ledger_and_each_has_its_part():
     assert table["scale"].to_pylist()[:6] == [2 * 2 * 2.0] * 2 + [2 * 4 * 260.0] * 2 + [2 * 4 * 2.0] * 2
     assert released.ledger.worst_window() == 1
     assert "releases of people, mean:fare, quantiles:fare together" in str(released.guarantee)
-    assert "epsilon 1, where they add at most 2 to a step" in str(released.guarantee)
+    assert "with epsilon 1. In a step one person adds at most 2 to the events that count" in str(released.guarantee)
 
 
 @pytest.mark.parametrize("mechanism", ["uniform", "sample", "hybrid", "ba"])

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
+from visits_of_days import FRAME, NAMES, ROWS, START, UNTIL, written
 
 import eventide as ev
 from eventide.cli import main
@@ -16,19 +18,7 @@ from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventBatch
 from eventide.live.stream_spec import StreamSpec
 
-START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-04T00:00:00+00:00"
-ROWS = [
-    ("2026-01-01T00:10", "anna", "help"),  # the first of two bins
-    ("2026-01-01T05:10", "anna", "start"),
-    ("2026-01-01T23:10", "anna", "help"),
-    ("2026-01-01T09:30", "ben", "start"),
-    ("2026-01-02T09:30", "ben", "start"),
-    ("2026-01-02T11:30", "ben", "start"),
-    ("2026-01-03T23:59", "cleo", "help"),
-]
 PEOPLE = [[1, 1], [1, 0], [0, 1]]
-NAMES = ("timestamp", "user", "bin")
-FRAME = dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
 STREAM = {
     "epsilon": 1,
     "window": "168h",
@@ -45,10 +35,7 @@ EXACT = {"filter": "none", "parameters": {"noise": ev.noise.Zero()}}
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text("\n".join([",".join(NAMES), *map(",".join, ROWS), ""]))
-    path.with_name("bins.txt").write_text("start\nhelp\n")
-    return path
+    return written(tmp_path)
 
 
 def test_a_frame_and_a_file_are_counted_by_days(source):
@@ -64,10 +51,8 @@ def test_a_frame_and_a_file_are_counted_by_days(source):
         assert set(table["scale"].to_pylist()) == {2 * 8}  # two bins change at eight days
     told = str(released.guarantee)
     assert "inside any 8 consecutive steps" in told
-    assert (
-        "a step of these releases is 1 day, and what somebody did may be added or removed in any 1 hour of it" in told
-    )
-    assert "different people of 1 day: each once in a bin, and in one bin only" in told
+    assert "A step of these releases is 1 day. What somebody did may be added or removed in any hour of it." in told
+    assert "Each person counts once in a bin of 1 day, and in one bin only: the first." in told
 
 
 def test_with_one_bin_a_person_changes_a_day_by_one():
@@ -93,7 +78,7 @@ def called(source, *more, statistic="people/1d"):
     words = ["publish", source, "--epsilon", 1, "--window", "168h", "--step", "1h", "--start", START]
     words += ["--user", "user", "--bins", source.with_name("bins.txt"), "--mechanism", "uniform"]
     words += ["--store", source.with_name("store.db"), "--out", source.with_name("out.jsonl")]
-    return CliRunner().invoke(main, [*map(str, words), "--statistic", statistic, *map(str, more)])
+    return CliRunner().invoke(main, with_last(*words, "--statistic", statistic, *more))
 
 
 def test_the_command_publishes_them_and_a_store_keeps_to_slot_and_step(source):
@@ -120,8 +105,8 @@ def test_the_page_says_in_how_many_bins_somebody_counts(source):
     assert called(source, "--until", "2026-01-02").exit_code == 0
     page = source.with_name("page.html")
     assert CliRunner().invoke(main, ["guarantee", str(source.with_name("store.db")), "--out", str(page)]).exit_code == 0
-    assert "at most 1 in a step over all bins together" in page.read_text()
-    assert "where they change a step by at most 2 over all bins" in page.read_text()
+    assert "each person counts once in a bin of 1 day, and in one bin only: the first" in page.read_text()
+    assert "In a step one person changes the numbers of different people by at most 2, over all" in page.read_text()
 
 
 def test_hours_and_days_share_an_account(source):

@@ -16,6 +16,8 @@ from contextlib import closing
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
+from visits_of_days import BINS, FRAME, NAMES, ROWS, START, UNTIL, written
 
 import eventide as ev
 from eventide.cli import main
@@ -24,22 +26,10 @@ from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.sources.base import EventBatch
 from eventide.live.stores.open_store import open_store
+from eventide.live.stream_mechanism import told_of_part
 from eventide.live.stream_spec import StreamSpec
 
-START, UNTIL = "2026-01-01T00:00:00+00:00", "2026-01-04T00:00:00+00:00"
-ROWS = [
-    ("2026-01-01T00:10", "anna", "help"),  # the first of two bins
-    ("2026-01-01T05:10", "anna", "start"),
-    ("2026-01-01T23:10", "anna", "help"),
-    ("2026-01-01T09:30", "ben", "start"),
-    ("2026-01-02T09:30", "ben", "start"),
-    ("2026-01-02T11:30", "ben", "start"),
-    ("2026-01-03T10:59", "cleo", "help"),
-]
 PEOPLE = {23: [1, 1], 47: [1, 0], 71: [0, 1]}
-NAMES = ("timestamp", "user", "bin")
-BINS = ("start", "help")
-FRAME = dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
 STREAM = {
     "epsilon": 1,
     "window": 168,
@@ -57,10 +47,7 @@ EXACT = {"filter": "none", "parameters": {"noise": ev.noise.Zero()}}
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "visits.csv"
-    path.write_text("\n".join([",".join(NAMES), *map(",".join, sorted(ROWS)), ""]))
-    path.with_name("bins.txt").write_text("start\nhelp\n")
-    return path
+    return written(tmp_path)
 
 
 def words(source, *more, until=UNTIL):
@@ -71,7 +58,7 @@ def words(source, *more, until=UNTIL):
 
 
 def called(*told):
-    return CliRunner().invoke(main, [*map(str, told)])
+    return CliRunner().invoke(main, with_last(*told))
 
 
 def slots_in(table):
@@ -95,8 +82,9 @@ def test_a_frame_and_a_file_have_people_of_days_beside_events_of_hours(source):
         assert scales == pytest.approx({"events": 168 / 0.75, "people/1d": 2 * 8 / 0.25})
     told = str(released.guarantee)
     assert "inside any 168 consecutive steps (7 days) are hidden by w-event differential privacy with epsilon 1" in told
-    assert "that covers the releases of events, people/1d together" in told
-    assert "comes with the last step of its 1 day and is charged from the first one on" in told
+    assert "This covers the releases of events, people/1d together" in told
+    assert "people/1d come with the last step of 1 day, and are charged from its first step on" in told
+    assert "In 1 day one person changes the numbers of people/1d by at most 2, over all bins together" in told
 
 
 @pytest.mark.slow
@@ -106,7 +94,7 @@ def test_operators_are_told_what_the_limit_per_person_left_out_of_each(source):
     assert releases.operators_only.left_out_of_each == {"events": 0, "people/1d": 1 / 5}
     assert "(0.0% of events, 20.0% of people/1d)" in called(*words(source)).stderr
     with warnings.catch_warnings(action="error"):
-        ev.publish(FRAME, **STREAM, max_per_step=2)
+        ev.publish(FRAME, **STREAM, zone="UTC", max_per_step=2)
 
 
 @pytest.mark.slow
@@ -327,8 +315,8 @@ def test_what_does_not_go_together_is_refused(change, says):
 
 def test_seasons_are_counted_in_slots():
     told = STREAM | {"mechanism": "tide", "seasons": (24, 168)}
-    statistics = StreamSpec(**told)._told_of_part
-    parts = [statistics(part)["parameters"]["seasons"] for part in StreamSpec(**told).made_statistic().parts]
+    spec = StreamSpec(**told)
+    parts = [told_of_part(spec, part)["parameters"]["seasons"] for part in spec.made_statistic().parts]
     assert parts == [[24, 168], [7]]
 
 
@@ -339,6 +327,6 @@ def test_the_page_says_what_is_published_and_how_much_counts(source):
     page = source.with_name("page.html")
     assert called("guarantee", source.with_name("store.db"), "--out", page).exit_code == 0
     told = page.read_text()
-    assert "noisy counts of every 1 hour, and numbers of different people of every 1 day, in 2 bins" in told
-    assert "at most 1 in a step over all bins together, and as many in 1 day" in told
-    assert "who was in which bin, until the 1 day they are in are over" in told
+    assert "noisy counts of every hour, and numbers of different people of every day, in 2 bins" in told
+    assert "in a step one person adds at most 1 to the events that count, over all bins together" in told
+    assert "who was in which bin: until the slot of 1 day is over" in told

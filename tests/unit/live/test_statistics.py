@@ -6,12 +6,13 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
@@ -59,7 +60,7 @@ def called(source, *more, statistic="people"):
     words = ["publish", source, "--epsilon", 1, "--window", 2, "--step", "1h", "--start", START, "--until", UNTIL]
     words += ["--user", "user", "--bins", source.with_name("bins.txt"), "--mechanism", "uniform"]
     source.with_name("bins.txt").write_text("start\nhelp\n")
-    return CliRunner().invoke(main, [*map(str, words), "--statistic", statistic, *map(str, more)])
+    return CliRunner().invoke(main, with_last(*words, "--statistic", statistic, *more))
 
 
 def test_a_frame_and_a_file_are_counted_by_people(source):
@@ -92,11 +93,11 @@ def test_a_pipe_counts_people_through_the_tallies_that_a_store_keeps():
 
 def test_the_guarantee_says_what_is_counted():
     told = str(ev.publish(FRAME, **STREAM).guarantee)
-    assert "they add at most 2 to a step over all bins" in told
-    assert "what is counted are different people: each once in a bin of a step, and in at most 2 bins" in told
+    assert "In a step one person adds at most 2 to the numbers of different people, over all bins together." in told
+    assert "Each person counts once in a bin of a step, however often they come, and in at most 2 bins." in told
     capped = str(ev.publish(FRAME, **STREAM | {"max_per_step": 1, "window": 6, "cap": "1/6h"}).guarantee)
-    assert "of each person only the first bin of a step counts in every block of 6 hours" in capped
-    assert "people: each once" not in str(ev.publish(FRAME, **STREAM | {"statistic": "events"}).guarantee)
+    assert "Of each person only the first bin of a step counts in every block of 6 hours" in capped
+    assert "counts once" not in str(ev.publish(FRAME, **STREAM | {"statistic": "events"}).guarantee)
 
 
 def test_the_command_publishes_people(source, tmp_path):

@@ -125,12 +125,14 @@ def test_what_was_written_is_told_as_it_was_written():
 def test_an_unknown_setting_is_a_fault_of_the_caller():
     with pytest.raises(TypeError, match="'colour'"):
         StreamSpec(colour="red")
+    with pytest.raises(TypeError, match=r"there is no setting 'windw'; did you mean 'window'\?"):
+        StreamSpec(windw=3)
 
 
 def test_what_a_method_needs_is_asked_for():
     with pytest.raises(InputError, match="start is missing; give it, such as 2026-01-01"):
         StreamSpec(step="1h").timeline()
-    with pytest.raises(InputError, match="epsilon is missing"):
+    with pytest.raises(InputError, match=r"epsilon is missing or 0; give it, such as 1\.0"):
         StreamSpec(bins=3, window=2).build_mechanism()
     with pytest.raises(InputError, match="bins is missing"):
         StreamSpec().reader()

@@ -9,6 +9,7 @@ from contextlib import closing
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from command_words import with_last
 from rides import EXACT, NAMES, START, UNTIL, as_lines, frame_of, write_rides
 from rides import STREAM as RIDES
 
@@ -16,7 +17,7 @@ import eventide as ev
 from eventide.cli import main
 from eventide.errors import InputError
 from eventide.events.reader import Columns, EventReader
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.live.feeds.base import Resume
 from eventide.live.feeds.event_feed import EventFeed
@@ -48,7 +49,7 @@ def called(source, *more, between="fare=0,120,0.5"):
     words = ["publish", source, "--epsilon", 1, "--window", 2, "--step", "1h", "--start", START, "--until", UNTIL]
     words += ["--user", "user", "--bins", source.with_name("bins.txt"), "--mechanism", "uniform", "--max-per-step", 2]
     words += ["--statistic", "sum:fare", "--between", between]
-    return CliRunner().invoke(main, [*map(str, words), *map(str, more)])
+    return CliRunner().invoke(main, with_last(*words, *more))
 
 
 def test_frames_and_files_are_summed_in_the_units_of_their_values(source, tmp_path):
@@ -84,11 +85,11 @@ def test_a_pipe_is_summed_through_the_tallies_that_a_store_keeps():
 
 def test_the_guarantee_says_what_a_unit_is_and_how_values_are_hidden():
     told = str(ev.publish(FRAME, **STREAM).guarantee)
-    assert "they add at most 480 to a step over all bins" in told
-    assert "sums of fare, whose values are cut to 0 to 120 and counted in units of 0.5" in told
-    assert "is hidden with epsilon as well" in told
+    assert "one person adds at most 240 (480 units of 0.5) to the sums of fare, over all bins together." in told
+    assert "Values of fare are cut to the range from 0 to 120 and rounded to units of 0.5." in told
+    assert "are hidden with epsilon as well" in told
     narrow = str(ev.publish(FRAME, **STREAM | {"between": "fare=90,120,0.5"}).guarantee)
-    assert "which values somebody's events had, if it is known that they happened, is hidden with 0.25 times" in narrow
+    assert "it is known that somebody's events happened, their values are hidden with 0.25 times epsilon" in narrow
 
 
 def test_a_cap_is_worth_for_sums_what_it_is_for_events():
@@ -99,7 +100,8 @@ def test_a_cap_is_worth_for_sums_what_it_is_for_events():
     sums = StreamSpec(**capped).build_mechanism()
     assert sums.window_sensitivity == 240 * events.window_sensitivity
     assert sums.ledger.nano_epsilon == events.ledger.nano_epsilon
-    assert "of each person only the first 2 events count in every block of 9 hours" in str(released.guarantee)
+    assert "Of each person only the first 2 events count in every block of 9 hours" in str(released.guarantee)
+    assert "the sums of fare change by at most 960 (1920 units of 0.5), over all steps" in str(released.guarantee)
     other = ev.Uniform(1, 9, ["north", "south"], sensitivity=480, window_sensitivity=960)
     promise = EventFeed(None, **StreamSpec(**capped).counting()).promise()
     with pytest.raises(InputError, match=f"this one has 960; make it {sums.window_sensitivity}"):
@@ -145,7 +147,7 @@ def test_a_dry_run_predicts_errors_in_the_units_of_values(source):
 def test_without_people_every_value_is_somebody_elses():
     released = ev.publish(FRAME, **STREAM | {"user": None, "max_per_step": 1}, **EXACT)
     assert released.to_arrow()["value"].to_pylist() == [value for row in SUMS for value in row]
-    assert "taking every event for a person of its own" in str(released.guarantee)
+    assert "every event is taken for a person of its own" in str(released.guarantee)
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,8 @@ def test_frames_have_the_statistic(tmp_path):
 
 def test_the_guarantee_says_what_a_histogram_is_covered_by(tmp_path):
     said = publish(tmp_path / "store.db")
-    assert "that covers the counts of single steps and the histograms of the last 3 steps together" in said
-    assert "is hidden in each of them, not in all" in said
+    assert "This covers the counts of single steps and the histograms of the last 3 steps together" in said
+    assert "is hidden in each single step of it, not in all of them" in said
     longer = ev.mechanism("rg", epsilon=1, window=3, bins=BINS, span=3)
     assert "not in all" not in str(longer.guarantee)
 

@@ -84,8 +84,8 @@ def test_charges_of_releases_and_answers_are_in_one_ledger(tmp_path):
         publishing.run()
         assert publishing.worst_window() == pytest.approx(1)
         sentence = str(publishing.guarantee)
-    assert "with epsilon 1," in sentence
-    assert "epsilon 0.4 of that is for answers to window queries, one part in 5 of it at each step" in sentence
+    assert "with epsilon 1." in sentence
+    assert "Of this epsilon 0.4 is for answers to window queries: one part in 5 of that at each step." in sentence
     with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
         found = budget_report(store)
         charged = {amount for step, _, _, amount in store.entries() if step == 30}

@@ -61,8 +61,9 @@ def test_the_promise_is_about_windows_and_says_what_is_trusted():
     assert mechanism.guarantee.window_sensitivity == 8
     assert str(mechanism.guarantee) == (
         "All events of one person inside any 24 consecutive steps are hidden by w-event differential privacy with "
-        "epsilon 1, where they add at most 2 to a step over all bins and change the counts by at most 8 over all steps "
-        "and bins together; the counts are trusted to keep these bounds; for this run only, since no store keeps its "
+        "epsilon 1. One person adds at most 2 to a step, over all bins together. If the events of one "
+        "person inside one window change, the counts change by at most 8, over all steps and bins together. The counts "
+        "are trusted to keep these bounds: nothing checks that. This holds for this run only: no store keeps its "
         "ledger."
     )
 

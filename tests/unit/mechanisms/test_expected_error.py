@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import eventide as ev
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.mechanisms import expected_error
 from eventide.mechanisms.expected_error import COUNTS, predict
 from eventide.mechanisms.several import Several

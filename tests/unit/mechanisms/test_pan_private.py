@@ -234,7 +234,7 @@ def test_the_ledger_refuses_what_belongs_to_the_intrusion():
 
 def test_guarantee():
     once = str(ev.BudgetAbsorption(epsilon=1, window=2, bins=1, pan_private="single").guarantee)
-    assert "memory once, unannounced, between two events" in once
+    assert "memory once, between two events, even if nobody notices" in once
     assert "doubles its variance" in once
     often = str(ev.BudgetDistribution(epsilon=1, window=2, bins=1, pan_private="announced").guarantee)
     assert "announced before the next event" in often

@@ -10,7 +10,7 @@ import pytest
 import eventide as ev
 from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.events.caps import Cap
-from eventide.events.statistics import parse_statistic
+from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
 from eventide.mechanisms.several import Several
 

@@ -179,8 +179,8 @@ def test_predicted_errors_are_those_of_a_simulated_walk():
     """A random walk, looked at every x steps through Gaussian noise of the same variance, with a Kalman filter."""
     random, variance, steps, noise = np.random.default_rng(1), 4.0, 8, 50.0
     intervals = Intervals(np.array([float(steps)]), np.array([noise]), np.zeros((1, 1)))
-    logarithm = np.zeros(1)
-    add_errors(intervals, variance, 0.0, np.zeros(1), 1.0, logarithm)
+    logarithm, squared = np.zeros((2, 1))
+    add_errors(intervals, variance, 0.0, 0.0, 0, 1.0, logarithm, squared)
     truth, estimate, known = np.zeros(4000), np.zeros(4000), noise
     squares = []
     for step in range(400):
@@ -239,7 +239,7 @@ def test_looks_with_a_calendar_cost_what_their_wait_saves():
 
 def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quarter_of_the_steps_so_far():
     stream = wide(np.full((150, 1), 1000))
-    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4)):
+    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (3, 1 / 3, 4)):
         mechanism = tide(window=150, bins=stream.shape[1], seasons=(144,), algorithm=algorithm)
         looks = np.flatnonzero(spent := ev.run(mechanism, stream).spent)
         waits = np.diff(looks)
@@ -249,17 +249,29 @@ def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quart
     assert tide(window=150).release([3, 3, 3]).spent == 0.5  # without one
 
 
+@pytest.mark.parametrize(("algorithm", "longest"), [(2, 4), (3, 2)])
+def test_bins_that_have_shown_their_day_wait_for_half_of_the_steps_so_far(algorithm, longest):
+    stream = wide(np.full((150, 1), 1000))
+    mechanism = tide(window=150, bins=stream.shape[1], seasons=(37,), algorithm=algorithm)
+    looks = np.flatnonzero(ev.run(mechanism, stream).spent)
+    before, waits = looks[:-1], np.diff(looks)
+    early = before < 37
+    assert (waits[early] <= np.maximum(before[early] // 4, 1)).all()
+    assert (waits[~early] <= before[~early] // longest).all()
+    assert (waits[~early] > before[~early] // 4).any() == (longest == 2)
+
+
 def test_without_seasons_there_is_one_algorithm():
     assert tide().algorithm is tide(algorithm=1).algorithm is None
     assert "algorithm" not in repr(tide())
-    assert tide(seasons=(24,)).clone().algorithm == 2
+    assert tide(seasons=(24,)).clone().algorithm == 3
     assert ev.load(tide(seasons=(24,), algorithm=1).save()).algorithm == 1
-    assert ev.load(tide(seasons=(24,)).save()).algorithm == 2
+    assert ev.load(tide(seasons=(24,)).save()).algorithm == 3
 
 
 def test_an_algorithm_that_is_none_is_refused():
-    for wrong in (0, 3, 2.0, "2"):
-        with pytest.raises(InputError, match="give 2, or 1 for the one of before"):
+    for wrong in (0, 4, 2.0, "2"):
+        with pytest.raises(InputError, match="give 3, or 1 or 2 for those of before"):
             tide(algorithm=wrong)
 
 

@@ -110,7 +110,7 @@ def test_ledger_and_guarantee_speak_of_both(city):
     assert math.isclose(ledger["spent"], 1)  # uniform spends all of 0.75, and the plan all of 0.25
     guarantee = read.get("/v1/streams/city/guarantee").json()
     assert guarantee["epsilon"] == 1
-    assert "epsilon 0.25 of that is for answers to window queries" in guarantee["sentence"]
+    assert "Of this epsilon 0.25 is for answers to window queries" in guarantee["sentence"]
     questions = read.get("/v1/streams/city").json()["questions"]
     assert (questions["of"], questions["epsilon"]) == ("bins", 0.25)
     assert questions["queries"][2] == {"name": "6 every 6", "window": 6, "step": 6}

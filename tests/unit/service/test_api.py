@@ -114,6 +114,29 @@ def test_a_broken_line_spoils_only_itself(city):
     assert [each["event"] for each in answer.json()["events"]] == [1, 2]
 
 
+def test_an_event_without_the_field_of_times_is_told_its_name(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, time="at")])) as up:
+        right = event() | {"at": event()["time"]}
+        answer = up.post([event(), right]).json()
+        assert (answer["accepted"], answer["refused"]) == (1, {"no time in the field 'at'": 1})
+        assert answer["events"] == [{"event": 0, "reason": "no time in the field 'at'"}]
+        assert up.post([event()]).json()["refused"] == {"no time in the field 'at'": 1}
+        assert up.post([right | {"at": "noon-ish"}]).json()["refused"] == {"time cannot be read": 1}
+
+
+def test_a_batch_of_which_nothing_is_taken_is_a_problem_with_its_reasons(city):
+    answer = city.post([event("atlantis", "secret-bert"), "no object", event("south", "emil", 30)], key="once")
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    told = answer.json()
+    assert (told["code"], told["status"], told["accepted"], told["duplicate"]) == ("all-refused", 422, 0, False)
+    assert told["refused"] == {"bin is not in the list": 1, "not a JSON object": 1, "in the future": 1}
+    assert [each["event"] for each in told["events"]] == [0, 1]
+    assert "secret" not in answer.text
+    assert city.post([]).status_code == 200
+    city.post([event()], key="twice")
+    assert city.post([event()], key="twice").status_code == 200
+
+
 def test_late_events_are_refused_and_said_to_be_late(city):
     city.pass_steps(2)
     assert city.post([event(), event(minute=2)]).json()["refused"] == {"late": 1}
@@ -240,8 +263,8 @@ def test_the_guarantee_states_the_total_over_all_streams_about_the_same_people(t
     with running(configuration(tmp_path, parts, populations={"people": Fraction(1)})) as up:
         told = up.client("read").get("/v1/streams/a/guarantee").json()
         assert (told["epsilon"], told["own"], told["private"]) == (1, 0.3, False)
-        assert "epsilon 1," in told["sentence"]
-        assert "this stream has epsilon 0.3 of it, the rest is for b" in told["sentence"]
+        assert "with epsilon 1." in told["sentence"]
+        assert "Of this epsilon 0.3 is for this stream, and the rest for b." in told["sentence"]
         assert told["sentence"].startswith("NOT PRIVATE")  # the noise of these tests is none
         assert up.service.streams["a"].publisher.store.epochs()[-1].guarantee == told["sentence"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 
 from eventide.cli import main
 from eventide.errors import InputError
+from eventide.events.clock import ManualClock
 from eventide.service.config.config_file import examine, read_config
+from eventide.service.live_stream import LiveStream
 
 STREAM = """
 [[streams]]
@@ -213,3 +216,42 @@ def test_the_file_of_client_settings_is_checked_with_the_configuration(tmp_path)
     assert read_config(file).server.clients == str(clients)
     clients.chmod(0o644)
     assert f"chmod 600 {clients}" in str(examine(file)[1])
+
+
+def checked(file, *options):
+    result = CliRunner().invoke(main, ["config", "check", str(file), *options])
+    return result.exit_code, result.stdout
+
+
+def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
+    file = written(tmp_path, PEOPLE + a_stream())
+    writer = LiveStream(read_config(file).streams[0], ManualClock())
+    own = a_stream("two").replace('population = "people"\n', "").replace("two.store", "missing/two.store")
+    file.write_text('[access]\nlog = "logs/access.jsonl"\n' + PEOPLE + a_stream() + own)
+    tokens = tmp_path / "eventide.tokens"
+    tokens.touch(mode=0o644)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    code, said = checked(file)
+    assert code == 2
+    assert "has no mistakes, but a start would be refused" in said
+    assert f"stream one: the store {tmp_path}/one.store is in use by process {os.getpid()}" in said
+    assert f"stream two: no store can be kept at {tmp_path}/missing/two.store: make its folder" in said
+    assert f"tokens: {tokens} may be read or written by others (mode 644); run: chmod 600" in said
+    assert "logs/access.jsonl cannot be written" in said
+    tokens.chmod(0o600)
+    assert checked(file)[0] == 5  # only stores are in the way
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    (tmp_path / "missing").mkdir()
+    writer.stop()
+    assert checked(file)[0] == 0
+
+
+def test_a_store_of_other_settings_is_refused_unless_a_new_epoch_is_meant(tmp_path):
+    file = written(tmp_path, PEOPLE + a_stream())
+    LiveStream(read_config(file).streams[0], ManualClock()).stop()
+    assert checked(file)[0] == 0
+    file.write_text(PEOPLE + a_stream(epsilon=0.25))
+    code, said = checked(file)
+    assert (code, "is right" in said) == (2, False)
+    assert "begins a new epoch, which `serve` does only with --new-epoch: epsilon (0.5 before, 0.25 now)" in said
+    assert checked(file, "--new-epoch")[0] == 0

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 
 import pytest
-from running_service import stream, wait_until
+from running_service import START, configuration, stream, wait_until
 
+from eventide.cli.live_log import logging_to_stderr
 from eventide.events.clock import ManualClock
-from eventide.events.timeline import MILLISECOND
+from eventide.events.timeline import MILLISECOND, Timeline
+from eventide.live.notices import NOTICES
 from eventide.live.stores.open_store import open_store
 from eventide.releases.lines import read_line
 from eventide.service.live_stream import LiveStream
+from eventide.service.service import Service
 
 SECOND = 1_000 * MILLISECOND
 
@@ -51,3 +55,22 @@ def test_a_stream_that_was_started_before_measures_what_it_missed(tmp_path):
     assert lived(settings, 9) == 0
     with closing(open_store(settings.store, read_only=True)) as store:
         assert all(read_line(release).fresh for _, release in store.releases())
+
+
+def test_the_first_start_is_told_as_a_note_and_never_as_a_warning(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "eventide.live.notices")
+    Service(configuration(tmp_path), ManualClock(Timeline(START, "1min").begin(9)), for_tests=True).stop()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        (
+            "INFO",
+            "stream city: steps before step 9 (2026-01-01T00:09:00+00:00) are not measured and cost no budget: they "
+            "were over when measuring began. Nothing has to be done",
+        )
+    ]
+
+
+def test_notes_are_shown_where_only_warnings_are_logged(capsys):
+    with logging_to_stderr(None):
+        NOTICES.info("all is well")
+        logging.getLogger("eventide.live").info("released")
+    assert capsys.readouterr().err == "Note: all is well\n"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
+from running_service import stream
 
 import eventide as ev
+from eventide.events.clock import ManualClock
 from eventide.live.stores.base import Epoch, StoreSetting
 from eventide.live.stores.verification import verify
 from eventide.privacy.ledger import Entry
 from eventide.service.latest_windows import SHOWN, LatestWindows
+from eventide.service.live_stream import Circumstances, LiveStream
 
 
 def latest_windows(entries, steps, window, at_a_time=1, **changed):
@@ -102,3 +105,25 @@ def test_windows_that_are_shown_no_more_are_forgotten_but_not_the_fullest_nor_op
     assert list(windows.held.items()) == [(step, 3 + window * 2) for step in range(2 * SHOWN, steps)]
     assert windows.worst == 90 + 3 + 3 * 2
     assert len(windows._entries) <= SHOWN + window + 1
+
+
+def test_the_fullest_window_is_that_of_the_whole_store_also_after_a_restore(tmp_path):
+    settings, clock = stream(tmp_path), ManualClock()
+    first = LiveStream(settings, clock, for_tests=True)
+    for step in range(7):
+        first.publisher.publish(step, [0, 0, 0])
+    first.stop()
+    restored = LiveStream(settings, clock, for_tests=True, circumstances=Circumstances(after_restore=True))
+    with restored.windows() as windows:
+        assert (windows.now, windows.worst, windows.holds) == (0, 10**9, True)
+    restored.stop()
+
+
+def test_a_window_over_the_epsilon_of_an_earlier_epoch_is_told():
+    setting = StoreSetting("all", {}, 10**9, 2, 1, ("a",), {}, "seeded")
+    smaller = Epoch(1, 4, 4, setting._replace(epsilon=10**8))
+    for amount, holds in ((10**9, True), (2 * 10**9, False)):
+        before = verify([Entry(0, "point", "", amount)], [Epoch(0, 0, 0, setting)], 4)
+        windows = LatestWindows(smaller, before)
+        windows.add([Entry(4, "point", "", 10**8)], 4)
+        assert (windows.worst, windows.holds) == (amount, holds)

@@ -357,14 +357,37 @@ def test_a_check_of_the_configuration_says_what_a_start_would_do(tmp_path):
     service.stop()
     assert checked(tmp_path, {"a": 1.0}).splitlines()[0].endswith("is right.")
     before = listing(tmp_path)
-    said = checked(tmp_path, {"a": 0.5, "b": 0.5})
+    refused = checked(tmp_path, {"a": 0.5, "b": 0.5}, code=2).splitlines()
+    assert refused[0].endswith("has no mistakes, but a start would be refused:")
+    said = checked(tmp_path, {"a": 0.5, "b": 0.5}, 1.0, "--new-epoch")
     assert "stream a begins a new epoch, which `serve` does only with --new-epoch: epsilon (1.0 before, 0.5" in said
     assert "stream a measures nothing before step 14 (2026-01-01T00:14:00+00:00)" in said
     assert "stream b measures nothing before step 14 (2026-01-01T00:14:00+00:00)" in said
-    assert len(json.loads(checked(tmp_path, {"a": 0.5, "b": 0.5}, 1.0, "--json"))["outlook"]) == 3
+    told = json.loads(checked(tmp_path, {"a": 0.5, "b": 0.5}, 1.0, "--new-epoch", "--json"))
+    assert (len(told["outlook"]), told["refused"]) == (4, [])  # the fourth: there are no tokens yet
     assert {name for name, data in listing(tmp_path).items() if data != before.get(name)} == {"eventide.toml"}
     shutil.move(tmp_path / "a.store", tmp_path / "lost")
-    assert "cannot be read: there is no store" in checked(tmp_path, {"b": 1.0}, code=2)
+    assert "cannot be read: there is no store" in checked(tmp_path, {"b": 1.0}, code=5)
+
+
+def test_what_stops_a_population_hides_no_obstacle_of_its_streams(tmp_path):
+    """Everybody is named who would be refused, and the account has the name of its people in the advice."""
+    streams = [STREAM.format(name=name, share=0.3) for name in "abc"]
+    streams[0] += 'out = ["missing/a.jsonl"]\n'
+    (tmp_path / "b.store").write_text("what was once a store")
+    (tmp_path / "eventide.toml").write_text(
+        '[[populations]]\nname = "people"\naccount = "no.account"\n' + "".join(streams)
+    )
+    command = ["config", "check", str(tmp_path / "eventide.toml"), "--json"]
+    refused = json.loads(CliRunner().invoke(main, command).stdout)["refused"]
+    assert len(refused) == 3
+    assert refused[0].startswith("population people: there is no account at ")
+    assert "--population people --epsilon" in refused[0]
+    assert refused[1].startswith("stream a would be refused: cannot write ")
+    assert refused[2].startswith(f"stream b would be refused: {tmp_path / 'b.store'} is no store of eventide")
+    (tmp_path / "eventide.toml").write_text(CONFIG.format(epsilon=1.0) + "".join(streams))
+    refused_again = json.loads(CliRunner().invoke(main, command).stdout)["refused"]
+    assert refused_again == refused[1:]  # and the store that cannot be read is named once
 
 
 def test_a_stream_that_waits_answers_all_the_same(tmp_path):

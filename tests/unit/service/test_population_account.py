@@ -12,8 +12,9 @@ from running_service import MINUTE, configuration, event, running, stream
 import eventide as ev
 from eventide.cli import main
 from eventide.errors import StoreError
-from eventide.live.accounts.account import AccountFull, create_account, open_account
+from eventide.live.accounts.account import AccountFull
 from eventide.live.accounts.account_report import account_report
+from eventide.live.accounts.open_account import create_account, open_account
 from eventide.live.accounts.windows import Terms
 from eventide.live.stores.database import Unavailable
 from eventide.service.config.config_file import examine
@@ -95,7 +96,7 @@ def test_what_runs_says_the_promise_and_shows_only_what_is_settled(tmp_path, acc
         assert up.post([event()]).status_code == 200
         up.pass_steps(2)
         sentence = up.client("read").get("/v1/streams/city/guarantee").json()["sentence"]
-        assert "the account of people, at most epsilon 1 inside any 10 minutes" in sentence
+        assert "the account of people, it is at most epsilon 1 inside any 10 minutes" in sentence
         assert report(account).tenures[0].settled_until == up.service.streams["city"].feed.timeline.end(1)
 
 

@@ -88,7 +88,8 @@ def test_readers_are_told_what_is_published(city):
     assert (told["statistic"], told["title"], told["unit"]) == ("sum:fare", "sums of fare", 0.5)
     promised = reader.get("/v1/streams/city/guarantee").json()
     assert promised["sensitivity"] == 480
-    assert "sums of fare, whose values are cut to 0 to 120 and counted in units of 0.5" in promised["sentence"]
+    assert "one person adds at most 240 (480 units of 0.5) to the sums of fare" in promised["sentence"]
+    assert "Values of fare are cut to the range from 0 to 120" in promised["sentence"]
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
@@ -253,7 +254,7 @@ def test_several_statistics_are_released_together(three):
     refused = three.client("operate").get("/v1/streams/city/operations").json()["refused"]
     assert refused == {UNREADABLE: 1}
     promised = reader.get("/v1/streams/city/guarantee").json()["sentence"]
-    assert f"that covers the releases of {', '.join(names)} together" in promised
+    assert f"This covers the releases of {', '.join(names)} together" in promised
 
 
 @pytest.mark.slow
@@ -289,8 +290,8 @@ def test_the_page_to_be_signed_names_the_statistic(tmp_path):
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0, done.output
     page = (tmp_path / "page.html").read_text()
-    assert "noisy sums of fare of every 1 minute in 3 bins" in page
-    assert "at most 240 in a step" in page
+    assert "noisy sums of fare of every minute in 3 bins" in page
+    assert "in a step one person adds at most 240 (480 units of 0.5) to the sums of fare" in page
 
 
 CONFIG = """

@@ -54,6 +54,22 @@ def test_a_file_that_others_may_read_closes_every_door(file):
         tokens.check()
 
 
+def test_why_every_door_is_closed_is_logged_once(file, caplog):
+    secret = add_token(file, "read", "reader")
+    tokens = Tokens(file)
+    for mode in (0o644, 0o644, 0o600, 0o640):
+        os.chmod(file, mode)
+        assert (tokens.find(secret) is None) == (mode != 0o600)
+        tokens.find(secret)
+    file.unlink()
+    assert tokens.all() == []
+    told = [f"may be read or written by others (mode {mode})" for mode in (644, 640)] + ["cannot be read (No such file"]
+    assert len(caplog.messages) == len(told)
+    for message, reason in zip(caplog.messages, told, strict=True):
+        assert message.startswith(f"no token is accepted: {file} {reason}")
+        assert secret not in message
+
+
 def test_a_damaged_line_closes_every_door(file):
     secret = add_token(file, "read", "reader")
     with file.open("a") as more:

@@ -25,6 +25,13 @@ def test_a_query_beyond_the_horizon_has_no_error_and_is_reported():
     assert np.isnan(plan.query_errors).tolist() == [False, False, True, False]
     assert plan.workload_error == pytest.approx(np.nansum(plan.query_errors))
     assert "no window ends by the horizon: 350 every 350" in plan.explain()
+    assert "leave the horizon out" not in plan.explain()  # it ends before a cycle is over
+
+
+def test_a_horizon_that_reaches_over_a_cycle_is_better_left_out():
+    queries = [Query(4, 2), Query(6, 6), Query(60, 6)]
+    assert "leave the horizon out: the plan then repeats" in windows.plan(queries, horizon=600).explain()
+    assert np.isfinite(windows.plan(queries).query_errors).all()
 
 
 def test_errors_scale_with_epsilon_squared():

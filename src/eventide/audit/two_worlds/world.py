@@ -28,8 +28,7 @@ from eventide.audit.two_worlds.view import PublicView
 from eventide.errors import EventideError
 from eventide.events.clock import ManualClock
 from eventide.live import faults
-from eventide.live.accounts import account
-from eventide.live.accounts.account import open_account
+from eventide.live.accounts import account, open_account
 from eventide.live.feeds.base import ClosedStep
 from eventide.live.publisher import delivery
 from eventide.live.publisher.publisher import Publisher
@@ -144,7 +143,7 @@ class World:
             except StoreMissing:
                 self.show(name, "is missing")
         for place in self._accounts:
-            with open_account(place, read_only=True) as opened:
+            with open_account.open_account(place, read_only=True) as opened:
                 for (event,) in opened.database.all("SELECT event FROM entry ORDER BY number"):
                     self.show(f"account {Path(str(place)).name}", event)
 
@@ -169,7 +168,7 @@ def lived(world: World, record: AnswerRecord, seed: int) -> Iterator[None]:
         stack.enter_context(_replaced(Secure, "laplace", lambda _: lambda _, *asked: ears.noise.laplace(*asked)))
         stack.enter_context(_replaced(Secure, "binomial", lambda _: lambda _, *asked: ears.noise.binomial(*asked)))
         stack.enter_context(_replaced(delivery, "time", lambda _: _NoTime()))
-        for module in (sqlite_file, postgres_schema, memory_store, account):  # which make stores and accounts
+        for module in (sqlite_file, postgres_schema, memory_store, account, open_account):  # which make names and keys
             stack.enter_context(_replaced(module, "secrets", lambda _: known))
         stack.callback(ours.setLevel, ours.level)
         ours.setLevel(logging.DEBUG)

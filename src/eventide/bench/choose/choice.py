@@ -7,6 +7,7 @@ NOT PRIVATE.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,7 @@ from eventide.bench.study.study import labelled
 from eventide.display.drawings import percent, shown
 
 USELESS = 0.5  # of the level: an error above it is not clearly better than zeros
+CLEARLY = 0.9  # of an error: one below it is worth a weaker promise
 NEARLY_EVERY_STEP = 0.9  # of a window's steps measured anew
 UNPAID = (
     "A choice made on private history tells something about it, and no budget covers that. Use public, old or made-up "
@@ -168,7 +170,8 @@ class Choice:
             lines.append(f"w = {self.window} hides what you asked for, and no more.")
         if self.season:
             line = f"The stream repeats itself every {self.season} steps: a natural upper bound for w."
-            if self.window > self.season + 1:  # a season that begins in the middle of a step touches one more
+            longer = self.window > self.season + 1  # a season that begins in the middle of a step touches one more
+            if longer and self._error_at(self.season) < CLEARLY * self.recommended.error:
                 line += f" Yours is longer; think about w = {self.season}{self._at(self.season)}."
             lines.append(line)
         return lines
@@ -192,9 +195,14 @@ class Choice:
         ).rstrip()
 
     def _at(self, window: int) -> str:
-        """The error to expect at another window, where it was tried."""
+        """The error to expect at another window, where it was tried, in words."""
+        error = self._error_at(window)
+        return f": off by {self.said(error)}" if math.isfinite(error) else ""
+
+    def _error_at(self, window: int) -> float:
+        """The error to expect at another window; infinite where none was tried."""
         tried = [trial for trial in self.over_window if trial.window == window]
-        return f": off by {self.said(least(tried).error)}" if tried else ""
+        return least(tried).error if tried else math.inf
 
 
 def best_first(trials: Sequence[Trial]) -> list[Trial]:

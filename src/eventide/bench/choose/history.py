@@ -30,7 +30,8 @@ SAMPLE_SEED = 1
 class History:
     """Counts `(T, d)` to try mechanisms on, their bins, where they are from, and what was left out of them.
 
-    season: its length in steps, where it is known and need not be found.
+    season: its length in steps, where it is known and need not be found. read_with: the source and the options with
+    which its events are published, where it was counted from events.
     """
 
     counts: Ints = field(repr=False)
@@ -39,12 +40,13 @@ class History:
     made_up: bool = False
     season: int | None = None
     notes: tuple[str, ...] = ()
+    read_with: tuple[str, ...] = ()
 
 
 def read_history(path: str | Path, window: int, bins: Sequence[str] | None = None) -> History:
     """Read a file of counts, wide or long; `bins` are all bins of a long one, else those that occur in it."""
     file = open_counts(path, bins or bins_in_file(path))
-    return _kept(file.steps(), file.bins, file.name, window)
+    return kept_history(file.steps(), file.bins, file.name, window)
 
 
 def given_history(counts: Any, window: int) -> History:
@@ -52,7 +54,7 @@ def given_history(counts: Any, window: int) -> History:
     matrix = whole_counts(counts)
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InputError("a history is a matrix of counts with at least one step (row) and one bin (column)")
-    return _kept(matrix, tuple(map(str, range(matrix.shape[1]))), "the given counts", window)
+    return kept_history(matrix, tuple(map(str, range(matrix.shape[1]))), "the given counts", window)
 
 
 def describe(
@@ -104,7 +106,9 @@ def describe(
     )
 
 
-def _kept(rows: Iterable[Ints], bins: tuple[str, ...], source: str, window: int) -> History:
+def kept_history(
+    rows: Iterable[Ints], bins: tuple[str, ...], source: str, window: int, read_with: tuple[str, ...] = ()
+) -> History:
     """The last rows, and of many bins some drawn at random, always the same ones."""
     drawn = drawn_bins(len(bins))
     kept: deque[Ints] = deque(maxlen=max(MOST_STEPS, MOST_WINDOWS * window))
@@ -115,7 +119,10 @@ def _kept(rows: Iterable[Ints], bins: tuple[str, ...], source: str, window: int)
     notes = sampled(len(drawn), len(bins))
     if len(kept) < steps:
         notes += (f"the last {len(kept):,} of the {steps:,} steps were tried",)
-    return History(np.stack(kept), tuple(bins[place] for place in drawn), source, notes=notes)
+    if not kept:
+        raise InputError(f"{source} has no step to try anything on; give a longer history")
+    tried = tuple(bins[place] for place in drawn)
+    return History(np.stack(kept), tried, source, notes=notes, read_with=read_with)
 
 
 def drawn_bins(bins: int) -> Ints:

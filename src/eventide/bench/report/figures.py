@@ -43,6 +43,7 @@ IMAGE_KINDS = ("pdf", "svg", "png")
 UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}  # so that equal figures are equal files
 SETTING = "privacy setting"
 SWEPT = {"epsilon": "privacy budget epsilon", "window": "window w, in steps"}
+SHARED = " A setting that several experiments have is shown once, as the first of them measured it."
 BAND = "The band around a release is the mechanism's own interval for the true value."
 
 
@@ -101,7 +102,9 @@ def overview_figure(scores: Scores, without: str | None) -> Figure:
 
 def cells_figure(scores: Scores) -> Figure:
     """Every cell: a heat map of streams by settings for each mechanism."""
-    columns = setting_labels(scores.settings)
+    labels, every, scores = setting_labels(scores.settings), len(scores.contests), scores.once()
+    shared = SHARED if len(scores.contests) < every else ""
+    columns = [labels[setting] for setting in scores.settings]
     maps = []
     for column, label in enumerate(scores.mechanisms):
         ratios = scores.by_stream(scores.deltas[:, column])
@@ -116,7 +119,7 @@ def cells_figure(scores: Scores) -> Figure:
         "cells",
         "Distance from the best in every cell",
         f"A map for each mechanism: streams from top to bottom, privacy settings from left to right. {BEST} marks the "
-        "cells in which it is best.",
+        f"cells in which it is best.{shared}",
         tuple(maps),
         TextTable(["cell", *scores.mechanisms], rows),
     )
@@ -124,8 +127,9 @@ def cells_figure(scores: Scores) -> Figure:
 
 def effect_figure(scores: Scores, name: str) -> Figure:
     """A mechanism against the best of all others, cell by cell."""
+    labels, scores = setting_labels(scores.settings), scores.once()
     ratios = scores.by_stream(against_others(scores, name))
-    columns, texts = setting_labels(scores.settings), _texts(ratios, shown_briefly)
+    columns, texts = [labels[setting] for setting in scores.settings], _texts(ratios, shown_briefly)
     heat = HeatMap("", _shorts(scores), columns, ratios, CHANGE, texts, SETTING)
     return Figure(
         "effect",
@@ -138,6 +142,7 @@ def effect_figure(scores: Scores, name: str) -> Figure:
 
 def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -> Figure:
     """A stream's errors over epsilon and over w, with the error of zeros where it is known."""
+    scores = scores.once()
     places = [place for place, contest in enumerate(scores.contests) if contest.stream == label]
     panels = []
     for title, axis, chosen in _sweeps([(place, scores.contests[place].setting) for place in places]):
@@ -201,14 +206,14 @@ def change_figure(scores: Scores, changes: Sequence[Change]) -> Figure:
     )
 
 
-def setting_labels(settings: Sequence[Setting]) -> list[str]:
+def setting_labels(settings: Sequence[Setting]) -> dict[Setting, str]:
     """Each setting by what varies in its experiment."""
-    labels = []
+    labels = {}
     for setting in settings:
         others = [other for other in settings if other.experiment == setting.experiment]
         parts = [f"ε {setting.epsilon:g}"] if len({other.epsilon for other in others}) > 1 else []
         parts += [f"w {setting.window}"] if len({other.window for other in others}) > 1 or not parts else []
-        labels.append(" ".join(parts))
+        labels[setting] = " ".join(parts)
     return labels
 
 
@@ -216,10 +221,10 @@ def _sweeps(settings: Sequence[tuple[int, Setting]]) -> list[tuple[str, str, lis
     """Places whose settings differ in epsilon alone, or in w alone, in the order of that; with a title and the axis."""
     found = []
     for axis, fixed in (("window", "epsilon"), ("epsilon", "window")):
-        alike: dict[tuple[str, float], list[tuple[float, int]]] = {}
+        alike: dict[float, list[tuple[float, int]]] = {}
         for place, setting in settings:
-            alike.setdefault((setting.experiment, getattr(setting, fixed)), []).append((getattr(setting, axis), place))
-        for (_, value), varied in alike.items():
+            alike.setdefault(getattr(setting, fixed), []).append((getattr(setting, axis), place))
+        for value, varied in alike.items():
             if len(varied) > 1:
                 name = {"epsilon": "epsilon", "window": "w"}[fixed]
                 found.append((f"{name} = {value:g}", axis, [place for _, place in sorted(varied)]))

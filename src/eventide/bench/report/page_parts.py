@@ -54,7 +54,7 @@ class Page:
         for number, chart in enumerate(figure.charts, start=1):
             key = f"{figure.name}-chart-{number}"
             self.charts[key] = painted = paint(chart)
-            words = html.escape(f"{figure.title} {chart.title}. {figure.caption} The values are in the table below.")
+            words = html.escape(f"{figure.title} {chart.title}. The values are in the table below.")
             divs.append(
                 f'<div class="chart" id="{key}" role="img" aria-label="{words}" style="height: {painted["height"]}px">'
                 "</div>"
@@ -84,24 +84,26 @@ def sentences(texts: Iterable[str]) -> str:
 def table(values: TextTable, folded: str | None = None, words: bool = False) -> str:
     """A table that scrolls by itself where it is too wide; if `folded`, below a line that opens it.
 
+    HTML needs no closing tags of cells and rows, which are a fifth of a large table.
+
     words: it holds sentences, not numbers.
     """
-    head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in values.headings)
+    head = "".join(f"<th>{html.escape(heading)}" for heading in values.headings)
     cells = _headed_cells if words else _cells
-    body = "".join(f"<tr>{cells(values.headings, row)}</tr>" for row in values.rows)
+    body = "".join(f"<tr>{cells(values.headings, row)}" for row in values.rows)
     kind = "scroll words" if words else "scroll"
-    drawn = f'<div class="{kind}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    drawn = f'<div class="{kind}"><table><thead><tr>{head}<tbody>{body}</table></div>'
     return drawn if folded is None else f"<details><summary>{html.escape(folded)}</summary>{drawn}</details>"
 
 
 def _cells(headings: list[str], row: list[str]) -> str:
-    return "".join(f"<td>{html.escape(cell)}</td>" for _, cell in zip(headings, row, strict=True))
+    return "".join(f"<td>{html.escape(cell)}" for _, cell in zip(headings, row, strict=True))
 
 
 def _headed_cells(headings: list[str], row: list[str]) -> str:
     """Cells that know their heading, which a narrow screen shows beside them."""
     pairs = zip(headings, row, strict=True)
-    return "".join(f'<td data-heading="{html.escape(heading)}">{html.escape(cell)}</td>' for heading, cell in pairs)
+    return "".join(f'<td data-heading="{html.escape(heading)}">{html.escape(cell)}' for heading, cell in pairs)
 
 
 def _legend(figure: Figure) -> str:
@@ -147,7 +149,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
                 "automargin": True,
                 "type": "log" if panel.y_log else "linear",
                 "dtick": "D2" if panel.y_log else None,
-                "tickformat": "~s",
+                "tickformat": ",~r",
             },
             "margin": {"t": 34 if panel.title else 12, "r": 12, "b": 44, "l": 50},
             "hovermode": "closest",
@@ -181,7 +183,7 @@ def _curve(curve: Curve) -> dict[str, Any]:
             "size": 8,
             "line": {"width": 2, "color": style.colour},
         },
-        "hovertemplate": "%{fullData.name}<br>%{x}: <b>%{y:.4s}</b><extra></extra>",
+        "hovertemplate": "%{fullData.name}<br>%{x}: <b>%{y:,.4~r}</b><extra></extra>",
     }
     if style.marker and curve.low is not None and curve.high is not None:
         trace["error_y"] = {
@@ -259,5 +261,5 @@ def _colour_scale(scale: Scale) -> list[list[Any]]:
 
 
 def _number(value: float) -> float | None:
-    """To six figures, which is more than a chart shows; JSON knows no NaN."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    """To four figures, as a chart shows them; JSON knows no NaN."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None

@@ -73,6 +73,19 @@ class Scores:
         """Every setting, in the order of the results."""
         return tuple(dict.fromkeys(contest.setting for contest in self.contests))
 
+    def once(self) -> Scores:
+        """The same with each cell once: where experiments share an epsilon and a w, as the first one measured it."""
+        first: dict[tuple[str, float, int], int] = {}
+        for row, (stream, setting) in enumerate(self.contests):
+            first.setdefault((stream, setting.epsilon, setting.window), row)
+        rows = list(first.values())
+        return replace(
+            self,
+            contests=tuple(self.contests[row] for row in rows),
+            means=self.means[rows],
+            errors=self.errors[rows],
+        )
+
     def wins(self) -> dict[str, int]:
         """In how many contests each mechanism is best, most first."""
         counts = np.bincount(self.winners, minlength=len(self.mechanisms))

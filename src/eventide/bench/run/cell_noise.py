@@ -10,11 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eventide.arrays import Floats, Ints
-from eventide.mechanisms.base import spread
+from eventide.arrays import Floats, Ints, spread
 from eventide.privacy.noise import Source
 
-AHEAD = 64  # draws made at once: one call for many is what makes many small cells fast
+AHEAD = 16  # draws made at once: one call for many is fast, and so few of all cells stay in the processor's cache
 
 
 class CellNoise(Source):
@@ -26,22 +25,22 @@ class CellNoise(Source):
         self._generators = [np.random.default_rng(seed) for seed in seeds]
         self._drawn = np.empty((len(seeds), AHEAD, 2, repetitions))
         self._used = np.full(len(seeds), AHEAD)
+        self._all = np.arange(len(seeds))
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
         """Differences of two geometric numbers, as in `Seeded`; a column for all repetitions of all cells."""
         cells, _, _, repetitions = self._drawn.shape
+        if charges.all():
+            scale = numerator / charges
+            by_cell = scale if scale.size == 1 else scale.reshape(cells, 1, repetitions)
+            return _differences(self._next(self._all) * by_cell).reshape(shape)
         budgets = spread(charges, shape).reshape(cells, repetitions)
-        if budgets.all():
-            asking, scale = np.arange(cells), numerator / budgets
-        else:
-            asking = np.flatnonzero(budgets.any(axis=1))
-            budgets = budgets[asking]
-            scale = np.divide(numerator, budgets, out=np.zeros(budgets.shape), where=budgets > 0)
-        pairs = self._next(asking)
-        pairs *= scale[:, None]
-        np.floor(pairs, out=pairs)
+        asking = np.flatnonzero(budgets.any(axis=1))
+        budgets = budgets[asking]
+        scale = numerator / np.maximum(budgets, 1)
+        scale *= budgets > 0
         noise = np.zeros((cells, repetitions), dtype=np.int64)
-        noise[asking] = pairs[:, 0] - pairs[:, 1]
+        noise[asking] = _differences(self._next(asking) * scale[:, None])
         return noise.reshape(shape)
 
     def binomial(self, counts: Ints, percent: Ints) -> Ints:
@@ -52,10 +51,19 @@ class CellNoise(Source):
         return np.concatenate([generator.binomial(events, rate) for generator, events, rate in parts])
 
     def _next(self, asking: Ints) -> Floats:
-        """The next pairs of exponential numbers of these cells, `(cells, 2, repetitions)`."""
+        """The next pairs of exponential numbers of these cells, `(cells, 2, repetitions)`, to be read only."""
         used = self._used[asking]
-        for cell in asking[used == AHEAD]:
-            self._generators[cell].standard_exponential(out=self._drawn[cell])
-        used[used == AHEAD] = 0
+        if used.max(initial=0) == AHEAD:
+            for cell in asking[used == AHEAD]:
+                self._generators[cell].standard_exponential(out=self._drawn[cell])
+            used %= AHEAD
         self._used[asking] = used + 1
+        if len(asking) == len(self._all) and used.min() == used.max():
+            return self._drawn[:, used[0]]
         return np.asarray(self._drawn[asking, used])
+
+
+def _differences(pairs: Floats) -> Ints:
+    """Of each pair, neither of which is negative, the one rounded down less the other rounded down."""
+    whole = pairs.astype(np.int64)
+    return whole[:, 0] - whole[:, 1]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from eventide.arrays import Floats, Ints
 from eventide.bench.run.cell_noise import CellNoise
 from eventide.bench.run.journal import Journal
 from eventide.bench.run.plan_runs import PlanRun
-from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summary, write_results
+from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summaries, write_results
 from eventide.bench.run.workers import in_processes
 from eventide.bench.study.metrics import MetricTally, StepBlock
 from eventide.bench.study.study import Cell, Looked, StudiedStream, Study
@@ -122,7 +122,8 @@ class Runner:
     def __call__(self, numbers: Sequence[int]) -> list[CellFigures]:
         """For each cell, by number, the summary of each metric."""
         figures = self.figures([self.study.cells[number] for number in numbers])
-        return [[summary(values[place]) for values in figures.values()] for place in range(len(numbers))]
+        of_metrics = [summaries(values) for values in figures.values()]
+        return [[of_cells[place] for of_cells in of_metrics] for place in range(len(numbers))]
 
     def figures(self, cells: Sequence[Cell]) -> dict[str, Floats]:
         """One figure for each cell and repetition, of each metric."""
@@ -180,23 +181,26 @@ def releases(study: Study, cells: Sequence[Cell], looked: Looked, first: int, re
     for begin in range(0, steps, length):
         true = np.moveaxis(truth[:, begin : begin + length], 0, 1)
         released = np.empty((len(true), *shape, truth.shape[2]))
-        fresh = np.empty((len(true), *shape), dtype=np.bool_)
-        unused = np.empty((len(true), *shape))
+        fresh: list[Any] = []
+        left: list[Any] = []
+        spent: list[Any] = []
         ends: list[Floats] = []
         seconds = 0.0
         for step in range(len(true)):
             current = counts[:, begin + step]
-            left = np.reshape(mechanism.ledger.left(), (*shape, -1)).min(axis=2)
+            left.append(mechanism.ledger.left())
             started = time.process_time()
             release = mechanism.release(np.repeat(current, repetitions, axis=0) if streams > 1 else current[0])
             seconds += time.process_time() - started
             values, interval = answers.of(release)
             released[step] = values.reshape(released.shape[1:])
-            fresh[step] = np.reshape(release.fresh, shape)
-            unused[step] = left - np.reshape(release.spent, shape)
+            fresh.append(release.fresh)
+            spent.append(release.spent)
             ends += interval
+        measured = np.reshape(fresh, (len(true), *shape))
+        unused = np.reshape(left, (*measured.shape, -1)).min(axis=3) - np.reshape(spent, measured.shape)
         held = np.stack(ends).reshape(len(true), 2, *released.shape[1:]) if ends else None
-        yield StepBlock(begin, true[:, :, None], released, fresh, unused, held, seconds, stream.without_data)
+        yield StepBlock(begin, true[:, :, None], released, measured, unused, held, seconds, stream.without_data)
 
 
 class _Answers:

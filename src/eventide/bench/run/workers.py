@@ -67,8 +67,8 @@ def _shared_out(workers: list[Connection], inputs: list[tuple[int, Input]]) -> I
                 yield number, output
     except (EOFError, ConnectionError):
         raise StateError(
-            "a worker process ended, perhaps for want of memory; what is finished is kept, "
-            "so run the same command again, with fewer processes"
+            "a worker process ended, perhaps because memory ran out; finished cells are kept: run the same command "
+            "again, with fewer processes"
         ) from None
 
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,7 @@ from eventide.events.levels import Levels
 
 WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
 FEWEST_SEASONS = 3  # in a series
+SERIES_AT_ONCE = 32  # whose seasons are looked for: so few that what is computed of them stays in the processor's cache
 ROUNDING = 1e-20  # of a series' power: what floats leave of a series that is all trend
 
 
@@ -313,11 +314,15 @@ def season_length(series: Array) -> Ints:
     is negative, so that mere inertia is no season. Multiples of a season are nearly as good as the season, so the
     first hump that comes near the highest one counts.
     """
+    if series.ndim > 1 and len(series) > SERIES_AT_ONCE:
+        cuts = range(SERIES_AT_ONCE, len(series), SERIES_AT_ONCE)
+        return np.concatenate([season_length(part) for part in np.split(series, cuts)])
     steps = series.shape[-1]
     lags = steps // FEWEST_SEASONS + 1
-    padded = 1 << (steps + lags - 1).bit_length()  # so that the end does not meet the start, and a fast length
+    padded = _fast_length(steps + lags - 1)  # so that the end does not meet the start
     spectrum = np.fft.rfft(_without_trend(series), padded)
-    correlation = np.fft.irfft(np.abs(spectrum) ** 2, padded)[..., :lags]
+    power = spectrum.real**2 + spectrum.imag**2
+    correlation = np.fft.irfft(power, padded)[..., :lags]
     turned = np.where(np.logical_or.accumulate(correlation < 0, axis=-1), correlation, 0)
     highest = turned.max(axis=-1, keepdims=True)
     high = turned > 0.9 * highest
@@ -328,11 +333,30 @@ def season_length(series: Array) -> Ints:
     return np.where(highest[..., 0] > weakest, season, 0)
 
 
+@lru_cache
+def _fast_length(least: int) -> int:
+    """The smallest number from `least` on without prime factors but 2, 3 and 5: Fourier transforms of it are fast.
+
+    >>> _fast_length(1333)
+    1350
+    """
+    powers = range(least.bit_length())
+    odd: list[int] = [3**three * 5**five for three in powers for five in powers]
+    return min(each << max(0, -(-least // each) - 1).bit_length() for each in odd)
+
+
 def _without_trend(series: Array) -> Floats:
     """What is left of a series when the parabola that comes nearest to it is taken off."""
-    time = np.linspace(-1, 1, series.shape[-1])
-    basis, _ = np.linalg.qr(np.stack([time**power for power in range(3)], axis=-1))
+    basis = _parabolas(series.shape[-1])
     return np.asarray(series - (series @ basis) @ basis.T)
+
+
+@lru_cache
+def _parabolas(steps: int) -> Floats:
+    """Orthonormal columns that every parabola over so many steps is a sum of."""
+    time = np.linspace(-1, 1, steps)
+    basis, _ = np.linalg.qr(np.stack([time**power for power in range(3)], axis=-1))
+    return basis
 
 
 def _mean(tally: MetricTally, cells: Array) -> Floats:

@@ -160,15 +160,15 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Passwords, tokens and TLS for addresses: a TOML file that only you may read.  [default: EVENTIDE_CLIENTS]",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Check everything and say the error to expect; publish and charge nothing."
+    "--dry-run", is_flag=True, help="Check the setting and say the error to expect; publish and charge nothing."
 )
 @click.option("--log", type=click.Choice(["json"]), help="Log every step on standard error, one line each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document about what was done; needs --out.")
 def command(**given: Any) -> None:
     """Publish events or counts privately: one release for each step, or with --queries the answers to window queries.
 
-    With --queries-epsilon both: the answers stand in the JSON lines and in the store, where `eventide export --answers`
-    finds them.
+    With --queries-epsilon it does both. The answers are in the JSON lines and in the store, where `eventide export
+    --answers` finds them.
 
     SOURCE is a .csv, .csv.gz or .parquet file of counts; or, with --step and the names of columns, of events: a file
     (also .jsonl), a folder, a pattern such as 'logs/*.csv', several of them, - for standard input (JSON lines or CSV),

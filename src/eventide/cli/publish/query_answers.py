@@ -19,9 +19,9 @@ from eventide.arrays import Ints
 from eventide.cli.progress import with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import open_count_file, refuse_to_replace
-from eventide.cli.publish.summary import standard_errors
 from eventide.errors import InputError
 from eventide.live.feeds.count_feed import LENGTH_IS_PUBLIC
+from eventide.live.publisher.prediction import standard_errors
 from eventide.live.publisher.window_queries import Questions
 from eventide.privacy.guarantees import Guarantee
 from eventide.releases.answer_formats import ANSWER_FORMATS, AnswerRows

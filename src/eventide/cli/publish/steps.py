@@ -16,19 +16,22 @@ from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, naming, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
-from eventide.cli.publish.prediction import document, expected, sentences
-from eventide.cli.publish.summary import answers_told, described, not_checked, predicted, summary
+from eventide.cli.publish.summary import described, not_checked, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.notices import NOTICES
 from eventide.live.publisher.delivery import Undelivered
+from eventide.live.publisher.prediction import answers_told, checked, document, sentences
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setup import places_of, statistics
+from eventide.live.publisher.setup import passed_over, places_of, statistics
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
 from eventide.releases.files import refuse_read
+
+WANTS_THE_PAST = "To publish what the source has of an earlier time, give --start with a new store"
 
 
 def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
@@ -52,13 +55,13 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     quiet = options.log is not None or (options.out in (None, "-") and sys.stdout.isatty())
     steps = None if counts is None else sum(1 for _ in with_progress(counts.steps(), "Checking", None, quiet))
     if options.dry_run:
-        with Publisher(feed, mechanism, questions=questions) as publisher:
-            report = described(options, publisher) | predicted(publisher)
-            errors = expected(options, publisher)
+        with Publisher(feed, mechanism, questions=questions) as publisher, naming("predicting the error"):
+            report = described(options, publisher) | {"dry_run": True} | found.known()
+            errors = found.expected_error()
         report |= {"steps": steps, "next_step": found.next_step} | document(errors)
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
         foreseen = sentences(errors, limited=options.spec.user is not None)
-        lines = [summary(report), *foreseen, *answers_told(report), *not_checked(options)]
+        lines = [checked(report), *foreseen, *answers_told(report), *not_checked(options, rows=steps is not None)]
         return report, [*lines, *_left_out(sinks)]
     with (
         _terminated() as terminated,
@@ -76,6 +79,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
+        if passed := passed_over(feed, publisher.next_step, publisher.measured_from):
+            NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
         lacking = _brought_to_sinks(publisher, terminated)
     counted = OperatorsOnly.of(feed)

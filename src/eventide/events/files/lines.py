@@ -88,7 +88,8 @@ class CsvLineReader:
         for column in wanted:
             if self.columns.count(column) != 1:
                 raise InputError(  # what stands there is not shown: without a header it is somebody's event
-                    f"{self.name} has no column {column!r}, or several; look at its first line, which must name them"
+                    f"{self.name} has no column {column!r}, or several; look at its first line, which must name them, "
+                    "and name others with --time, --user or --bin (in Python time=, user=, bin=)"
                 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,15 @@ def create_file(path: Path, row: Sequence[Any]) -> None:
             unfinished.unlink(missing_ok=True)
 
 
+class AccountMissing(InputError):
+    """There is nothing at a path; the advice is for the people of `population`."""
+
+    def __init__(self, path: str | Path, population: str = "NAME") -> None:
+        make = f"eventide account create {path} --population {shlex.quote(population)} --epsilon 1 --window 7d"
+        super().__init__(f"there is no account at {path}; make one with `{make}`")
+        self.path = path
+
+
 class SqliteAccount:
     """The file at `path`, which exists."""
 
@@ -53,10 +63,7 @@ class SqliteAccount:
         self.place, self._path, self._turn = str(path), path, threading.RLock()
         with refusals(path):
             if not path.exists():
-                raise InputError(
-                    f"there is no account at {path}; make one with `eventide account create {path} --population NAME "
-                    "--epsilon 1 --window 7d`"
-                )
+                raise AccountMissing(path)
             self._file = file_at(path)
             self._connection = _connect(path, "ro" if read_only else "rw")
             try:

@@ -16,7 +16,8 @@ import numpy as np
 from eventide.errors import InputError, StateError
 from eventide.events.timeline import Timeline
 from eventide.events.zones import DAY
-from eventide.live.accounts.account import Account, Seat, open_account
+from eventide.live.accounts.account import Account, Seat
+from eventide.live.accounts.open_account import open_account
 from eventide.live.accounts.windows import Terms
 from eventide.live.stores.base import Store, StoreSetting, with_ends
 

@@ -14,6 +14,7 @@ from eventide.arrays import Ints
 from eventide.events.bin_names import BinNames
 from eventide.events.caps import Cap
 from eventide.live.sources.base import Position
+from eventide.privacy.guarantees import COUNTS
 
 
 class ClosedStep(NamedTuple):
@@ -73,14 +74,15 @@ class Resume(NamedTuple):
 class Promise(NamedTuple):
     """What a feed's counts let the guarantee say.
 
-    `unit` is whose events are protected: "one person", or "one person, taking every event for a person of its own"
-    where events name no user. `most` is the most that such a unit adds to a step, which the mechanism's sensitivity
-    must equal; None where the counts come ready-made and are trusted. `assumptions` are what it rests on, in words.
+    `unit` is whose events are protected: "one person", or `EVERY_EVENT` where events name no user. `most` is the most
+    that such a unit adds to a step, which the mechanism's sensitivity must equal; None where the counts come ready-made
+    and are trusted. `assumptions` are what it rests on, in words.
     `cap` is what such a unit adds to blocks of steps at the most, which the mechanism's window sensitivity must follow.
     `one_by_one` is True for a feed that gives no counts, but puts each event into noisy cells.
     `counted_in` is what 1 in the counts is worth in what is published, `of_one` how far one event moves them;
     `adds_up_in_time` says that the sum over some steps is what there is in all of them; `exchanged` that `most` is what
-    such a unit changes, by leaving one bin and coming to another, and not what it adds.
+    such a unit changes, by leaving one bin and coming to another, and not what it adds. `moved` is what `most` is
+    about, and `worth` how much 1 of it is worth there.
     """
 
     unit: str
@@ -92,6 +94,8 @@ class Promise(NamedTuple):
     one_by_one: bool = False
     adds_up_in_time: bool = True
     exchanged: bool = False
+    moved: str = COUNTS
+    worth: Fraction = Fraction(1)
 
     def window_sensitivity(self, window: int) -> int | None:
         """The window sensitivity that follows from the cap; None where there is none."""

@@ -15,7 +15,7 @@ from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.streams.count_files import CountFile
 from eventide.streams.frames import Frame
 
-LENGTH_IS_PUBLIC = "the first and the last step are those of the file, which is taken to be no secret"
+LENGTH_IS_PUBLIC = "the first and the last step are those of the file: its length is taken to be public"
 
 
 class MemoryFeed:

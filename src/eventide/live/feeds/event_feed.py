@@ -42,6 +42,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.first_rows import FirstRows
 from eventide.live.sources.base import FOREVER, EventBatch, EventSource, Position
+from eventide.privacy.guarantees import EVERY_EVENT
 
 log = logging.getLogger("eventide.live")
 
@@ -108,12 +109,14 @@ class EventFeed:
         self.counters = Counters()
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
+        self.read_as_utc = False  # whether there were times without a zone, and nobody said of which they are
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
         self._source = source
         self._replays = source is None or source.replays
         self._clock = None if source is not None and source.complete else clock
+        self.begins_now = timeline.from_clock  # so nobody asked for steps that were over before the first start
         self._late = milliseconds(late) * MILLISECOND if late else 0
         self._ahead = milliseconds(ahead) * MILLISECOND
         self._stop: int | None = None
@@ -150,7 +153,7 @@ class EventFeed:
 
     def promise(self) -> Promise:
         """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
-        unit = "one person" if self._has_users else "one person, taking every event for a person of its own"
+        unit = "one person" if self._has_users else EVERY_EVENT
         assumptions = [*self.statistic.assumptions(self.max_per_step)]
         if self.timeline.from_data:
             assumptions.append("the first step was taken from the data")
@@ -159,15 +162,21 @@ class EventFeed:
         if self.cap is not None:
             first = self.statistic.first_ones(self.cap.events)
             block = in_words(self.cap.block * self.timeline.length // MILLISECOND)
-            assumptions.append(
-                f"of each person only {first} in every block of {block}, and the others are left out; a secret hash of "
-                "that person says where their blocks begin"
-            )
-        most = self.statistic.sensitivity(self.max_per_step)
-        of_one = self.statistic.sensitivity(1)
-        how = {"adds_up_in_time": self.statistic.adds_up_in_time, "exchanged": isinstance(self.statistic, SlotPeople)}
-        counted_in = self.statistic.unit if self.statistic.direct else Fraction(1)  # else `tell` says it in full
-        return Promise(unit, most, tuple(assumptions), self.cap, counted_in, of_one, **how)
+            assumptions.append(f"of each person only {first} in every block of {block}, and the others are left out")
+            assumptions.append("a secret hash of a person decides when their blocks begin")
+        statistic = self.statistic
+        return Promise(
+            unit,
+            statistic.sensitivity(self.max_per_step),
+            tuple(assumptions),
+            self.cap,
+            counted_in=statistic.unit if statistic.direct else Fraction(1),  # else `tell` says it in full
+            of_one=statistic.sensitivity(1),
+            adds_up_in_time=statistic.adds_up_in_time,
+            exchanged=statistic.exchanged,
+            moved=statistic.moved,
+            worth=statistic.unit,
+        )
 
     @property
     def left_out_of_each(self) -> dict[str, float]:
@@ -186,7 +195,14 @@ class EventFeed:
 
     def step_now(self) -> int:
         """The step that has begun last."""
-        return self.step_at((self._clock or SystemClock()).now())
+        return self.step_at(self._now())
+
+    def first_to_come(self) -> int:
+        """The first step for which events can still arrive, by the clock alone."""
+        return max(0, self.step_at(self._now() - self._late))
+
+    def _now(self) -> int:
+        return (self._clock or SystemClock()).now()
 
     def start_of(self, step: int) -> str | None:
         """The ISO time at which a step begins."""
@@ -238,6 +254,7 @@ class EventFeed:
 
     def take(self, batch: EventBatch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
+        self.read_as_utc |= batch.events.in_zone > 0 and not self.reader.zone_is_given
         counters = Counters(refused=batch.events.refused.copy())
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):

@@ -30,6 +30,7 @@ from eventide.events.texts import named, texts
 ENOUGH = 1_000  # rows
 MOST_COMPARED = 100_000  # bin names
 LONGEST_COMPARED = 200  # characters
+MOST_REFUSED = "more than half of the first rows were refused"
 ADVICE = {
     UNREADABLE_ROW: "Give one JSON object a line, or CSV lines with as many cells as the header",
     UNREADABLE_TIME: "Write times as 2026-01-31T23:59:00Z or as seconds since 1970, say how they are written with "
@@ -45,7 +46,14 @@ class FirstRowsRefused(InputError):
 
 
 class MostRowsRefused(FirstRowsRefused):
-    """More than half of them were refused."""
+    """More than half of them were refused, most often for this reason; `reason` says what to do as well."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"{MOST_REFUSED}, so nothing was published or charged. Most often: {reason}; to publish nonetheless, give "
+            "--allow-refused"
+        )
+        self.reason = reason
 
 
 class MixedZones(FirstRowsRefused):
@@ -82,7 +90,7 @@ class FirstRows:
     def decide(self) -> None:
         """Refuse if most rows were refused, or zones are mixed; the next calls say nothing more."""
         if not self._decided and 2 * self._refused.total() > self._read:
-            raise MostRowsRefused(self._sentence())
+            raise MostRowsRefused(self._reason())
         with_time = self._read - self._refused[UNREADABLE_ROW] - self._refused[UNREADABLE_TIME]
         if not self._decided and not self._reader.zone_is_given and 0 < self._in_zone < with_time:
             raise MixedZones(
@@ -93,13 +101,10 @@ class FirstRows:
         self._decided = True
         self._samples.clear()
 
-    def _sentence(self) -> str:
+    def _reason(self) -> str:
         ((reason, _),) = self._refused.most_common(1)
         details = ", ".join(self._details(reason))
-        return (
-            f"more than half of the first rows were refused, so nothing was published or charged. Most often: {reason}"
-            f"{details and f' ({details})'}. {ADVICE[reason]}; to publish nonetheless, give --allow-refused"
-        )
+        return f"{reason}{details and f' ({details})'}. {ADVICE[reason]}"
 
     def _details(self, reason: str) -> list[str]:
         """The column, the first row that was refused for this reason, and what would be near."""

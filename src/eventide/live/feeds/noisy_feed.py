@@ -58,7 +58,7 @@ class NoisyFeed(EventFeed):
         promised = super().promise()._replace(one_by_one=True)
         if self.max_per_step == 1:
             return promised
-        trusted = f"that one person has at most {self.max_per_step} events in a step is taken on trust"
+        trusted = f"it is taken on trust that one person has at most {self.max_per_step} events in a step"
         return promised._replace(unit="one person", assumptions=(trusted, *promised.assumptions))
 
     def steps(self, resume: Resume) -> Iterator[ClosedStep | None]:

@@ -10,6 +10,10 @@ from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ADVICE
 
 MUCH = 0.1  # of the events: what is worth a warning
+AS_UTC = (
+    "Times without a zone were read as UTC. If they are of another zone, give it, such as --zone Europe/Berlin (in "
+    "Python zone=), with a new store; --zone UTC says that UTC is meant"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +37,8 @@ class OperatorsOnly:
     left_out_of_each
         Of several statistics, which part of each was left out, from 0 to 1: `left_out` is about the first alone. Where
         people are counted, it is a part of the bins that people were in. Empty where Spark counts.
+    read_as_utc
+        Whether there were times without a zone, which were read as UTC because nobody gave a zone.
     """
 
     accepted: int
@@ -42,6 +48,7 @@ class OperatorsOnly:
     refused: dict[str, int]
     left_out_by_cap: int | None = None
     left_out_of_each: dict[str, float] = field(default_factory=dict)
+    read_as_utc: bool = False
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -51,7 +58,7 @@ class OperatorsOnly:
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
         told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
-        return cls(*told, feed.left_out_of_each)
+        return cls(*told, feed.left_out_of_each, feed.read_as_utc)
 
     def warnings(self) -> Iterator[str]:
         """What surely surprises: rows that were refused and events that do not count, where they are many.
@@ -69,6 +76,8 @@ class OperatorsOnly:
                 f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
                 "small. A larger max_per_step lets more of each person count, with more noise; so does a larger cap."
             )
+        if self.read_as_utc:
+            yield f"{head} {AS_UTC}."
 
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""
@@ -76,8 +85,10 @@ class OperatorsOnly:
         cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of these by the cap"
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
         return (
-            f"For operators only, since these numbers are not private: {self.accepted:,} events were read; "
+            f"For operators only, since these numbers are not private: {self.accepted:,} "
+            f"{'event was' if self.accepted == 1 else 'events were'} read; "
             f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
             f"{self.late:,} came too late;{again} "
             f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
+            f"{f' {AS_UTC}.' if self.read_as_utc else ''}"
         )

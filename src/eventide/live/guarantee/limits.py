@@ -5,23 +5,21 @@ from __future__ import annotations
 from eventide.live.stores.base import StoreSetting
 
 ALWAYS = (
-    "Whoever runs the programs sees the events as they come in; the promise is towards those who see the releases.",
-    "When a release appears, and how long it took, is not protected beyond whole steps.",
-    "If only a part of what somebody did in a step changes, or only where they were counted, the loss is up to twice "
-    "epsilon.",
-    "What people do in later windows costs again: nothing is promised about a habit that lasts for ever.",
+    "Whoever runs the programs sees the events as they come in. The promise is about those who see the releases.",
+    "The moment at which a release appears is not protected, and neither is how long it took.",
+    "A part of what somebody did in a step, or the bin in which they were counted, is hidden with twice epsilon only.",
+    "What people do in later windows costs epsilon again: nothing is promised about a habit that goes on for years.",
 )
 OF_ACCOUNTS = (
-    "What does not draw from the account is not counted: a store that was never joined to it adds to the loss.",
-    "Steps count as a whole. If only a part of the first or the last step of a window changes, the loss is up to "
-    "twice epsilon.",
-    "The seals of the entries find damage, not forgery; an export with a key can be kept elsewhere.",
+    "Only what draws from the account is counted. A publication that never joined it adds to the loss.",
+    "Steps count as a whole. A part of the first or the last step of a window is hidden with twice epsilon only.",
+    "The seals of the entries show damage, not forgery. To notice forgery, keep an export with a key elsewhere.",
 )
 WITHOUT_USERS = (
     "Every event is taken for a person of its own: somebody with several events loses several times epsilon."
 )
-COUNTS = "The counts came ready-made. That one person adds no more to them than is said is taken on trust."
-CAPPED = "Events above the cap are not counted, so totals are too low where people act often."
+COUNTS = "The counts came ready-made. It is taken on trust that one person adds no more to them than stated here."
+CAPPED = "Events above the cap are not counted. So totals are too low where people have many events."
 ALONE = (
     "Other publications about the same people add to the loss, unless they are streams of one service or draw from one "
     "account."

@@ -6,15 +6,15 @@ import hashlib
 import stat
 from pathlib import Path
 
-from eventide.events.durations import in_words, milliseconds
+from eventide.events.durations import as_unit, in_words, milliseconds
 from eventide.events.several_statistics import SeveralStatistics
-from eventide.events.slots import SlotPeople
-from eventide.events.statistics import Statistic, statistic_of
+from eventide.events.statistic_names import statistic_of
+from eventide.events.statistics import Statistic
 from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
 from eventide.live.guarantee.limits import is_about_events, is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
-from eventide.live.guarantee.promise import no_promise, plain_promise
+from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, no_promise, plain_promise, share_in
 from eventide.live.stores.base import Store, StoreSetting
 from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
@@ -23,6 +23,7 @@ from eventide.mechanisms.registry import mechanism_class
 from eventide.mechanisms.window_baselines import WindowMechanism
 from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import NANO
+from eventide.privacy.guarantees import bound_of_step
 
 MOST_BINS = 24  # named on the page
 
@@ -43,16 +44,20 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
     }
     if found.intrusions:
         answers["Who has seen the memory?"] = "\n".join(f"an intrusion was {told(each)}" for each in found.intrusions)
+    epsilon, released = setting.epsilon / NANO, "everything that is published"
+    if share := share_in(found.guarantee):
+        answers["With what is the budget shared?"] = share.told
+        epsilon, released = share.total, OF_ALL_STREAMS
     if "account" in setting.steps:
+        released = OF_ONE_ALONE
         shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
     instead = no_promise(found.guarantee)
     kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
     return Part(
         f"What is published about {setting.people}",
-        instead
-        or plain_promise(setting.people, _span(setting), setting.epsilon / NANO, events=is_about_events(setting)),
-        [f"In the words of the field: {found.guarantee}"],
+        instead or plain_promise(setting.people, _span(setting), epsilon, released, events=is_about_events(setting)),
+        [f"For experts: {found.guarantee}"],
         _budget(found),
         [*answers.items()],
         limits_of(setting),
@@ -65,8 +70,8 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
 
 def _steps(found: BudgetReport) -> str:
     restored = [
-        f"\nThe store was restored from a backup before step {epoch.first_step}: steps that were released after the "
-        "backup was made are not in it, and count as fully spent"
+        f"\nThe store was restored from a backup before step {epoch.first_step}. Steps that were released after the "
+        "backup was made are not in it. They count as fully spent"
         for epoch in found.epochs
         if epoch.restored
     ]
@@ -93,7 +98,7 @@ def _span(setting: StoreSetting) -> str:
 
 
 def _published(setting: StoreSetting) -> str:
-    every = f" of every {in_words(setting.steps['length'])}" if "length" in setting.steps else " of every step"
+    every = f" of every {as_unit(setting.steps['length'])}" if "length" in setting.steps else " of every step"
     named = ", ".join(setting.names[:MOST_BINS]) + (", ..." if len(setting.bins) > MOST_BINS else "")
     asked = f"; answers to {len(setting.queries['queries'])} window queries" if setting.queries else ""
     return (
@@ -107,7 +112,7 @@ def _titles(setting: StoreSetting, every: str) -> str:
     statistic = _statistic(setting)
     parts = statistic.parts if isinstance(statistic, SeveralStatistics) else (statistic,)
     of_steps = ", ".join(part.title for part in parts if not part.slots)
-    slots = [(part.title, in_words(milliseconds(slot))) for part in parts for slot in part.slots]
+    slots = [(part.title, as_unit(milliseconds(slot))) for part in parts for slot in part.slots]
     return of_steps + every + "".join(f", and {title} of every {length}," for title, length in slots)
 
 
@@ -134,16 +139,22 @@ def _events(setting: StoreSetting) -> str:
 
 
 def _counted(setting: StoreSetting) -> str:
-    cap = f", and {setting.cap['events']} in each block of {setting.cap['block']} steps" if setting.cap else ""
-    if isinstance(_statistic(setting), SlotPeople):  # whose noise also hides that somebody leaves a bin for another
-        return f"at most {setting.steps['max_per_step']} in a step over all bins together"
-    most = float(setting.sensitivity * _statistic(setting).unit)
-    also = "".join(f", and as many in {in_words(milliseconds(slot))}" for slot in _statistic(setting).slots)
-    return f"at most {most:g} in a step over all bins together{cap}{also}"
+    if "max_per_step" not in setting.steps:
+        return bound_of_step(setting.sensitivity)
+    statistic, most = _statistic(setting), setting.steps["max_per_step"]
+    sentences = [statistic.bound(most), *statistic.assumptions(most)]
+    if setting.cap is not None:
+        sentences.append(f"only {statistic.first_ones(setting.cap['events'])} in every block of {_block(setting)}")
+    return "\n".join(sentences)
+
+
+def _block(setting: StoreSetting) -> str:
+    assert setting.cap is not None
+    return in_words(setting.cap["block"] * setting.steps["length"])
 
 
 def _statistic(setting: StoreSetting) -> Statistic:
-    return statistic_of(setting.steps)
+    return statistic_of(setting.steps).for_bins(len(setting.bins))
 
 
 def _readers(place: str | Path) -> str:
@@ -159,14 +170,14 @@ def _raw(setting: StoreSetting) -> str:
         return "nothing"
     if is_pan_private(setting):
         return "nothing: each event goes into noisy cells as it comes, and nowhere else"
-    raw = "events of steps that are not published yet, in the store or its source, until they are"
+    raw = ["events of a step, in the store or its source: until the step is published"]
     if setting.cap is not None:
-        raw += f"; as keyed hashes, of whom something counted, for {setting.cap['block']} steps"
-    for slot in _statistic(setting).slots:
-        raw += f"; as keyed hashes, who was in which bin, until the {in_words(milliseconds(slot))} they are in are over"
+        raw.append(f"keyed hashes of the people of whom something counted: for {_block(setting)}")
+    slots = [in_words(milliseconds(slot)) for slot in _statistic(setting).slots]
+    raw += [f"keyed hashes of who was in which bin: until the slot of {length} is over" for length in slots]
     if _holds_sums(setting):
-        raw += "; sums of groups that are still open, until they close"
-    return raw
+        raw.append("sums of groups of steps: until the group is complete")
+    return "\n".join(raw)
 
 
 def _holds_sums(setting: StoreSetting) -> bool:
@@ -192,5 +203,5 @@ def _budget(found: BudgetReport) -> Budget | None:
         timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
         ends = (timeline.iso(0)[:16], timeline.iso(last)[:16])
     held = found.in_windows().tolist()
-    what = f"Held by the window of {setting.window} steps that ends at each step"
+    what = f"Budget held by the window of {setting.window} steps that ends at each step"
     return Budget(list(range(len(held))), held, setting.epsilon / NANO, ends, what)

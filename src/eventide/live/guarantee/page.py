@@ -33,7 +33,7 @@ class Part(NamedTuple):
     """What the page says of a store or an account."""
 
     title: str
-    promise: str  # one plain sentence
+    promise: str  # in plain sentences
     notes: Sequence[str]
     budget: Budget | None
     answers: Sequence[tuple[str, str]]

@@ -1,14 +1,47 @@
-"""The promise in one sentence for people who do not compute with epsilon."""
+"""The promise in two sentences for people who do not compute with epsilon, and with whom its budget is shared."""
 
 from __future__ import annotations
 
 import math
+import re
+from typing import NamedTuple
+
+OF_ALL_STREAMS = "everything that all streams about them release"
+OF_ONE_ALONE = "everything that this publication alone releases"
+_SHARED = re.compile(r"with epsilon (\S+)\. .*Of this epsilon (\S+) is for this stream, and the rest for ")
+
+
+class Share(NamedTuple):
+    """What a stream has of the budget of its people, and the whole, which bounds what all their streams tell."""
+
+    own: float
+    total: float
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        return f"with other streams about them: this one has epsilon {self.own:g} of {self.total:g}"
+
+
+def part_of_stream(own: float, others: str) -> str:
+    """The sentence of a guarantee that says what its stream has of epsilon."""
+    return f"of this epsilon {own:g} is for this stream, and the rest for {others}"
+
+
+def share_in(sentence: str) -> Share | None:
+    """What a stored guarantee says of the share of its stream; None where it has all of epsilon.
+
+    >>> share_in("... with epsilon 1. One person adds ... Of this epsilon 0.7 is for this stream, and the rest for b.")
+    Share(own=0.7, total=1.0)
+    """
+    found = _SHARED.search(sentence)
+    return None if found is None else Share(own=float(found[2]), total=float(found[1]))
 
 
 def plain_promise(
     people: str, span: str, epsilon: float, released: str = "everything that is published", *, events: bool = False
 ) -> str:
-    """One sentence: how much more likely anything published becomes by somebody's being counted.
+    """Two sentences: how much more likely anything published becomes by somebody's being counted.
 
     Parameters
     ----------
@@ -22,14 +55,14 @@ def plain_promise(
         Each event is taken for a person of its own, so nothing more is promised than about one of them.
 
     >>> print(plain_promise("patients", "7 days", 1))
-    Take out everything that one person among patients did inside any 7 days: each possible outcome of everything that
-    is published becomes at most 2.72 times more or less likely (epsilon 1).
+    Suppose everything that one person among patients did inside any 7 days had been left out. Then each possible result
+    of everything that is published would be at most 2.72 times more likely or less likely (epsilon 1).
     """
     among = "" if people == "everybody" else f" among {people}"
     what = f"one event about {people}" if events else f"everything that one person{among} did inside any {span}"
     return (
-        f"Take out {what}: each possible outcome of {released} becomes at most {_factor(epsilon)} times more or less "
-        f"likely (epsilon {epsilon:g})."
+        f"Suppose {what} had been left out. Then each possible result of {released} would be at most "
+        f"{_factor(epsilon)} times more likely or less likely (epsilon {epsilon:g})."
     )
 
 

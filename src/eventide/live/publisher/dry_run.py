@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
+from eventide.events.durations import UNITS
 from eventide.events.files.members import Paths
+from eventide.events.statistics import EVENTS, Statistic
 from eventide.live.accounts.account import Account
 from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.publisher import setup
 from eventide.live.publisher.delivery import Delivery
+from eventide.live.publisher.prediction import answers_told, checked, errors_of_looks, sentences
 from eventide.live.publisher.window_queries import Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sources.base import EventSource
@@ -19,16 +23,47 @@ from eventide.live.stores.base import Epoch, Store, StoreSetting
 from eventide.live.stores.epochs import epoch_for, refuse_noise
 from eventide.live.stream_spec import FeedOptions
 from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.expected_error import Prediction, predict
+from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 
 
 class Outlook(NamedTuple):
-    """What a publisher would do if it began now."""
+    """What a publisher would do if it began now. As text it says which errors to expect, which may take a moment."""
 
     next_step: int
     epoch: Epoch  # the one to go on with, or to begin
     before: StoreSetting | None  # of the last epoch, where another one would begin
     guarantee: Guarantee
+    mechanism: Mechanism
+    statistic: Statistic
+    questions: Questions | None
+
+    def expected_error(self) -> Prediction:
+        """The errors to expect of the releases: by a formula, or from made-up streams that a copy publishes."""
+        length = self.epoch.setting.steps.get("length")
+        a_day = UNITS["d"] // length if length and length < UNITS["d"] else None
+        return predict(self.mechanism, self.statistic, a_day)
+
+    def known(self) -> dict[str, Any]:
+        """What a measurement and an answer will be off by, and what a window holds at the most; ready for JSON."""
+        unit = float(self.statistic.unit) if self.statistic.direct else 1.0
+        answers = None if self.questions is None else self.questions.start(self.mechanism)
+        spent = setup.total_budget(self.mechanism, self.questions) / NANO
+        return errors_of_looks(self.mechanism, unit, answers) | {"worst_window_spent_at_most": spent}
+
+    def __str__(self) -> str:
+        mechanism, known = self.mechanism, self.known()
+        report = known | {
+            "bins": mechanism.size,
+            "epsilon": known["worst_window_spent_at_most"],
+            "window": mechanism.window,
+            "window_sensitivity": mechanism.window_sensitivity,
+        }
+        limited = bool(self.epoch.setting.steps.get("users"))
+        foreseen = sentences(self.expected_error(), limited=limited)
+        place = f"It would {'go on' if self.next_step else 'begin'} with step {self.next_step}."
+        return "\n".join([checked(report), place, *foreseen, *answers_told(report), str(self.guarantee)])
 
 
 def check(
@@ -78,7 +113,7 @@ def check(
         for sink in opened:  # before the store, which a writer at work would bring behind them
             sink.check()
         next_step, epochs = stored.next_step(), stored.epochs()
-        not_before = max(not_before, setup.unseen_from(feed, stored, setting))
+        not_before = max(not_before, setup.first_counted(feed, stored), setup.unseen_from(feed, stored, setting))
         if place is not None:
             place.stand(stored, setting)
             not_before = max(not_before, place.first_measured(after_restore=after_restore))
@@ -89,4 +124,5 @@ def check(
             Delivery(stored, sink, next_step, may_be_ahead=after_restore)
         before = epochs[-1].setting if epochs and epoch.number == len(epochs) else None
         guarantee = setup.guarantee_of(mechanism, feed, questions, kept=stored.durable, account=drawn_from)
-        return Outlook(next_step, epoch, before, guarantee)
+        statistic = feed.statistic if isinstance(feed, EventFeed) else EVENTS
+        return Outlook(next_step, epoch, before, guarantee, mechanism, statistic, questions)

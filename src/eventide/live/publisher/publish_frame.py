@@ -5,29 +5,63 @@ The publisher of the command line stands behind it: the same promise, the same r
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.live.accounts.account import Account
 from eventide.live.addresses import is_address
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.count_feed import CountFeed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.publisher.dry_run import Outlook
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
 from eventide.live.publisher.setup import places_of, reading, statistics
+from eventide.live.setting_readers import settings_of
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
 from eventide.live.stores.stored_releases import over_bins
 from eventide.live.stream_spec import EventOptions, StreamOptions, StreamSpec
 from eventide.streams.count_files import open_counts
 from eventide.streams.frames import Frame, open_frame
+
+
+@overload
+def publish(
+    frame: Any,
+    *,
+    store: Store | str | Path | None = None,
+    ordered: bool = False,
+    new_epoch: bool = False,
+    take_over: bool = False,
+    allow_refused: bool = False,
+    account: Account | str | Path | None = None,
+    dry_run: Literal[False] = False,
+    **stream: Unpack[StreamOptions],
+) -> Releases: ...
+
+
+@overload
+def publish(
+    frame: Any,
+    *,
+    store: Store | str | Path | None = None,
+    ordered: bool = False,
+    new_epoch: bool = False,
+    take_over: bool = False,
+    allow_refused: bool = False,
+    account: Account | str | Path | None = None,
+    dry_run: Literal[True],
+    **stream: Unpack[StreamOptions],
+) -> Outlook: ...
 
 
 def publish(
@@ -39,8 +73,9 @@ def publish(
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
+    dry_run: bool = False,
     **stream: Unpack[StreamOptions],
-) -> Releases:
+) -> Releases | Outlook:
     """Publish a frame privately: of events if the length of a step is given, else of counts.
 
     Parameters
@@ -65,6 +100,9 @@ def publish(
     account
         The account that everything published about these people draws from, its path or address; epsilon is the part of
         this store, and population must be the account's.
+    dry_run
+        Only look: refuse what would be refused, and give an `Outlook`, which printed says the error to expect, with a
+        small picture. Nothing is published, charged or made.
     **stream
         The settings of a `StreamSpec`. Needed are epsilon and window; of events also step, bins and, where they are
         named otherwise, the columns time, user and bin. The bins of wide counts are their columns. start and until are
@@ -80,6 +118,13 @@ def publish(
     >>> releases.to_arrow().column_names
     ['step', 'start', 'bin', 'value', 'scale', 'fresh']
     """
+    settings = settings_of(StreamSpec)
+    if strange := stream.keys() - settings.keys():
+        if "out" in strange:
+            raise TypeError("there is no setting 'out'; write a file of what releases.to_pandas() or to_arrow() gives")
+        own = [name for name in inspect.signature(publish).parameters if name not in ("frame", "stream")]
+        said = unknown("setting", min(strange), [*own, *settings])
+        raise TypeError(said if said.endswith("?") else f"{said}; what only the mechanism takes stands in parameters=")
     spec = StreamSpec(**stream)
     if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
@@ -87,6 +132,11 @@ def publish(
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
+    told: dict[str, Any] = {"questions": spec.questions(), "population": spec.population}
+    told |= {"new_epoch": new_epoch, "account": account}
+    if dry_run:
+        with closing(feed):
+            return Publisher.check(feed, mechanism, store, **told)
     placed = places_of(mechanism, store)
     kept = KeptReleases(placed.bins, None if placed.levels is None else placed.levels.groups)
     with Publisher(
@@ -94,13 +144,10 @@ def publish(
         mechanism,
         store,
         [kept],
-        questions=spec.questions(),
-        population=spec.population,
-        new_epoch=new_epoch,
         take_over=take_over,
         allow_refused=allow_refused,
         keep=spec.keep,
-        account=account,
+        **told,
     ) as publisher:
         publisher.run()
         names = placed.bins if publisher.names is None else publisher.names.names

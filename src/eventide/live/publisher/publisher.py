@@ -92,7 +92,8 @@ class PublisherOptions(TypedDict, total=False):
 class Publisher:
     """Publishes the steps of a source through a mechanism into a store, and from there to sinks.
 
-    `Publisher.check` takes the same and only looks: what would be refused, and where it would go on.
+    `Publisher.check` takes the same and only looks, as a dry run: what would be refused, where it would go on, and,
+    printed, the error to expect.
 
     Parameters
     ----------
@@ -176,7 +177,8 @@ class Publisher:
         self._deliveries = Deliveries(self.store)
         self._place: StorePlace | None = None
         self._drawn: list[_Drawn] = []  # in order, to be committed together
-        self.next_step = self._origin = self._measured_from = 0
+        self.next_step = self._origin = 0
+        self.measured_from = 0  # steps before it repeat the last release, and cost nothing
         self.published = self.fresh_looks = 0
         self.names: BinNames | None = None
         try:
@@ -199,7 +201,8 @@ class Publisher:
             self._deliveries = Deliveries(self.store, opened, last_patience)
             if self.feed.promise().one_by_one:
                 setup.hold_no_events(mechanism, questions, account)
-            not_before = max(not_before, setup.unseen_from(self.feed, self.store, setting))
+            unseen = setup.unseen_from(self.feed, self.store, setting)
+            not_before = max(not_before, setup.first_counted(self.feed, self.store), unseen)
             if self._place is not None:
                 self._place.stand(self.store, setting)
                 not_before = max(not_before, self._place.first_measured(after_restore=after_restore))
@@ -396,7 +399,7 @@ class Publisher:
             return
         counts = self._counts(step, closed.counts)
         faults.passing("before-draw")
-        measured = step >= self._measured_from
+        measured = step >= self.measured_from
         if measured and self._place is not None:
             self._place.charge(step)
             faults.passing("after-charge")
@@ -412,7 +415,7 @@ class Publisher:
         self.store.commit(*(drawn.commit for drawn in group))
         faults.passing("after-commit")
         last = group[-1].commit.step
-        if last >= self._measured_from and self._place is not None:
+        if last >= self.measured_from and self._place is not None:
             self._place.settle(last)
             faults.passing("after-settle")
         for drawn in group:
@@ -432,10 +435,12 @@ class Publisher:
 
     def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
         """Take up the place where the store stands."""
-        self.mechanism, self.questions = rebuilt(mechanism, state, getattr(self.feed, "timeline", None)), questions
+        timeline, alone = getattr(self.feed, "timeline", None), questions is None
+        self.mechanism = rebuilt(mechanism, state, timeline, self.store.entries, alone=alone)
+        self.questions = questions
         self._answering = None if questions is None else Answering(questions, mechanism, state)
         self.next_step, self._origin = state.next_step, state.origin
-        self._measured_from = state.measured_from
+        self.measured_from = state.measured_from
         self._position, self._key = state.position, state.key
         self._last, self._last_bins = state.last_release, self._bins_before(state)
         self._since_snapshot = len(state.recorded)
@@ -516,7 +521,7 @@ class Publisher:
         self._last = write_line(release, self.feed.start_of(step), named=self._named_at(step))
         self._last_bins = bins
         commit = Commit(step, [], self._last, b"", None, position, fresh=False)
-        return _Drawn(commit, "repeated", {"measured_from": self._measured_from})
+        return _Drawn(commit, "repeated", {"measured_from": self.measured_from})
 
     def _counts(self, step: int, counts: Any) -> Ints:
         """The counts of a step; what comes to a bin that holds nobody counts nowhere."""

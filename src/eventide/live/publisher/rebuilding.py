@@ -1,15 +1,16 @@
 """What a publisher does without measuring: steps of before are taken again, the last release is repeated.
 
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
-recorded answers: its ledger is charged as it was, and nothing is drawn. At a step at which nothing may be measured the
-last release is given again, bin by bin, by name; bins that are new have the value 0 and no scale. The histogram of a
-sliding window is not: it would be that of other steps.
+recorded answers: its ledger is charged as it was, which is compared with what is stored, and nothing is drawn. At a
+step at which nothing may be measured the last release is given again, bin by bin, by name; bins that are new have the
+value 0 and no scale. The histogram of a sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,54 @@ from eventide.live.stores.base import StoreState
 from eventide.live.stores.stored_releases import over_bins
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.saving import load
+from eventide.privacy.ledger import Entry
 from eventide.privacy.recorded_answers import replay
 from eventide.releases.level_values import WINDOW, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
 
 
-def rebuilt(mechanism: Mechanism, state: StoreState, timeline: Timeline | None = None) -> Mechanism:
-    """`mechanism` itself at its beginning, or one like it that stands where the store does; it learns the times."""
+def rebuilt(
+    mechanism: Mechanism,
+    state: StoreState,
+    timeline: Timeline | None = None,
+    charges: Callable[[int], Iterable[Entry]] = lambda first: (),
+    *,
+    alone: bool = True,
+) -> Mechanism:
+    """`mechanism` itself at its beginning, or one like it that stands where the store does; it learns the times.
+
+    `charges` gives what the store was charged from a step on; unless the mechanism is `alone` others were charged too.
+    """
     if state.snapshot is not None:
         mechanism = load(state.snapshot, type(mechanism), mechanism.filter)
     if timeline is not None:
         mechanism.know_times(timeline, state.origin)
-    nothing = np.zeros(mechanism.numbers, dtype=np.int64)
-    for answers in state.recorded:
-        with replay(mechanism.meter, answers):
-            mechanism.release(nothing)
+    if state.recorded:
+        _replay(mechanism, state, charges(mechanism.step + state.origin), alone=alone)
     steps = max(0, state.next_step - state.origin)
     if state.next_step >= state.measured_from and mechanism.step != steps:
         raise StoreError("the store's record of the mechanism does not reach its last step; restore a backup")
     return mechanism
+
+
+def _replay(mechanism: Mechanism, state: StoreState, stored: Iterable[Entry], *, alone: bool) -> None:
+    """Let the mechanism take the recorded steps again, and refuse where that is charged otherwise than it was."""
+    nothing = np.zeros(mechanism.numbers, dtype=np.int64)
+    again: list[Entry] = []
+    mechanism.ledger.entries = again
+    for answers in state.recorded:
+        with replay(mechanism.meter, answers):
+            mechanism.release(nothing)
+    mechanism.ledger.entries = None
+    now = Counter(entry._replace(step=entry.step + state.origin) for entry in again)
+    then = Counter(stored)
+    different = now - then if not alone else (now - then) + (then - now)
+    if different:
+        raise StoreError(
+            f"the record of step {min(entry.step for entry in different)} does not lead to the charges that the store "
+            "has for it: the store is damaged, or another version of the mechanism wrote it; restore a backup, or "
+            "publish with the version that wrote it"
+        )
 
 
 def repeated(

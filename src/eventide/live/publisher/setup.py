@@ -39,7 +39,7 @@ from eventide.mechanisms.publishing import why_not_published
 from eventide.mechanisms.saving import as_before
 from eventide.privacy.amounts import NANO
 from eventide.privacy.archive import unpack
-from eventide.privacy.guarantees import Guarantee
+from eventide.privacy.guarantees import THIS_RUN_ONLY, Guarantee
 from eventide.privacy.noise import recorded_name
 from eventide.releases.level_values import EVENTS, statistics_of
 
@@ -240,7 +240,7 @@ def guarantee_of(
     about_counts = mechanism.assumptions() if promise.most is None else mechanism.covered()
     assumptions = (*about_counts, *promise.assumptions, *(what_may_be_seen(mechanism) if promise.one_by_one else ()))
     if not kept:
-        assumptions = (*assumptions, "for this run only, since no store keeps its ledger")
+        assumptions = (*assumptions, THIS_RUN_ONLY)
     if account is not None:
         assumptions = (*assumptions, account.sentence())
     if questions is not None:
@@ -251,6 +251,8 @@ def guarantee_of(
         unit=promise.unit,
         assumptions=assumptions,
         exchanged=promise.exchanged,
+        moved=promise.moved,
+        worth=promise.worth,
         lasting=in_words(mechanism.window * length) if (length := feed.describe().get("length")) else None,
     )
 
@@ -280,6 +282,26 @@ def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next
     if store.durable and mechanism.pan_private == ANNOUNCED:
         store.watch_intrusions()
     return OpenCells(mechanism, store, origin, next_step, feed.last_open)
+
+
+def first_counted(feed: Feed, store: Store) -> int:
+    """The first step that may be measured where a live stream begins whose past nobody asked for, else 0.
+
+    Steps that were over by then are not measured, whether they have events or not: the clock alone decides.
+    """
+    if not isinstance(feed, EventFeed) or not feed.begins_now or store.epochs():
+        return 0
+    return feed.first_to_come()
+
+
+def passed_over(feed: Feed, next_step: int, measured_from: int) -> str | None:
+    """A sentence about steps that are over and not measured, if there are some, and none that is still to come."""
+    if not (isinstance(feed, EventFeed) and next_step < measured_from <= feed.first_to_come()):
+        return None
+    return (
+        f"steps before step {measured_from} ({feed.start_of(measured_from)}) are not measured and cost no budget: they "
+        "were over when measuring began. Nothing has to be done"
+    )
 
 
 def unseen_from(feed: Feed, store: Store, setting: StoreSetting) -> int:

@@ -96,8 +96,8 @@ class Questions:
 
     def assumption(self, steps: int) -> str:
         """What the guarantee says about their share, which so many steps share."""
-        share, part = self.budget / NANO, "" if steps == 1 else f", one part in {steps} of it at each step"
-        return f"epsilon {share:g} of that is for answers to window queries{part}"
+        share, part = self.budget / NANO, "" if steps == 1 else f": one part in {steps} of that at each step"
+        return f"of this epsilon {share:g} is for answers to window queries{part}"
 
 
 class StepAnswers(NamedTuple):

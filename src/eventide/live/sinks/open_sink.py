@@ -32,6 +32,7 @@ _ADDRESSES: dict[str, Callable[..., Sink]] = {
     "kafka": KafkaSink,
 }
 _TABLES: dict[str, Callable[..., Sink]] = {"iceberg": IcebergSink, ".delta": DeltaSink, ".sqlite": SqliteTables}
+ENDINGS = [*FORMATS, *(kind for kind in _TABLES if kind[0] == ".")]  # of paths
 
 
 def open_sink(
@@ -71,9 +72,7 @@ def open_sink(
             f"{scheme}:// is no output that eventide knows; give {', '.join(_ADDRESSES)}, iceberg or a path"
         )
     if text != "-":
-        refuse_path(
-            path, [Path(source) for source in sources], [*FORMATS, *(kind for kind in _TABLES if kind[0] == ".")]
-        )
+        refuse_path(path, [Path(source) for source in sources], ENDINGS)
     if layout is not None and (text == "-" or ending == ".jsonl"):
         raise InputError("a layout is for .csv and .parquet; JSON lines hold one object a step, so leave it out")
     if intervals and (text == "-" or ending == ".jsonl"):

@@ -102,8 +102,8 @@ class NatsConnection:
         if number == NO_STREAM:
             return InputError(f"NATS has no stream {stream}; make it, or correct the address")
         return InputError(
-            f"NATS answers with error {number} when asked about the stream {stream}; look that number up in the log of "
-            "the server, and see that JetStream is on for our account"
+            f"NATS answers with error {number} when asked about the stream {stream}; find that number in the log of "
+            "the server, and check that JetStream is enabled for this account"
         )
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:

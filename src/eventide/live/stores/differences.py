@@ -13,6 +13,7 @@ from operator import ne
 
 _CUT, _KEY = b", ", b', "'
 WORTH_IT = 4  # a difference is used where it is so many times shorter than the line
+SHORTEST = 4  # bytes that a part takes in it at the least
 
 
 def difference(line: bytes, earlier: bytes) -> bytes | None:
@@ -32,6 +33,8 @@ def difference(line: bytes, earlier: bytes) -> bytes | None:
             if len(parts) != len(parts_before):
                 return None
             told += compress(enumerate(parts, number), map(ne, parts, parts_before))
+            if len(told) * SHORTEST * WORTH_IT >= len(line):
+                return None
     text = b"\n".join([b"%d %s" % each for each in told])
     return text if len(text) * WORTH_IT < len(line) else None
 

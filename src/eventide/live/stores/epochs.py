@@ -43,7 +43,7 @@ def refuse_noise(setting: StoreSetting, *, for_tests: bool) -> None:
     if setting.noise not in PRIVATE_NAMES and not for_tests:
         raise InputError(
             f"a store takes private noise only ({' or '.join(PRIVATE_NAMES)}), not {setting.noise!r}; "
-            "a store made for tests takes any, and says NOT PRIVATE for ever"
+            "only a store made for tests takes any other, and its guarantee is NOT PRIVATE for ever"
         )
 
 

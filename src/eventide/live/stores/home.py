@@ -48,9 +48,9 @@ def move_in(connection: sqlite3.Connection, here: Home, place: WriterPlace, *, a
         _refuse_beside(before, here, name, after_restore=after_restore)
         if before.file != here.file and not (after_restore or place.knows(name)):
             raise StoreError(
-                f"{here.path} is a copy of the store that was at {before.path}, and nothing beside it says that it is "
-                f"the newest: if you moved it, bring {before.path.name}.lock along as {here.path.name}.lock; else go "
-                "on with --after-restore"
+                f"{here.path} is a copy of the store that was at {before.path}, and no .lock file beside it proves "
+                f"that it is the newest. If you moved it, take {before.path.name}.lock along as {here.path.name}.lock; "
+                "else give --after-restore"
             )
         place.learn(name, read_note(before.path))
     write_home(connection, here)

@@ -15,7 +15,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.events.levels import Levels
-from eventide.events.statistics import statistic_of
+from eventide.events.statistic_names import statistic_of
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.releases.level_values import EVENTS, WINDOW, Groups, LevelValues, statistics_of
 from eventide.releases.lines import ReleaseLine, read_line

@@ -28,10 +28,10 @@ from eventide.errors import StateError
 from eventide.events.reader import EventReader, Events
 from eventide.service.config.settings import Limits
 from eventide.service.http import models
-from eventide.service.http.problems import Problem, refusals
+from eventide.service.http.problems import MEDIA_TYPE, Problem, refusals
 from eventide.service.http.reading_routes import Name
 from eventide.service.http.tokens import Token
-from eventide.service.pushed_feed import Busy, Halted
+from eventide.service.pushed_feed import Busy, Halted, Receipt
 from eventide.service.service import Service
 
 JSON, NDJSON = "application/json", "application/x-ndjson"
@@ -40,6 +40,7 @@ LONGEST_FIELD = 1_000  # characters
 LONGEST_NUMBER = len(str(-(2**63)))
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
+WITHOUT_TIME = "no time in the field {!r}"
 TOO_LARGE = "a field is too long"
 OUT_OF_RANGE = "a number is out of range"
 NOT_UNICODE = "a text has half a character"
@@ -65,6 +66,14 @@ _BODY = {
     }
 }
 
+_ALL_REFUSED: dict[int | str, dict[str, Any]] = {
+    422: {
+        "description": "Every event of the batch was refused, for the reasons in `refused`; nothing of it counts.",
+        "model": models.RefusedBatch,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/RefusedBatch"}}},
+    }
+}
+
 
 def add_ingest(router: APIRouter, service: Service) -> None:
     """The operation that takes events."""
@@ -77,7 +86,7 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         summary="Send events",
         response_description="What became of the batch.",
         openapi_extra=_BODY,
-        responses=refusals(400, 401, 403, 404, 408, 413, 415, 422, 429, 503),
+        responses=refusals(400, 401, 403, 404, 408, 413, 415, 429, 503) | _ALL_REFUSED,
     )
     async def events(
         request: Request,
@@ -87,7 +96,8 @@ def add_ingest(router: APIRouter, service: Service) -> None:
     ) -> models.ReceiptAnswer:
         """Take a batch of events. The answer comes when the batch is durable.
 
-        Events that cannot be read, come too late or name no known bin are refused one by one; the others count.
+        Events that cannot be read, come too late or name no known bin are refused one by one; the others count. If not
+        one is left, the answer is 422.
         If no answer comes, send the batch again with the same `Idempotency-Key`: it counts once.
         """
         stream = service.stream(name)
@@ -109,13 +119,22 @@ def add_ingest(router: APIRouter, service: Service) -> None:
         except StateError:
             title = "the stream takes no events now; send this batch again later with the same key"
             raise Problem(503, "closed", title, Retry_After="5") from None
-        counters = receipt.counters
-        return models.ReceiptAnswer(
-            accepted=counters.accepted,
-            duplicate=receipt.duplicate,
-            refused=dict(counters.refused) | ({"late": counters.late} if counters.late else {}),
-            events=[models.RefusedEvent(event=place, reason=reason) for place, reason in read.told],
+        return _answer(receipt, [models.RefusedEvent(event=place, reason=reason) for place, reason in read.told])
+
+
+def _answer(receipt: Receipt, told: list[models.RefusedEvent]) -> models.ReceiptAnswer:
+    """What became of a batch, for its sender alone; a problem where not one of its events was taken."""
+    counters = receipt.counters
+    refused = dict(counters.refused) | ({"late": counters.late} if counters.late else {})
+    if refused and not (counters.accepted or receipt.duplicate):
+        title = (
+            "no event of this batch was taken; `refused` says why: correct the fields, or the sender's clock and zone; "
+            "late events cannot count any more"
         )
+        problem = Problem(422, "all-refused", title)
+        problem.document = models.RefusedBatch(**problem.document.model_dump(), refused=refused, events=told)
+        raise problem
+    return models.ReceiptAnswer(accepted=counters.accepted, duplicate=receipt.duplicate, refused=refused, events=told)
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
@@ -229,10 +248,12 @@ def _whole_number(text: str) -> int | float:
 
 
 def _columns(rows: list[Any], reader: EventReader) -> Any:
-    """The rows as a table, if they are all objects whose fields have one type and no excessive length."""
+    """The rows as a table, if they are all objects with a time whose fields have one type and no excessive length."""
     try:
         table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in reader.wanted})
     except (AttributeError, pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    if table[reader.columns.time].null_count:
         return None
     for column in table.columns:
         if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
@@ -261,6 +282,8 @@ def _one_by_one(rows: list[Any], reader: EventReader) -> Read:
 def _fault(row: Any, reader: EventReader) -> str | None:
     if not isinstance(row, dict):
         return NOT_AN_OBJECT
+    if row.get(reader.columns.time) is None:
+        return WITHOUT_TIME.format(reader.columns.time)
     for value in map(row.get, reader.wanted):
         if isinstance(value, str) and len(value) > LONGEST_FIELD:
             return TOO_LARGE

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+from eventide.service.http.problems import ProblemDocument
 
 
 class Answer(BaseModel):
@@ -262,7 +264,7 @@ class LedgerAnswer(Answer):
     left: float
     """What is left in it."""
     worst: float
-    """What the fullest window ever held."""
+    """What the fullest window ever held, also before a backup was restored or the settings changed."""
     verified: bool
     """Whether no window holds more than epsilon, counted again from the stored entries."""
     next_return: ReturnAnswer | None
@@ -275,7 +277,7 @@ class GuaranteeAnswer(Answer):
     """What is promised to the people behind a stream."""
 
     sentence: str
-    """The whole promise in one sentence."""
+    """The whole promise, in short sentences on one line."""
     notion: str
     """The kind of privacy."""
     epsilon: float
@@ -348,6 +350,19 @@ class ReceiptAnswer(Answer):
     refused: dict[str, int]
     """How many events were refused, for each reason."""
     events: list[RefusedEvent]
+    """The first hundred events that could not be read or named no known bin."""
+
+
+class RefusedBatch(ProblemDocument):
+    """A batch of which no event was taken, or a request that is not as it must be; the rest is as of other batches."""
+
+    accepted: int = 0
+    """How many events were taken: none."""
+    duplicate: bool = False
+    """Whether the key of the batch was used before: it was not."""
+    refused: dict[str, int] = Field(default_factory=dict)
+    """How many events were refused, for each reason."""
+    events: list[RefusedEvent] = Field(default_factory=list)
     """The first hundred events that could not be read or named no known bin."""
 
 

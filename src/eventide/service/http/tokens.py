@@ -3,13 +3,14 @@
 A token is 32 random bytes, so a plain SHA-256 of it cannot be turned back and needs no salt. The file holds one line
 for each: its role, its name, its digest and, where it is not good for all streams, the names of those it is good for; a
 line taken out is a right taken away, without a restart. If the file
-cannot be read, or others may read it, nobody may do anything.
+cannot be read, or others may read it, nobody may do anything; the log says so and why, once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
@@ -20,6 +21,7 @@ from typing import NamedTuple
 from eventide.errors import InputError
 from eventide.live.private_files import read_private
 
+LOG = logging.getLogger("eventide.live.service")
 ROLES = ("ingest", "read", "operate")
 STREAMS = r"[a-z0-9_-]{1,63}(?:,[a-z0-9_-]{1,63})*"
 _LINE = re.compile(rf"({'|'.join(ROLES)}) ([\w.-]{{1,63}}) ([0-9a-f]{{64}})(?: ({STREAMS}))?")
@@ -71,6 +73,7 @@ class Tokens:
         self.path = path
         self._seen: tuple[int, ...] | None = None
         self._tokens: list[Token] = []
+        self._trouble: str | None = None
 
     def check(self) -> None:
         """Refuse a file that cannot be used; one that is not there yet only means that nobody may do anything."""
@@ -102,9 +105,18 @@ class Tokens:
             seen = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
             if seen != self._seen:
                 self._tokens = _parsed(self.path)
-                self._seen = seen
-        except (OSError, InputError):
-            self._tokens, self._seen = [], None
+                self._seen, self._trouble = seen, None
+        except OSError as problem:
+            self._shut(f"{self.path} cannot be read ({problem.strerror}); make tokens with `eventide config token`")
+        except InputError as problem:
+            self._shut(str(problem))
+
+    def _shut(self, trouble: str) -> None:
+        """Know nobody from now on, and say why unless it was said."""
+        self._tokens, self._seen = [], None
+        if trouble != self._trouble:
+            LOG.warning("no token is accepted: %s", trouble)
+        self._trouble = trouble
 
 
 def _digest(secret: str) -> str:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
-from eventide.errors import EventideError, StoreError
+from eventide.errors import EventideError, InputError, StoreError
 from eventide.events.clock import SystemClock
-from eventide.live.accounts.account import Account, open_account
-from eventide.live.addresses import without_secrets
+from eventide.live.accounts.account import Account
+from eventide.live.accounts.open_account import open_account
+from eventide.live.addresses import is_address, without_secrets
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.noisy_feed import NoisyFeed
 from eventide.live.publisher.publisher import Publisher
+from eventide.live.publisher.setup import places_of, reading, sinks_of
 from eventide.live.stores.base import StoreMissing, StoreSetting
 from eventide.live.stores.beside_stores import address_of, place_of
 from eventide.live.stores.database import Unreachable
@@ -177,13 +180,14 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
     )
 
 
-def outlook(config: Config) -> tuple[list[str], list[str]]:
-    """Sentences about all streams that would not simply go on, or begin at once; and about what would be refused.
+def outlook(config: Config, *, new_epoch: bool = False) -> tuple[list[str], list[EventideError]]:
+    """Sentences about all streams that would not simply go on, or begin at once; and what would be refused.
 
     A store or an account whose server does not answer is among the first: a file may be checked where there is none.
+    Changed settings are refused unless a start with `new_epoch` is meant.
     """
     said: list[str] = []
-    refused: list[str] = []
+    refused: list[EventideError] = []
     for name in dict.fromkeys(stream.population for stream in config.streams):
         try:
             population = population_of(name, config, SystemClock().now())
@@ -193,16 +197,44 @@ def outlook(config: Config) -> tuple[list[str], list[str]]:
                     said += [f"stream {stream.name}: {sentence}" for sentence in about_large(float(stream.epsilon))]
                     first = population.first_steps[stream.name]
                     try:
-                        said += _prospects(stream, mechanism, first, config.server.clients, account)
+                        changed, waits = _prospects(stream, mechanism, first, config.server.clients, account)
                     except Unreachable as problem:
                         said.append(f"the store of stream {stream.name} was not looked at: {problem}")
+                        continue
                     except EventideError as problem:
-                        refused.append(f"stream {stream.name} would be refused: {problem}")
+                        refused.append(_named(f"stream {stream.name} would be refused", problem))
+                        continue
+                    if not new_epoch:
+                        refused += map(InputError, changed)
+                    said += [*(changed if new_epoch else ()), *waits]
         except Unreachable as problem:
             said.append(f"the stores of {name} were not looked at: {problem}")
         except EventideError as problem:
-            refused.append(str(problem))
+            streams = [stream for stream in config.streams if stream.population == name]
+            alone = [found for stream in streams if (found := _refused_alone(stream, config.server.clients))]
+            if not any(str(problem) in str(found) for found in alone):
+                refused.append(_named(f"population {name}", problem))
+            refused += alone
     return said, refused
+
+
+def _named(who: str, problem: EventideError) -> EventideError:
+    """The same refusal, which says who would be refused."""
+    return (StoreError if isinstance(problem, StoreError) else InputError)(f"{who}: {problem}")
+
+
+def _refused_alone(stream: StreamConfig, clients: str | None) -> EventideError | None:
+    """Why the store or the outputs of a stream would be refused, where nothing can be said of its whole population."""
+    try:
+        with reading(stream.store, clients) as stored:
+            mechanism = places_of(stream.build_mechanism(), stored)
+            for sink in sinks_of(_files_of(stream), mechanism, _feed_of(stream), stored, clients):
+                sink.check()
+    except Unreachable:
+        return None
+    except EventideError as problem:
+        return _named(f"stream {stream.name} would be refused", problem)
+    return None
 
 
 def population_of(
@@ -226,12 +258,13 @@ def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
 
 def _prospects(
     stream: StreamConfig, mechanism: Mechanism, not_before: int, clients: str | None, account: Account | None
-) -> list[str]:
-    feed = (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
+) -> tuple[list[str], list[str]]:
+    """What has changed, if a new epoch would begin; and until when nothing would be measured."""
     found = Publisher.check(
-        feed,
+        _feed_of(stream),
         mechanism,
         stream.store,
+        _files_of(stream),
         questions=stream.questions(),
         population=stream.population,
         new_epoch=True,
@@ -239,8 +272,18 @@ def _prospects(
         account=account,
         clients=clients,
     )
-    said = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
-    return said + ([waiting(stream, found.epoch.measured_from)] if found.epoch.measured_from > found.next_step else [])
+    changed = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
+    first = found.epoch.measured_from
+    return changed, [waiting(stream, first)] if first > found.next_step else []
+
+
+def _feed_of(stream: StreamConfig) -> EventFeed | NoisyFeed:
+    return (NoisyFeed if stream.one_by_one else EventFeed)(None, **stream.counting())
+
+
+def _files_of(stream: StreamConfig) -> list[str | Path]:
+    """The outputs that can be looked at here; what stands behind an address is seen when it is opened."""
+    return [place for place in stream.out if not is_address(place)]
 
 
 def _changed(stream: StreamConfig, before: StoreSetting, now: StoreSetting) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from contextlib import closing
 
 from eventide.errors import StoreError
-from eventide.live.accounts.account import open_account
+from eventide.live.accounts.open_account import open_account
+from eventide.live.accounts.sqlite_account import AccountMissing
 from eventide.live.accounts.store_place import terms_of
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.beside_stores import place_of
@@ -29,14 +30,17 @@ class PopulationWithAccount:
         self.streams = [stream for stream in config.streams if stream.population == name]
         self.first_steps = {stream.name: 0 for stream in self.streams}
         self._places = sorted({place_of(stream.store) for stream in self.streams})
-        with open_account(config.accounts[name], read_only=True, clients=self._clients) as account:
-            self._account, place, self._window = account.name, account.database.place, account.window
-            self._held = {one.publication: one.weight for one in account.tenures() if not one.ended}
+        try:
+            with open_account(config.accounts[name], read_only=True, clients=self._clients) as account:
+                self._account, place, self._window = account.name, account.database.place, account.window
+                self._held = {one.publication: one.weight for one in account.tenures() if not one.ended}
+        except AccountMissing as problem:
+            raise AccountMissing(problem.path, name) from None
         record = read_record(self._places, {name}, self._clients)
         if record is not None and record.account != self._account:
             raise StoreError(
-                f"streams of {name} have been served without this account, which does not know what they charged: run "
-                f"`eventide account restored {place} --until TIME` with the end of their last step, remove "
+                f"streams of {name} were served without this account, so it does not know what they charged. Run "
+                f"`eventide account restored {place} --until TIME` with the end of their last step. Then remove "
                 f"{NAME.format(name)} beside their stores, and give each stream a new store"
             )
 

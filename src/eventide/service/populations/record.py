@@ -90,8 +90,8 @@ def _read(text: str, where: str) -> PopulationRecord:
         return PopulationRecord(epsilons, stores, body.get("account", ""))
     except (ValueError, TypeError, KeyError, AttributeError):
         raise StoreError(
-            f"{where} is not what the service wrote: put back a copy of it. Without it nobody knows what streams that "
-            "were taken out of the configuration have charged; if none was within the last window, remove it"
+            f"{where} is not what the service wrote: put back a copy of it. It says what streams have charged that are "
+            "no longer in the configuration. If no stream was taken out within the last window, remove the file"
         ) from None
 
 

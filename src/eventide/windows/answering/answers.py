@@ -18,17 +18,16 @@ from eventide.errors import InputError, StateError
 from eventide.events.bins import checked_names
 from eventide.mechanisms.base import LARGEST_SENSITIVITY, whole_counts
 from eventide.privacy.amounts import NANO, SMALLEST
-from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, source
-from eventide.privacy.state import Stateful
 from eventide.streams.named_counts import in_order, refuse_names
 from eventide.windows.answering.plan_epoch import Past, PlanEpoch
 from eventide.windows.answering.schedule import Answer, Due
 from eventide.windows.answering.timetable import Closing
-from eventide.windows.plans import Plan, guarantee
+from eventide.windows.plans import Plan
 from eventide.windows.schemes.nested import Nested
+from eventide.windows.slot_promise import OfSlots
 from eventide.windows.workload import LONGEST, Query, Workload
 
 AT_ONCE = 1 << 16  # ticks that a ledger passes over together
@@ -59,7 +58,7 @@ class EndedSlots(NamedTuple):
     values: list[Array]
 
 
-class Answers(Stateful):
+class Answers(OfSlots):
     """Answers the queries of one plan on one stream of counts.
 
     Parameters
@@ -149,16 +148,6 @@ class Answers(Stateful):
     def since(self) -> int:
         """The tick from which on the present plan is answered."""
         return self._epoch.begin
-
-    @property
-    def holds_raw(self) -> bool:
-        """Whether a saved state would hold sums of true counts: those of slots that are still open."""
-        return self._sums.holds_raw
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What is promised about all answers together."""
-        return guarantee(self.ledger.epsilon, self.ledger.window, self.sensitivity, self.source)
 
     def push(self, counts: Any) -> list[Answer]:
         """Take the counts of the next tick, a number or one for each bin, and give the answers that are due by it.

@@ -1,4 +1,4 @@
-"""The part of `eventide publish --dry-run` that says how large errors will be, in a sentence and as a small picture."""
+"""What a dry run says: how large errors will be, in sentences, as a small picture in text, and for a program."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from eventide.cli.progress import naming
-from eventide.cli.publish import Options
-from eventide.events.durations import UNITS
 from eventide.events.statistics import SLOTS
-from eventide.live.publisher.publisher import Publisher
-from eventide.mechanisms.expected_error import COUNTS, ExpectedError, Prediction, predict
+from eventide.mechanisms.base import Mechanism
+from eventide.mechanisms.expected_error import COUNTS, ExpectedError, Prediction
+from eventide.mechanisms.several import Several
+from eventide.windows.answering.answers import Answers
 
 WIDTH = 24  # of a bar that stands for 100 %, in characters
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -23,12 +22,84 @@ LEFT_OUT = (
 )
 
 
-def expected(options: Options, publisher: Publisher) -> Prediction:
-    """The errors to expect of what a publisher would release."""
-    length = publisher.feed.describe().get("length")
-    a_day = UNITS["d"] // length if length and length < UNITS["d"] else None
-    with naming("predicting the error"):
-        return predict(publisher.mechanism, options.spec.made_statistic(), a_day)
+def errors_of_looks(mechanism: Mechanism, unit: float, answers: Answers | None = None) -> dict[str, Any]:
+    """What is known before anything is spent: errors of looks, and of the answers to window queries.
+
+    `unit` is what 1 in the counts is worth in what is published.
+    """
+    smallest, largest = (unit * scale for scale in mechanism.noise_range())
+    return {
+        "smallest_error_of_a_look": smallest,
+        "largest_error_of_a_look": largest if math.isfinite(largest) else None,
+        **_of_histograms(mechanism, unit),
+        **({"errors_are_in": "events"} if isinstance(mechanism, Several) else {}),
+    } | ({} if answers is None else {"standard_errors": standard_errors(answers)})
+
+
+def _of_histograms(mechanism: Mechanism, unit: float) -> dict[str, Any]:
+    """The noise of histograms of sliding windows, where there are any."""
+    if (known := mechanism.window_noise_range()) is None:
+        return {}
+    smallest, largest = (unit * scale for scale in known)
+    span = getattr(mechanism, "span", None)
+    return {"span": span, "smallest_scale_of_a_histogram": smallest, "largest_scale_of_a_histogram": largest}
+
+
+def standard_errors(answers: Answers) -> list[dict[str, Any]]:
+    """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
+    factor = answers.ledger.window * answers.sensitivity
+    return [
+        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+    ]
+
+
+def answers_told(report: dict[str, Any]) -> list[str]:
+    """The error of every query that is answered beside the releases."""
+    errors = report.get("standard_errors", [])
+    told = [f"{each['query']}: {each['standard_error']:,.3g}" for each in errors if each["standard_error"] is not None]
+    return [f"Expected standard error of the answers to window queries: {'; '.join(told)}."] if told else []
+
+
+def checked(report: dict[str, Any]) -> str:
+    """What was looked at, and what one measurement and a window would cost: one paragraph.
+
+    `report` holds what `errors_of_looks` gave, the bins, epsilon, window and window sensitivity, and the number of
+    steps where it is known.
+    """
+    bins = of_bins(report)
+    looked_at = bins if report.get("steps") is None else f"{report['steps']:,} steps of {bins}"
+    smallest, largest = report["smallest_error_of_a_look"], report["largest_error_of_a_look"]
+    if smallest == largest:
+        range_of_errors = ""
+    else:
+        upto = " or more" if largest is None else f" to {largest:,.3g}"
+        range_of_errors = f"{upto}, depending on how much budget it gets"
+    steps, capped = of_window(report), report["window_sensitivity"] is not None
+    return (
+        f"Checked {looked_at}; nothing was published or charged. Expected error of one measurement"
+        f"{' in events' if 'errors_are_in' in report else ''}: {smallest:,.3g}{range_of_errors}. "
+        f"{f'One person would lose in {steps}' if capped else f'{steps.capitalize()} would spend'} at most "
+        f"{report['epsilon']:g} of epsilon.{_histograms(report)}"
+    )
+
+
+def of_bins(report: dict[str, Any]) -> str:
+    """How many bins there are, in words."""
+    return f"{report['bins']:,} {'bin' if report['bins'] == 1 else 'bins'}"
+
+
+def of_window(report: dict[str, Any]) -> str:
+    """Which steps share a budget, in words."""
+    return "any single step" if report["window"] == 1 else f"any {report['window']} steps"
+
+
+def _histograms(report: dict[str, Any]) -> str:
+    if "span" not in report:
+        return ""
+    smallest, largest = report["smallest_scale_of_a_histogram"], report["largest_scale_of_a_histogram"]
+    scales = f"{smallest:,.3g}" + (f" to {largest:,.3g}" if largest > smallest else "")
+    return f" Expected noise scale of a histogram of the last {report['span']} steps: {scales}."
 
 
 def document(found: Prediction) -> dict[str, Any]:

@@ -1,0 +1,64 @@
+"""What stands in the way of a start on this machine, besides what a configuration says: looked at, and nothing changed.
+
+Folders that are missing or closed, a file of tokens that cannot be used, a store that another process writes to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from eventide.errors import EventideError, InputError, StoreError
+from eventide.live.addresses import is_address
+from eventide.live.stores.sqlite_file import refuse_remains
+from eventide.live.stores.writer_lock import is_held, read_note
+from eventide.service.config.settings import Config
+from eventide.service.http.tokens import Tokens
+
+
+def obstacles(config: Config) -> list[EventideError]:
+    """Everything for which a start would be refused now."""
+    files = [(stream.name, Path(stream.store)) for stream in config.streams if not is_address(stream.store)]
+    looks: list[tuple[str, Callable[[], None]]] = [("tokens", Tokens(config.access.tokens).check)]
+    looks += [(f"stream {name}", partial(_check_place, store)) for name, store in files]
+    return [found for where, look in looks if (found := _refusal(where, look)) is not None]
+
+
+def remarks(config: Config) -> list[str]:
+    """What a start would not refuse and somebody should know."""
+    said, tokens, log = [], config.access.tokens, config.access.log
+    if not tokens.exists():
+        said.append(f"there are no tokens yet at {tokens}, so nobody may send events; make one: eventide config token")
+    if log is not None and not _may_write(log.parent):
+        said.append(f"the access log {log} cannot be written: its folder is missing or closed")
+    return said
+
+
+def _refusal(where: str, look: Callable[[], None]) -> EventideError | None:
+    try:
+        look()
+    except StoreError as problem:
+        return StoreError(f"{where}: {problem}")
+    except InputError as problem:
+        return InputError(f"{where}: {problem}")
+    return None
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a place where no store can be made, or where another process writes to one."""
+    path = Path(os.path.realpath(path))  # which its lock is beside
+    if not _may_write(path.parent):
+        raise StoreError(f"no store can be kept at {path}: make its folder, and let eventide write there")
+    if not path.exists():
+        refuse_remains(path)
+    elif not os.access(path, os.R_OK | os.W_OK):
+        raise StoreError(f"the store {path} cannot be read and written; correct its rights or its owner")
+    elif is_held(path):
+        who = read_note(path).get("pid", "unknown")
+        raise StoreError(f"the store {path} is in use by process {who}; a start is refused until that one has ended")
+
+
+def _may_write(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
