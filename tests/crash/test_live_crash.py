@@ -48,7 +48,7 @@ from eventide.live.stores.verification import verify
         pytest.param("ba", "zero", None, marks=pytest.mark.slow),
         pytest.param("rg", "zero", None, marks=pytest.mark.slow),
         pytest.param("dsat", "zero", None, marks=pytest.mark.slow),
-        ("ba", "zero", "bins"),
+        pytest.param("ba", "zero", "bins", marks=pytest.mark.slow),
         ("uniform", "secure", "total"),
     ],
 )
@@ -135,14 +135,10 @@ def test_killed_while_old_releases_are_erased(lives, tmp_path, request, noise, q
         assert (lines, entries) == ([line for _, line in everything], charges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "noise"),
-    [
-        ("rg", "zero"),
-        pytest.param("rg", "secure", marks=pytest.mark.slow),
-        pytest.param("rg-baseline", "zero", marks=pytest.mark.slow),
-        pytest.param("rg-window-baseline", "zero", marks=pytest.mark.slow),
-    ],
+    [("rg", "zero"), ("rg", "secure"), ("rg-baseline", "zero"), ("rg-window-baseline", "zero")],
 )
 def test_histograms_of_windows_outlive_deaths(lives, tmp_path, mechanism, noise):
     """Byte for byte those of a twin that nobody disturbs, in the store and in every output, with their scales."""

@@ -23,6 +23,7 @@ def values_of(life):
     return np.array([json.loads(line)["values"] for _, line in stored(life["store"])[0]])
 
 
+@pytest.mark.slow
 def test_killed_around_the_naming_of_a_bin(lives, tmp_path):
     write_events(tmp_path / "events.csv", seed=1)
     made = new_life(tmp_path, tmp_path / "events.csv", **FILE)
