@@ -75,6 +75,7 @@ class Tide(Mechanism):
     """
 
     takes_window_sensitivity = True
+    decides_by_floats = True
     takes_levels = True
     state = ("_interval", "_next", "_aside")
 
