@@ -183,7 +183,7 @@ def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixed:
 
 
 @kernel(error_model="numpy")
-def mix_models(posterior: Array, weight: Array, mixed: Array, cell: int) -> float:
+def mix_models(posterior: Array, weight: Array, mixed: Array, cell: int) -> np.float32:
     """The mixtures in a cell. Nothing is reordered: a state that was saved without them has them to the bit."""
     whole = np.float32(0)
     for rate in range(RATES):

@@ -229,7 +229,10 @@ def bank_state(
 def bank_quantiles(
     lanes: Array, centre: float, typical: float, target: float, tail: float
 ) -> tuple[float, float, float]:
-    """Three quantiles of the mixture in `lanes`: `tail`, the median and 1 - `tail`; a standard normal has -target, 0 and target there."""
+    """Three quantiles of the mixture in `lanes`: `tail`, the median and 1 - `tail`.
+
+    They are those where a standard normal has -target, 0 and target.
+    """
     mean, deviation, low, high = lanes[0], lanes[1], np.inf, -np.inf
     for lane in range(PACES):  # the mixture's lie between those of its parts
         low, high = min(low, mean[lane] - target * deviation[lane]), max(high, mean[lane] + target * deviation[lane])
@@ -241,13 +244,15 @@ def bank_quantiles(
 
 @kernel(error_model="numpy")
 def bank_quantile(mean: Floats, deviation: Floats, weight: Floats, guess: float, target: float) -> float:
-    """The quantile at which a standard normal has `target` of any mixture of up to so many normals as there are lanes."""
+    """The quantile, at which a standard normal has `target`, of any mixture of no more normals than there are lanes."""
     lanes, low, high = lanes_of_bank(), np.inf, -np.inf
     for lane in range(len(mean)):
         lanes[0, lane], lanes[1, lane], lanes[2, lane] = mean[lane], deviation[lane], weight[lane]
         place = mean[lane] + target * deviation[lane]
         low, high = min(low, place), max(high, place)
-    return quantile_of_lanes(lanes, min(max(guess, low), high), low, high, 0.5 * math.erfc(-target * ROOT_HALF))
+    wanted = 0.5 * math.erfc(-target * ROOT_HALF)
+    found: float = quantile_of_lanes(lanes, min(max(guess, low), high), low, high, wanted)
+    return found
 
 
 @kernel(error_model="numpy")

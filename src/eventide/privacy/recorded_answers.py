@@ -97,9 +97,7 @@ class _ReplayedAnswers(RecordedAnswers):
     def finish(self) -> None:
         """Refuse if an answer is left over."""
         if self._answers:
-            raise OtherAnswers(
-                f"{len(self._answers)} recorded answers were not asked for; they belong to another step"
-            )
+            raise OtherAnswers(f"{len(self._answers)} recorded answers were not asked for; they belong to another step")
 
 
 @contextmanager

@@ -3,8 +3,9 @@
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
 recorded answers: its ledger is charged as it was, which is compared with what is stored, and nothing is drawn. Where a
 mechanism decides by floating-point numbers, which another version or processor rounds otherwise, it may decide
-otherwise this time: then the store has no state to go on from, and the publisher begins an epoch. At a step at which nothing may be measured the last release is given again, bin by bin, by name; bins that are new have the
-value 0 and no scale. The histogram of a sliding window is not: it would be that of other steps.
+otherwise this time: then the store has no state to go on from, and the publisher begins an epoch. At a step at which
+nothing may be measured the last release is given again, bin by bin, by name; bins that are new have the value 0 and no
+scale. The histogram of a sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
