@@ -86,10 +86,19 @@ class SharedKnowledge(NamedTuple):
     prior_sum: float
 
 
+class Room(NamedTuple):
+    """Where some rows are kept cell by cell: all but a few together, those that need more room elsewhere."""
+
+    posterior: Array
+    lesson: Array
+    mixed: Array
+
+
 class Looks(NamedTuple):
     """Looks at some rows: numbers of rows, values, noise scales, and which drift table fits the steps since."""
 
     row: Ints
+    place: Ints  # of the row where it is kept
     value: Floats
     scale: Floats
     table: Ints
@@ -101,14 +110,18 @@ class Looks(NamedTuple):
 def take_looks(
     grid: Grid,
     rows: PosteriorRows,
+    room: Room,
     common: SharedKnowledge,
     looks: Looks,
+    chosen: Ints,
     passing: Array,
     staying: Array,
     least_scale: float,
     most_scale: float,
 ) -> None:
-    """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`.
+    """Take in the `chosen` looks, at rows that are kept in the same `room`.
+
+    `passing` and `staying` are drift tables `(tables, cells, models)`.
 
     Looks whose rows have no room for all their cells are left waiting.
     """
@@ -117,16 +130,15 @@ def take_looks(
     chance, usual, mixture = np.empty(cells, np.float32), np.empty(cells, np.float32), np.empty(cells, np.float32)
     updated, total = np.empty((cells, MODELS), np.float32), np.empty(MODELS, np.float32)
     faithful, lanes, scale = np.empty(MODELS, np.float32), lanes_of_bank(), -1.0
-    for index in range(len(looks.row)):
-        if not looks.waiting[index]:
-            continue
+    for index in chosen:
         row, look, steps = looks.row[index], looks.value[index], rows.since[looks.row[index]]
         shared, table = common.usual[row // bins], looks.table[index]
         if looks.scale[index] != scale:
             scale = looks.scale[index]
             cell_factors(grid.width, scale, ratio, average)
         chance_of_look(grid.first, grid.width, ratio, average, look, scale, chance)
-        posterior, lesson = posterior_of(rows, row), lesson_of(rows, row)
+        place = looks.place[index]
+        posterior, lesson = room.posterior[place], room.lesson[place]
         usual_values(lesson, rows.learned[row], shared, common.given, usual)
         looks.cells[index] = used = max(rows.cells[row], cells_with_mass(usual, chance))
         if used > len(posterior):
@@ -160,8 +172,10 @@ def take_looks(
         reweigh(rows.log_weight[row], FORGETTING * telling, total)
         believe(rows.log_weight[row], common.belief[row // bins], rows.weight[row])
         agree(rows.bank_own[row], common.bank_belief[row // bins], rows.bank_weight[row])
-        mixed = rows.mixed[row] if rows.far[row] < 0 else rows.far_mixed[rows.far[row]]
-        rows.cells[row] = settle(updated, total, rows.weight[row], posterior[:used], mixed, mixture)
+        rows.cells[row] = settle(
+            *(updated, total, rows.weight[row]),
+            *(posterior[:used], room.mixed[place], mixture),
+        )
         mixture[rows.cells[row] :] = 0
         rows.learned[row] = learn(counts, mixture, lesson, rows.learned[row])
         usual_values(lesson, rows.learned[row], common.prior, common.prior_sum, usual)
@@ -169,20 +183,6 @@ def take_looks(
         rows.looks[row], rows.since[row] = rows.looks[row] + 1, 0
         rows.usual_level[row] += (max(look, 0.0) - rows.usual_level[row]) / rows.looks[row]
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
-
-
-@kernel(error_model="numpy", forceinline=True)
-def posterior_of(rows: PosteriorRows, row: int) -> Array:
-    """The posterior of a row, as far as it has room."""
-    held: Array = rows.posterior[row] if rows.far[row] < 0 else rows.far_posterior[rows.far[row]]
-    return held
-
-
-@kernel(error_model="numpy", forceinline=True)
-def lesson_of(rows: PosteriorRows, row: int) -> Array:
-    """The lesson of a row, as far as it has room."""
-    held: Array = rows.lesson[row] if rows.far[row] < 0 else rows.far_lesson[rows.far[row]]
-    return held
 
 
 @kernel(error_model="numpy")
@@ -194,9 +194,13 @@ def mean_lesson(rows: PosteriorRows, begin: int, end: int, mean: Floats) -> None
     for row in range(begin, end):
         if rows.learned[row] > 0:
             bins += 1
-            lesson = lesson_of(rows, row)
-            for cell in range(len(lesson)):
-                mean[cell] += lesson[cell] / rows.learned[row]
+            far = rows.far[row]
+            if far < 0:
+                for cell in range(rows.lesson.shape[1]):
+                    mean[cell] += rows.lesson[row, cell] / rows.learned[row]
+            else:
+                for cell in range(rows.far_lesson.shape[1]):
+                    mean[cell] += rows.far_lesson[far, cell] / rows.learned[row]
     for cell in range(len(mean)):
         mean[cell] /= bins
 

@@ -18,7 +18,15 @@ from eventide.filters.algorithms import ALGORITHMS, Algorithm
 from eventide.filters.base import Filter, PublicFacts
 from eventide.filters.calibration import Calibration
 from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, RATES, REACH, grid_up_to
-from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, mean_lesson, read_rows, take_looks
+from eventide.filters.posterior_kernels import (
+    Looks,
+    PosteriorRows,
+    Room,
+    SharedKnowledge,
+    mean_lesson,
+    read_rows,
+    take_looks,
+)
 from eventide.filters.posterior_look_kernels import drift_over, mix_again
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
 from eventide.filters.posterior_usual_kernels import first_usual_values
@@ -46,8 +54,8 @@ class PosteriorMedian(Filter):
     where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
     sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
 
-    Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 2 to 6 kB a
-    bin. With seasons up to twice as much.
+    Cost: four microseconds for each look at a bin, one for each other step, shared by all cores; 2 to 7 kB a bin. With
+    seasons up to twice as much.
 
     Parameters
     ----------
@@ -196,19 +204,30 @@ class PosteriorMedian(Filter):
 
         waiting, cells = np.ones(len(row), np.bool_), np.zeros(len(row), np.int64)
 
-        def take(begin: int, end: int) -> None:
-            part = slice(begin, end)
-            looks = Looks(row[part], look[part], noise[part], table[part], waiting[part], cells[part])
-            take_looks(
-                *(self.grid, self.rows, self._common, looks, passing, staying),
-                *(self.least_scale, self.most_scale),
+        def take_waiting() -> None:
+            rows, far = self.rows, self._rows["far"][row]
+            together, elsewhere = np.flatnonzero(waiting & (far < 0)), np.flatnonzero(waiting & (far >= 0))
+            rooms = (
+                (together, row, Room(rows.posterior, rows.lesson, rows.mixed)),
+                (elsewhere, far, Room(rows.far_posterior, rows.far_lesson, rows.far_mixed)),
             )
+            for chosen, place, room in rooms:
+                looks = Looks(row, place, look, noise, table, waiting, cells)
+
+                def take(begin: int, end: int, looks: Looks = looks, chosen: Ints = chosen, room: Room = room) -> None:
+                    take_looks(
+                        *(self.grid, rows, room, self._common, looks, chosen[begin:end], passing, staying),
+                        *(self.least_scale, self.most_scale),
+                    )
+
+                if len(chosen):
+                    in_slices(len(chosen), take)
 
         waited = self._rows["since"][row]
-        in_slices(len(row), take)
+        take_waiting()
         if waiting.any():
             self._give_room(row[waiting], cells[waiting])
-            in_slices(len(row), take)
+            take_waiting()
         if self._voice is not None:
             rows = self.rows
             self._voice.take(
