@@ -73,12 +73,14 @@ def compiled(work: str) -> Counter[str]:
 
 
 def _tide() -> None:
+    from eventide.mechanisms.saving import load
     from eventide.mechanisms.tide import Tide
 
     for counts, seasons in product(([5], [5, 6]), (None, (4,))):
         mechanism = Tide(epsilon=1.0, window=3, bins=len(counts), seasons=seasons)
         for _ in range(4 * mechanism.window):
             mechanism.release(counts)
+        load(mechanism.save())
 
 
 def _groups() -> None:

@@ -19,7 +19,7 @@ SMALLEST_TOP = 20
 DRIFTS = np.array([0.0005, 0.005, 0.04, 0.3])  # a step, relative to the level
 JUMPS = np.array([0.005, 0.15, 0.5])  # chance a step to begin anew from the usual values
 DRIFT, JUMP = (models.ravel() for models in np.meshgrid(DRIFTS, JUMPS, indexing="ij"))
-MODELS = len(DRIFT)
+MODELS, RATES = len(DRIFT), len(JUMPS)  # model i jumps with rate i % RATES
 LOG_PRIOR = -np.repeat(np.arange(len(DRIFTS), dtype=np.float64), len(JUMPS))
 
 QUIET_LEVEL = 3.0  # counts are spread as 1 / (count + QUIET_LEVEL)^2 beforehand

@@ -13,8 +13,9 @@ import numpy as np
 
 from eventide.arrays import Array, Bools, Floats, Ints
 from eventide.compiling import kernel
-from eventide.filters.posterior_grid import JUMP, LOG_PRIOR, MODELS, Grid
+from eventide.filters.posterior_grid import JUMP, JUMPS, LOG_PRIOR, MODELS, RATES, Grid
 from eventide.filters.posterior_look_kernels import (
+    FAST,
     FORGETTING,
     believe,
     cell_factors,
@@ -26,10 +27,11 @@ from eventide.filters.posterior_look_kernels import (
     settle,
 )
 from eventide.filters.posterior_scalar_kernels import (
-    PACES,
-    bank_quantile,
+    agree,
+    bank_quantiles,
     bank_state,
     begin_bank,
+    lanes_of_bank,
     set_paces,
     update_bank,
 )
@@ -69,6 +71,8 @@ class PosteriorRows(NamedTuple):
     far: Ints  # its place in the next two, of a row that needs more room; -1 of all others
     far_posterior: Array  # (far rows, cells, models)
     far_lesson: Array  # (far rows, cells)
+    mixed: Array  # (rows, room, rates): the posteriors of all models of a jump rate, by weight; what estimates need
+    far_mixed: Array  # (far rows, cells, rates)
 
 
 class SharedKnowledge(NamedTuple):
@@ -77,15 +81,24 @@ class SharedKnowledge(NamedTuple):
     usual: Array  # (replicas, cells): the prior and the usual values of all bins
     given: float  # the sum of each row of `usual`
     belief: Floats  # (replicas, models): by how much all bins together change the models' log weights
-    bank_belief: Floats  # (replicas, paces): the same for the scalar bank
+    bank_belief: Floats  # (replicas, paces): the same for the weights of the scalar bank, as factors
     prior: Array  # (cells,)
     prior_sum: float
+
+
+class Room(NamedTuple):
+    """Where some rows are kept cell by cell: all but a few together, those that need more room elsewhere."""
+
+    posterior: Array
+    lesson: Array
+    mixed: Array
 
 
 class Looks(NamedTuple):
     """Looks at some rows: numbers of rows, values, noise scales, and which drift table fits the steps since."""
 
     row: Ints
+    place: Ints  # of the row where it is kept
     value: Floats
     scale: Floats
     table: Ints
@@ -97,14 +110,18 @@ class Looks(NamedTuple):
 def take_looks(
     grid: Grid,
     rows: PosteriorRows,
+    room: Room,
     common: SharedKnowledge,
     looks: Looks,
+    chosen: Ints,
     passing: Array,
     staying: Array,
     least_scale: float,
     most_scale: float,
 ) -> None:
-    """Update every row that was looked at; `passing` and `staying` are drift tables `(tables, cells, models)`.
+    """Take in the `chosen` looks, at rows that are kept in the same `room`.
+
+    `passing` and `staying` are drift tables `(tables, cells, models)`.
 
     Looks whose rows have no room for all their cells are left waiting.
     """
@@ -112,17 +129,16 @@ def take_looks(
     ratio, average = np.empty(cells), np.empty(cells)
     chance, usual, mixture = np.empty(cells, np.float32), np.empty(cells, np.float32), np.empty(cells, np.float32)
     updated, total = np.empty((cells, MODELS), np.float32), np.empty(MODELS, np.float32)
-    faithful, bank_log, scale = np.empty(MODELS, np.float32), np.empty(PACES), -1.0
-    for index in range(len(looks.row)):
-        if not looks.waiting[index]:
-            continue
+    faithful, lanes, scale = np.empty(MODELS, np.float32), lanes_of_bank(), -1.0
+    for index in chosen:
         row, look, steps = looks.row[index], looks.value[index], rows.since[looks.row[index]]
         shared, table = common.usual[row // bins], looks.table[index]
         if looks.scale[index] != scale:
             scale = looks.scale[index]
             cell_factors(grid.width, scale, ratio, average)
         chance_of_look(grid.first, grid.width, ratio, average, look, scale, chance)
-        posterior, lesson = posterior_of(rows, row), lesson_of(rows, row)
+        place = looks.place[index]
+        posterior, lesson = room.posterior[place], room.lesson[place]
         usual_values(lesson, rows.learned[row], shared, common.given, usual)
         looks.cells[index] = used = max(rows.cells[row], cells_with_mass(usual, chance))
         if used > len(posterior):
@@ -146,7 +162,7 @@ def take_looks(
             telling = spread / (spread + scale)  # nothing if its noise hides all that is usual
             banked = update_bank(
                 *(look, scale, steps, telling),
-                *(rows.mean[row], rows.variance[row], rows.bank_own[row], rows.pace[row]),
+                *(rows.mean[row], rows.variance[row], rows.bank_own[row], rows.pace[row], lanes),
             )
             gridded = log_chance(grid, look, scale, rows.weight[row], total)
             share = rows.grid_share[row]
@@ -155,10 +171,11 @@ def take_looks(
             counts, rows.untaught[row] = math.sqrt(waiting) * telling, waiting * (1 - telling)
         reweigh(rows.log_weight[row], FORGETTING * telling, total)
         believe(rows.log_weight[row], common.belief[row // bins], rows.weight[row])
-        for model in range(PACES):
-            bank_log[model] = math.log(rows.bank_own[row, model])
-        believe(bank_log, common.bank_belief[row // bins], rows.bank_weight[row])
-        rows.cells[row] = settle(updated, total, rows.weight[row], posterior[:used], mixture)
+        agree(rows.bank_own[row], common.bank_belief[row // bins], rows.bank_weight[row])
+        rows.cells[row] = settle(
+            *(updated, total, rows.weight[row]),
+            *(posterior[:used], room.mixed[place], mixture),
+        )
         mixture[rows.cells[row] :] = 0
         rows.learned[row] = learn(counts, mixture, lesson, rows.learned[row])
         usual_values(lesson, rows.learned[row], common.prior, common.prior_sum, usual)
@@ -166,20 +183,6 @@ def take_looks(
         rows.looks[row], rows.since[row] = rows.looks[row] + 1, 0
         rows.usual_level[row] += (max(look, 0.0) - rows.usual_level[row]) / rows.looks[row]
         set_paces(least_scale, most_scale, rows.mean[row], rows.bank_weight[row], rows.usual_level[row], rows.pace[row])
-
-
-@kernel(error_model="numpy")
-def posterior_of(rows: PosteriorRows, row: int) -> Array:
-    """The posterior of a row, as far as it has room."""
-    held: Array = rows.posterior[row] if rows.far[row] < 0 else rows.far_posterior[rows.far[row]]
-    return held
-
-
-@kernel(error_model="numpy")
-def lesson_of(rows: PosteriorRows, row: int) -> Array:
-    """The lesson of a row, as far as it has room."""
-    held: Array = rows.lesson[row] if rows.far[row] < 0 else rows.far_lesson[rows.far[row]]
-    return held
 
 
 @kernel(error_model="numpy")
@@ -191,9 +194,13 @@ def mean_lesson(rows: PosteriorRows, begin: int, end: int, mean: Floats) -> None
     for row in range(begin, end):
         if rows.learned[row] > 0:
             bins += 1
-            lesson = lesson_of(rows, row)
-            for cell in range(len(lesson)):
-                mean[cell] += lesson[cell] / rows.learned[row]
+            far = rows.far[row]
+            if far < 0:
+                for cell in range(rows.lesson.shape[1]):
+                    mean[cell] += rows.lesson[row, cell] / rows.learned[row]
+            else:
+                for cell in range(rows.far_lesson.shape[1]):
+                    mean[cell] += rows.far_lesson[far, cell] / rows.learned[row]
     for cell in range(len(mean)):
         mean[cell] /= bins
 
@@ -215,26 +222,34 @@ def read_rows(
     say against the scalar bank where its cells are coarse next to what is known.
     """
     bins = len(rows.looks) // len(common.usual)
-    faithful, kept, deviation = np.empty(MODELS), np.empty(MODELS, np.float32), np.empty(PACES)
+    faithful, mass, lanes = np.empty(RATES, np.float32), np.empty(len(grid.first), np.float32), lanes_of_bank()
     steps = -1
     for row in range(begin, end):
         if rows.looks[row] == 0:
             continue
         if rows.since[row] != steps:
             steps = rows.since[row]
-            staying_faithful(steps, faithful)
-        ends = grid_quantiles(grid, rows, row, common.usual[row // bins], common.given, faithful, kept, tail)
-        mean, weight = rows.mean[row], rows.bank_weight[row]
-        centre, typical = bank_state(mean, rows.variance[row], weight, rows.pace[row], steps, deviation)
+            for rate in range(RATES):
+                faithful[rate] = (1 - JUMPS[rate]) ** steps
+        staying = 0.0
+        for model in range(MODELS):
+            staying += rows.weight[row, model] * faithful[model % RATES]
+        jumped, cells, far = (1 - staying) / (rows.learned[row] + common.given), rows.cells[row], rows.far[row]
+        shared = common.usual[row // bins]
+        if far < 0:  # whole arrays and the number of a row: to take a row out of them costs more than to read it
+            masses(rows.mixed, rows.lesson, row, cells, shared, faithful, jumped, mass)
+        else:
+            masses(rows.far_mixed, rows.far_lesson, far, cells, shared, faithful, jumped, mass)
+        ends = quantiles_of(mass, grid, tail)
+        centre, typical = bank_state(rows.mean, rows.variance, rows.bank_weight, rows.pace, row, steps, lanes)
         coarse = RESOLVED * max(ends[1], centre) / typical
         rows.grid_share[row] = share = 1 / (1 + coarse**4)
         if share > GRID_ALONE:
             quantiles[0, row], quantiles[1, row], quantiles[2, row] = ends
             continue
+        banked = bank_quantiles(lanes, centre, typical, target, tail)
         for which in range(3):
-            place = (which - 1) * target
-            scalar = bank_quantile(mean, deviation, weight, centre + place * typical, place)
-            quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * scalar)
+            quantiles[which, row] = max(0.0, share * ends[which] + (1 - share) * banked[which])
 
 
 @kernel(error_model="numpy")
@@ -261,53 +276,33 @@ def staying_faithful(steps: int, faithful: Array) -> None:
         faithful[model] = (1 - JUMP[model]) ** steps
 
 
-@kernel(error_model="numpy")
-def grid_quantiles(
-    grid: Grid, rows: PosteriorRows, row: int, shared: Array, given: float, faithful: Floats, kept: Array, tail: float
-) -> tuple[float, float, float]:
-    """Three quantiles of the mixture of all models, with the jumps since the last look."""
-    jumped = 1.0
-    for model in range(MODELS):
-        kept[model] = rows.weight[row, model] * faithful[model]
-        jumped -= kept[model]
-    jumped /= rows.learned[row] + given
-    cells, far = rows.cells[row], rows.far[row]
-    found: tuple[float, float, float]
-    if far < 0:
-        found = quantiles(grid, rows.posterior, rows.lesson, row, cells, kept, shared, jumped, tail)
-    else:
-        found = quantiles(grid, rows.far_posterior, rows.far_lesson, far, cells, kept, shared, jumped, tail)
-    return found
+@kernel(fastmath=FAST, error_model="numpy")
+def masses(
+    mixed: Array, lesson: Array, row: int, cells: int, shared: Array, faithful: Array, jumped: float, mass: Array
+) -> None:
+    """The mixture of all models, cell by cell: what stayed since the last look, and what jumped to usual values."""
+    rarely, often, mostly, moved = faithful[0], faithful[1], faithful[2], np.float32(jumped)
+    room = lesson.shape[1]
+    for cell in range(cells):
+        kept = rarely * mixed[row, cell, 0] + often * mixed[row, cell, 1] + mostly * mixed[row, cell, 2]
+        mass[cell] = kept + moved * (shared[cell] + lesson[row, cell])
+    for cell in range(cells, room):
+        mass[cell] = moved * (shared[cell] + lesson[row, cell])
+    for cell in range(room, len(mass)):
+        mass[cell] = moved * shared[cell]
 
 
 @kernel(error_model="numpy")
-def quantiles(
-    grid: Grid,
-    posterior: Array,
-    lesson: Array,
-    row: int,
-    cells: int,
-    kept: Array,
-    shared: Array,
-    jumped: float,
-    tail: float,
-) -> tuple[float, float, float]:
-    """The same, of what so many cells of a row `kept`, and of what `jumped` to usual values."""
-    top, room = grid.first[-1] + grid.width[-1], lesson.shape[1]
+def quantiles_of(mass: Array, grid: Grid, tail: float) -> tuple[float, float, float]:
+    """Low end, median and high end."""
+    top = grid.first[-1] + grid.width[-1]
     low, middle = top, top
     reached, wanted, found = 0.0, tail, 0
-    for cell in range(len(grid.first)):
-        usual = shared[cell]
-        if cell < room:
-            usual += lesson[row, cell]
-        mass = jumped * usual
-        if cell < cells:
-            for model in range(MODELS):
-                mass += kept[model] * posterior[row, cell, model]
-        while reached + mass >= wanted:
+    for cell in range(len(mass)):
+        while reached + mass[cell] >= wanted:
             place = grid.first[cell]
             if grid.width[cell] > 1:
-                place += (wanted - reached) / mass * grid.width[cell] - 0.5
+                place += (wanted - reached) / mass[cell] * grid.width[cell] - 0.5
             if found == 0:
                 low, wanted = place, 0.5
             elif found == 1:
@@ -315,5 +310,5 @@ def quantiles(
             else:
                 return low, middle, place
             found += 1
-        reached += mass
+        reached += mass[cell]
     return low, middle, top

@@ -11,7 +11,7 @@ import numpy as np
 
 from eventide.arrays import Array, Floats
 from eventide.compiling import kernel
-from eventide.filters.posterior_grid import DRIFT, LOG_PRIOR, MODELS, Grid
+from eventide.filters.posterior_grid import DRIFT, LOG_PRIOR, MODELS, RATES, Grid
 
 FORGETTING = 0.005  # of what earlier looks said about the models, at a sharp look
 NEGLIGIBLE = 1e-20  # a chance below it is 0: numbers near the smallest there are would be slow
@@ -164,18 +164,40 @@ def believe(log_weight: Floats, belief: Floats, weight: Array) -> None:
 
 
 @kernel(fastmath=FAST, error_model="numpy")
-def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixture: Array) -> int:
-    """Keep each model's posterior, normalised, and their mixture, except in cells above that hold next to nothing."""
+def settle(updated: Array, total: Array, weight: Array, posterior: Array, mixed: Array, mixture: Array) -> int:
+    """Keep each model's posterior, normalised, and their mixtures, except in cells above that hold next to nothing.
+
+    `mixed` is that of the models of each jump rate, `mixture` that of all.
+    """
     share = np.float32(1) / total
     for cell in range(len(posterior)):
-        mixed = np.float32(0)
         for model in range(MODELS):
             posterior[cell, model] = updated[cell, model] * share[model]
-            mixed += weight[model] * posterior[cell, model]
-        mixture[cell] = mixed
+        mixture[cell] = mix_models(posterior, weight, mixed, cell)
     used, beyond = len(posterior), 0.0
     while used > 1 and beyond + mixture[used - 1] < LOST:
         used -= 1
         beyond += mixture[used]
         posterior[used] = 0
     return used
+
+
+@kernel(error_model="numpy")
+def mix_models(posterior: Array, weight: Array, mixed: Array, cell: int) -> np.float32:
+    """The mixtures in a cell. Nothing is reordered: a state that was saved without them has them to the bit."""
+    whole = np.float32(0)
+    for rate in range(RATES):
+        part = np.float32(0)
+        for model in range(rate, MODELS, RATES):
+            part += weight[model] * posterior[cell, model]
+        mixed[cell, rate] = part
+        whole += part
+    return whole
+
+
+@kernel(error_model="numpy")
+def mix_again(posterior: Array, weight: Array, mixed: Array) -> None:
+    """The mixtures of all cells of some rows."""
+    for row in range(len(posterior)):
+        for cell in range(posterior.shape[1]):
+            mix_models(posterior[row], weight[row], mixed[row], cell)

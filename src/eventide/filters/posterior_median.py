@@ -17,9 +17,17 @@ from eventide.errors import InputError
 from eventide.filters.algorithms import ALGORITHMS, Algorithm
 from eventide.filters.base import Filter, PublicFacts
 from eventide.filters.calibration import Calibration
-from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, REACH, grid_up_to
-from eventide.filters.posterior_kernels import Looks, PosteriorRows, SharedKnowledge, mean_lesson, read_rows, take_looks
-from eventide.filters.posterior_look_kernels import drift_over
+from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, RATES, REACH, grid_up_to
+from eventide.filters.posterior_kernels import (
+    Looks,
+    PosteriorRows,
+    Room,
+    SharedKnowledge,
+    mean_lesson,
+    read_rows,
+    take_looks,
+)
+from eventide.filters.posterior_look_kernels import drift_over, mix_again
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
 from eventide.filters.posterior_usual_kernels import first_usual_values
 from eventide.filters.seasonal_voice import SeasonalVoice
@@ -46,8 +54,8 @@ class PosteriorMedian(Filter):
     where it has been. Noise is taken for what it is, discrete Laplace of a known scale. Levels at which a look is
     sharper than the grid of counts are left to a bank of Gaussian filters. `docs/tide.md` explains each part.
 
-    Cost: seven microseconds for each look at a bin, up to four for each other step, shared by all cores; 2 to 6 kB a
-    bin. With seasons up to twice as much.
+    Cost: four microseconds for each look at a bin, one for each other step, shared by all cores; 2 to 7 kB a bin. With
+    seasons up to twice as much.
 
     Parameters
     ----------
@@ -101,7 +109,10 @@ class PosteriorMedian(Filter):
             far=np.full(rows, -1),
             far_posterior=np.zeros((0, cells, MODELS), np.float32),
             far_lesson=np.zeros((0, cells), np.float32),
+            mixed=np.zeros((rows, room, RATES), np.float32),
+            far_mixed=np.zeros((0, cells, RATES), np.float32),
         )._asdict()
+        self._mixed = {name: self._rows.pop(name) for name in ("mixed", "far_mixed")}  # these follow from the others
         self._calibration = Calibration(replicas, self.coverage)
         self._voice = SeasonalVoice(self.seasons, replicas, size, self.least_scale) if self.seasons else None
         self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
@@ -123,12 +134,16 @@ class PosteriorMedian(Filter):
         rows = self._rows | snapshot["_rows"]  # states of older versions lack what was added since
         later = {"_voice": None, "_calibration": self._calibration.snapshot()}
         super().restore(later | snapshot | {"_rows": rows})
+        weight, far = self._rows["weight"], self._rows["far"]
+        of_far = weight[np.flatnonzero(far >= 0)[np.argsort(far[far >= 0])]]
+        self._mixed["mixed"] = _mixed(self._rows["posterior"], weight)
+        self._mixed["far_mixed"] = _mixed(self._rows["far_posterior"], of_far)
         self._common = self._in_common()
 
     @property
     def rows(self) -> PosteriorRows:
         """What is known of each bin of each replica."""
-        return PosteriorRows(**self._rows)
+        return PosteriorRows(**self._rows, **self._mixed)
 
     @property
     def voice(self) -> SeasonalVoice | None:
@@ -189,19 +204,30 @@ class PosteriorMedian(Filter):
 
         waiting, cells = np.ones(len(row), np.bool_), np.zeros(len(row), np.int64)
 
-        def take(begin: int, end: int) -> None:
-            part = slice(begin, end)
-            looks = Looks(row[part], look[part], noise[part], table[part], waiting[part], cells[part])
-            take_looks(
-                *(self.grid, self.rows, self._common, looks, passing, staying),
-                *(self.least_scale, self.most_scale),
+        def take_waiting() -> None:
+            rows, far = self.rows, self._rows["far"][row]
+            together, elsewhere = np.flatnonzero(waiting & (far < 0)), np.flatnonzero(waiting & (far >= 0))
+            rooms = (
+                (together, row, Room(rows.posterior, rows.lesson, rows.mixed)),
+                (elsewhere, far, Room(rows.far_posterior, rows.far_lesson, rows.far_mixed)),
             )
+            for chosen, place, room in rooms:
+                looks = Looks(row, place, look, noise, table, waiting, cells)
+
+                def take(begin: int, end: int, looks: Looks = looks, chosen: Ints = chosen, room: Room = room) -> None:
+                    take_looks(
+                        *(self.grid, rows, room, self._common, looks, chosen[begin:end], passing, staying),
+                        *(self.least_scale, self.most_scale),
+                    )
+
+                if len(chosen):
+                    in_slices(len(chosen), take)
 
         waited = self._rows["since"][row]
-        in_slices(len(row), take)
+        take_waiting()
         if waiting.any():
             self._give_room(row[waiting], cells[waiting])
-            in_slices(len(row), take)
+            take_waiting()
         if self._voice is not None:
             rows = self.rows
             self._voice.take(
@@ -213,21 +239,22 @@ class PosteriorMedian(Filter):
     def _give_room(self, row: Ints, cells: Ints) -> None:
         """Have room for so many cells in some rows: in all rows, if more than a few need it, or elsewhere."""
         held, far = self._rows["posterior"].shape[1], self._rows["far"]
+        by_cell = ((self._rows, "posterior"), (self._rows, "lesson"), (self._mixed, "mixed"))
         few = len(far) // FAR_ROWS - int((far >= 0).sum())
         room = held
         if len(row) > few:
             room = int(np.sort(cells)[len(cells) - 1 - max(few, 0)])
             room = min(-(-room // ROOM) * ROOM, len(self.grid.first))
-            for name in ("posterior", "lesson"):
-                before = self._rows[name]
-                self._rows[name] = np.zeros((len(before), room, *before.shape[2:]), before.dtype)
-                self._rows[name][:, :held] = before
+            for fields, name in by_cell:
+                before = fields[name]
+                fields[name] = np.zeros((len(before), room, *before.shape[2:]), before.dtype)
+                fields[name][:, :held] = before
         row = row[cells > room]
         far[row] = np.arange(len(row)) + len(self._rows["far_lesson"])
-        for name in ("posterior", "lesson"):
-            more = np.zeros((len(row), *self._rows["far_" + name].shape[1:]), np.float32)
-            more[:, :room] = self._rows[name][row]
-            self._rows["far_" + name] = np.concatenate([self._rows["far_" + name], more])
+        for fields, name in by_cell:
+            more = np.zeros((len(row), *fields["far_" + name].shape[1:]), np.float32)
+            more[:, :room] = fields[name][row]
+            fields["far_" + name] = np.concatenate([fields["far_" + name], more])
 
     def _drift(self, steps: Ints) -> tuple[Array, Array, Ints]:
         """The drift tables for the steps since the last look, and which row takes which.
@@ -275,7 +302,15 @@ class PosteriorMedian(Filter):
         if bins > 1:
             usual, given = usual + SHARED_LOOKS * self._shared, given + SHARED_LOOKS
         usual = spread(usual, (replicas, len(prior))).astype(np.float32, order="C")
-        return SharedKnowledge(usual, given, self._belief, self._bank_belief, prior.astype(np.float32), PRIOR_LOOKS)
+        banked = np.exp(self._bank_belief)
+        return SharedKnowledge(usual, given, self._belief, banked, prior.astype(np.float32), PRIOR_LOOKS)
+
+
+def _mixed(posterior: Array, weight: Array) -> Array:
+    """The mixtures of the models of each jump rate, `(rows, cells, rates)`."""
+    mixed = np.zeros((*posterior.shape[:2], RATES), np.float32)
+    mix_again(posterior, weight, mixed)
+    return mixed
 
 
 def _rounded(steps: Ints) -> Ints:

@@ -63,7 +63,7 @@ def first_usual_values(grid: Grid, weight: float, looks: Floats, bins: Ints) -> 
     by what all others say: one far look among many would else be its own witness.
     """
     cells = len(grid.first)
-    chance, posterior = np.empty((len(looks), cells)), np.zeros((len(looks), cells))
+    chance, posterior = np.empty((len(looks), cells), np.float32), np.zeros((len(looks), cells))
     ratio, average, spread, found = np.empty(cells), np.empty(cells), np.empty(cells), np.empty(cells)
     for row in range(len(looks)):
         cell_factors(grid.width, looks[row, 1], ratio, average)

@@ -114,6 +114,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
     takes_window_sensitivity = False  # True in a class that plans with `shared_nano_epsilon` and `shared_steps`
     heard: Measured | None = None  # what other levels measured of this step
     idle: Bools | None = None  # bins that hold nobody, as everybody knows: they are measured, and their release is 0
+    decides_by_floats = False  # True where charges follow from floating-point numbers, which versions round differently
     takes_levels = False  # True in a class that measures counts and distances and nothing that stays open
 
     def __init__(

@@ -42,7 +42,7 @@ class Tide(Mechanism):
     a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
     streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
 
-    Cost: seven microseconds for each look at a bin and up to four for each other step; 2 to 6 kB a bin, O(w) besides.
+    Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
     With seasons up to twice as much.
 
     Use: where nothing is known of how the stream moves; also on sparse streams, and where an interval is wanted.
@@ -75,6 +75,7 @@ class Tide(Mechanism):
     """
 
     takes_window_sensitivity = True
+    decides_by_floats = True
     takes_levels = True
     state = ("_interval", "_next", "_aside")
 

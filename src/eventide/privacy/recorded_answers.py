@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _WHOLE, _PART = b"eventide tape 1, whole\n", b"eventide tape 1, part\n"
 
 
+class OtherAnswers(StateError):
+    """A step that is taken again asks otherwise than it did: it is another one, or its mechanism decides otherwise."""
+
+
 class RecordedAnswers:
     """Records answers in the order in which they are given."""
 
@@ -77,10 +81,10 @@ class _ReplayedAnswers(RecordedAnswers):
     def answer(self, kind: str, shape: tuple[int, ...], measure: Callable[[], Array]) -> Array:
         """The next recorded answer; nothing is measured."""
         if not self._answers:
-            raise StateError(f"no recorded answer is left where {kind} are asked for; these are of another step")
+            raise OtherAnswers(f"no recorded answer is left where {kind} are asked for; these are of another step")
         recorded, answer = self._answers.pop(0)
         if (recorded, answer.shape) != (kind, shape):
-            raise StateError(
+            raise OtherAnswers(
                 f"{recorded} of shape {answer.shape} were recorded where {kind} of shape {shape} are asked for; "
                 "the record belongs to another step or another mechanism"
             )
@@ -93,7 +97,7 @@ class _ReplayedAnswers(RecordedAnswers):
     def finish(self) -> None:
         """Refuse if an answer is left over."""
         if self._answers:
-            raise StateError(f"{len(self._answers)} recorded answers were not asked for; they belong to another step")
+            raise OtherAnswers(f"{len(self._answers)} recorded answers were not asked for; they belong to another step")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from eventide.live.sinks.appending_file import AppendingFile
 from eventide.live.sinks.base import Sink
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.verification import verify
+from eventide.mechanisms.tide_waits import Waits
 from eventide.releases import formats as release_formats
 
 BINS = ["north", "south", "harbour"]
@@ -482,3 +484,43 @@ def test_a_record_that_does_not_lead_to_the_stored_charges_is_refused(tmp_path, 
         StoreError, match=r"the record of step 0 does not lead to the charges that the store has for it"
     ):
         live()
+
+
+@pytest.mark.parametrize("rounded", ["waits longer", "spends less"])
+@pytest.mark.parametrize("questions", [None, ev.Questions((ev.Query(window=2, step=1),), epsilon=0.2)])
+def test_tide_that_rounds_otherwise_goes_on_with_an_epoch_apart_from_all_charges(
+    tmp_path, monkeypatch, caplog, rounded, questions
+):
+    path, steps = tmp_path / "store.db", 40
+
+    def live(until):
+        with publisher(path, mech=mechanism("tide"), questions=questions) as again:
+            again.run(until=until)
+
+    live(steps)
+    before = released(path)
+    with monkeypatch.context() as other:
+        if rounded == "waits longer":
+            other.setattr(Waits, "wait", lambda self: np.full_like(self.length, WINDOW))
+        else:
+            spent = ev.Tide.budget_allocation
+            other.setattr(ev.Tide, "budget_allocation", lambda self: spent(self) * 9 // 10)
+        with caplog.at_level(logging.WARNING):
+            live(steps + 30)
+    assert "goes on with a new epoch" in caplog.text
+    after = released(path)
+    assert after[:steps] == before
+    with closing(open_store(path, read_only=True)) as store:
+        first, second = store.epochs()
+        charged = {entry.step for entry in store.entries()}
+        found = verify(store.entries(), store.epochs(), store.next_step())
+        assert found.holds
+        assert found.worst <= first.setting.epsilon
+    assert (second.first_step, second.setting) == (steps, first.setting)
+    gap = set(range(max(step for step in charged if step < steps) + 1, second.measured_from))
+    assert len(gap) == WINDOW - 1
+    assert not gap & charged
+    assert second.measured_from in charged
+    assert all(release["values"] == before[-1]["values"] for release in after[steps : second.measured_from])
+    live(steps + 40)  # and back again
+    assert len(released(path)) == steps + 40

@@ -34,7 +34,7 @@ from eventide.live.feeds.base import ClosedStep, Feed, Resume
 from eventide.live.feeds.first_rows import FirstRowsRefused
 from eventide.live.publisher import dry_run, setup
 from eventide.live.publisher.delivery import LAST_PATIENCE, Deliveries, SinkStanding
-from eventide.live.publisher.rebuilding import rebuilt, repeated
+from eventide.live.publisher.rebuilding import OtherCharges, rebuilt, repeated
 from eventide.live.publisher.window_queries import NOTHING, Answering, Questions
 from eventide.live.sinks.base import Sink
 from eventide.live.sources.base import EventSource, Position, ReadAgain
@@ -46,7 +46,7 @@ from eventide.mechanisms.base import Mechanism
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.privacy.ledger import Entry, WindowLedger
-from eventide.privacy.recorded_answers import RecordedAnswers
+from eventide.privacy.recorded_answers import OtherAnswers, RecordedAnswers
 from eventide.releases.lines import write_line
 
 log = logging.getLogger("eventide.live")
@@ -219,7 +219,7 @@ class Publisher:
                 state = self.store.after_restore(behind, not_before, longest_window or 0)
                 if longest_window is None:
                     setup.warn_of_longer_windows(state, setting)
-            self._stand(mechanism, questions, state)
+            self._stand(mechanism, questions, state, not_before)
             self._name(placed.new)
             self.store.promise(str(self.guarantee))
         except BaseException:
@@ -433,10 +433,23 @@ class Publisher:
         self._worst_window = drawn.fullest
         self._tell(drawn)
 
-    def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState) -> None:
-        """Take up the place where the store stands."""
+    def _stand(self, mechanism: Mechanism, questions: Questions | None, state: StoreState, not_before: int) -> None:
+        """Take up the place where the store stands, or begin an epoch there if the record does not lead to it."""
         timeline, alone = getattr(self.feed, "timeline", None), questions is None
-        self.mechanism = rebuilt(mechanism, state, timeline, self.store.entries, alone=alone)
+        new = type(mechanism)(**mechanism.parameters()) if mechanism.decides_by_floats else None
+        try:
+            self.mechanism = rebuilt(mechanism, state, timeline, self.store.entries, alone=alone)
+        except (OtherAnswers, OtherCharges):
+            if new is None:
+                raise
+            mechanism, state = new, self.store.begin_apart(not_before)
+            log.warning(
+                "%s decides by numbers that this version or processor rounds otherwise than the one before: the store "
+                "goes on with a new epoch, which measures from step %d on; until then the last release is repeated",
+                type(mechanism).__name__,
+                state.measured_from,
+            )
+            self.mechanism = rebuilt(mechanism, state, timeline)
         self.questions = questions
         self._answering = None if questions is None else Answering(questions, mechanism, state)
         self.next_step, self._origin = state.next_step, state.origin

@@ -1,9 +1,11 @@
 """What a publisher does without measuring: steps of before are taken again, the last release is repeated.
 
 After a restart the mechanism takes the steps since its last snapshot again, on counts of zero while the meter gives the
-recorded answers: its ledger is charged as it was, which is compared with what is stored, and nothing is drawn. At a
-step at which nothing may be measured the last release is given again, bin by bin, by name; bins that are new have the
-value 0 and no scale. The histogram of a sliding window is not: it would be that of other steps.
+recorded answers: its ledger is charged as it was, which is compared with what is stored, and nothing is drawn. Where a
+mechanism decides by floating-point numbers, which another version or processor rounds otherwise, it may decide
+otherwise this time: then the store has no state to go on from, and the publisher begins an epoch. At a step at which
+nothing may be measured the last release is given again, bin by bin, by name; bins that are new have the value 0 and no
+scale. The histogram of a sliding window is not: it would be that of other steps.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ from eventide.privacy.ledger import Entry
 from eventide.privacy.recorded_answers import replay
 from eventide.releases.level_values import WINDOW, LevelValues
 from eventide.releases.lines import ReleaseLine, read_line
+
+
+class OtherCharges(StoreError):
+    """Steps taken again are charged otherwise than they were."""
 
 
 def rebuilt(
@@ -66,7 +72,7 @@ def _replay(mechanism: Mechanism, state: StoreState, stored: Iterable[Entry], *,
     then = Counter(stored)
     different = now - then if not alone else (now - then) + (then - now)
     if different:
-        raise StoreError(
+        raise OtherCharges(
             f"the record of step {min(entry.step for entry in different)} does not lead to the charges that the store "
             "has for it: the store is damaged, or another version of the mechanism wrote it; restore a backup, or "
             "publish with the version that wrote it"

@@ -241,6 +241,13 @@ class Store(abc.ABC):
         """
 
     @abc.abstractmethod
+    def begin_apart(self, not_before: int = 0) -> StoreState:
+        """Begin one more epoch with the setting of the last: the record before it leads nowhere any more.
+
+        It measures only when no window holds a charge of before and one of after, and no step before `not_before`.
+        """
+
+    @abc.abstractmethod
     def commit(self, *commits: Commit) -> None:
         """Make steps durable together, erase the kept events of them, and move on; refuse if the fence has moved."""
 

@@ -18,7 +18,7 @@ from eventide.events.bin_names import BinNames
 from eventide.live import faults
 from eventide.live.stores.base import Approve, Commit, Epoch, Intrusion, Rename, Store, StoreSetting, StoreState
 from eventide.live.stores.database import ConnectionLost, Database, Unavailable, WriterPlace
-from eventide.live.stores.epochs import epoch_for, first_measured_after_loss, refuse_noise
+from eventide.live.stores.epochs import epoch_for, first_measured, first_measured_after_loss, refuse_noise
 from eventide.live.stores.rows import GONE, CheckedRows, Head, StoredStep, WrittenRows, sealed
 from eventide.privacy.ledger import Entry
 
@@ -106,9 +106,20 @@ class DatabaseStore(Store):
         measured = first_measured_after_loss(epochs, self.entries(), head.step + 1, first, setting)
         longest = setting._replace(window=longest_window).reach
         free = max(measured, not_before, writer.lock.free_from(self.name), first - 1 + longest)
-        epoch = Epoch(len(epochs), first, free, setting, restored=True)
+        return self._begin_epoch(Epoch(len(epochs), first, free, setting, restored=True))
+
+    def begin_apart(self, not_before: int = 0) -> StoreState:
+        """Begin one more epoch with the setting of the last, apart from all charges so far."""
+        self._own_head()
+        epochs, next_step = self.epochs(), self.next_step()
+        setting = epochs[-1].setting
+        first = max(first_measured(epochs, self.entries(), next_step, setting), not_before)
+        return self._begin_epoch(Epoch(len(epochs), next_step, first, setting))
+
+    def _begin_epoch(self, epoch: Epoch) -> StoreState:
+        """As the writer: an epoch that is never withdrawn."""
         self._settled(lambda _: self._written.new_epoch(epoch), "inside-epoch")
-        self._writer = writer._replace(epoch=epoch, began_epoch=False)  # a loss that is known is never withdrawn
+        self._writer = self._writing()._replace(epoch=epoch, began_epoch=False)
         faults.passing("after-epoch")
         return self._state_of(epoch)
 

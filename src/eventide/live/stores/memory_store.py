@@ -50,6 +50,10 @@ class MemoryStore(Store):
         """There is no backup of what leaves nothing behind."""
         raise StoreError("only a store can be restored from a backup; give one")
 
+    def begin_apart(self, not_before: int = 0) -> StoreState:
+        """There is nothing before what leaves nothing behind."""
+        raise StoreError("a run without a store cannot be gone on with; give a store")
+
     def commit(self, *commits: Commit) -> None:
         """Remember the releases for those who are about to read them, and what the feed still needs."""
         self._releases += ((commit.step, commit.release) for commit in commits)
