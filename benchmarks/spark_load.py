@@ -10,8 +10,9 @@ workers, and where the time goes. Kernels are compiled already, as from the seco
 what stands in the way is mostly Spark itself. On a machine that many programs shared, one run took 23 s and 19
 processor seconds: 6 until there was a session, 2 more until Spark had looked at the files and answered its first query,
 9 to read and tally the events, 2 to bound users, and less than 1 to publish 100 steps. Of ours is little: a Python
-worker starts in 0.4 s and tallies 250,000 events in 0.05. With Java's own plan for compiling it took 30 processor
-seconds; in exchange it then did about 8 % more in a processor second over the first 15 million events.
+worker starts in 0.4 s and tallies 250,000 events in 0.05. At a busier moment another took 26 processor seconds, and
+30 with Java's own plan for compiling; in exchange it then did about 8 % more in a processor second, over the first 15
+million events.
 
     python benchmarks/spark_load.py [--events 5000000] [--rounds 4] [--master local[2]] [--cold]
 """
