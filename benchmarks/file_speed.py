@@ -5,6 +5,10 @@ bound, release every step with Tide into a durable store. DuckDB and polars read
 group-by (anybody's one event of an hour), and release nothing. Then the same without people, against a plain group-by.
 Prints the time of the faster one of the two over ours, and the peak of memory.
 
+Without people ours should take no more than twice the time of a plain group-by. It takes 0.87 of DuckDB's and 4.6 times
+polars' (1.8, 2.1 and 0.4 processor seconds for 20 million events). What stands in the way is what the others do not do:
+of the 1.8 seconds 1.0 are 720 durable releases with Tide, as with hardly any events; the rest is twice polars' time.
+
     python benchmarks/file_speed.py [--events 20000000] [--rounds 3] [--ids text]
 
 DuckDB and polars are needed for this benchmark only: pip install duckdb polars

@@ -7,10 +7,12 @@ are warm, every other round goes backwards, and the best of each counts. Needs t
 With `--cold` it times instead what somebody waits for who publishes a fifth of the events (a million) with
 `eventide publish --engine spark` in a new process: by the clock, in processor seconds of it, its Java and their Python
 workers, and where the time goes. Kernels are compiled already, as from the second run on. Wanted are 20 s by the clock;
-what stands in the way is mostly Spark itself. On a machine that many programs shared, one run took 42 processor
-seconds: 12 until there was a session, 7 more until Spark had looked at the files and answered its first query, 17 to
-read and tally the events in workers that start and load compiled kernels, 4 to bound users, and
-less than 1 to publish 100 steps.
+what stands in the way is mostly Spark itself. On a machine that many programs shared, one run took 23 s and 19
+processor seconds: 6 until there was a session, 2 more until Spark had looked at the files and answered its first query,
+9 to read and tally the events, 2 to bound users, and less than 1 to publish 100 steps. Of ours is little: a Python
+worker starts in 0.4 s and tallies 250,000 events in 0.05. At a busier moment another took 26 processor seconds, and
+30 with Java's own plan for compiling; in exchange it then did about 8 % more in a processor second, over the first 15
+million events.
 
     python benchmarks/spark_load.py [--events 5000000] [--rounds 4] [--master local[2]] [--cold]
 """

@@ -7,13 +7,14 @@ stream; an exact confidence limit, alpha shared among the finalists, gives a low
 speaks.
 
 What is hopeless is refuted early. The stages are gone through in rounds, each with five times the runs of the one
-before, and the runs of a finalist are looked at after a quarter, a half and all of them; the audit ends with the first
-bound above the claim. Each look may err with a part of alpha that is fixed before anything is seen: a round has half of
-the part of the round after it, its finalists share that equally, and their looks have a quarter, a quarter and a half;
-alpha together. That is sound because a bound is false with at most its part of alpha whatever earlier runs led to it,
-since it rests on fresh runs alone; so by the union bound any bound of the audit is false with at most alpha, whenever
-the audit stops and for whatever reason. (All rounds but the last give up a finalist that does not look as if it were
-above the claim.)
+before; finalists on the same pair are measured with the same runs, which are looked at after a quarter, a half and all
+of them; the audit ends with the first bound above the claim. Each look may err with a part of alpha that is fixed
+before anything is seen: a round has half of the part of the round after it, its finalists share that equally, and their
+looks have a quarter, a quarter and a half; alpha together. That is sound because a bound is false with at most its part
+of alpha whatever earlier runs led to it, since it rests on runs that were made after all that it counts was fixed; so
+by the union bound, which does not ask whether bounds depend on each other, any bound of the audit is false with at most
+alpha, whenever the audit stops and for whatever reason. (All rounds but the last give up a pair of which no finalist
+looks as if it were above the claim.)
 """
 
 from __future__ import annotations
@@ -209,9 +210,9 @@ def audit(
     for number, each in enumerate(rounds, 1):
         made.at = f"round {number} of {len(rounds)}"
         findings += _round(made, tried, chosen, epsilon, finalists, each)
-        if findings[-1].bound > epsilon:
+        if _best(findings).bound > epsilon:
             break
-    best = max(findings, key=lambda finding: finding.bound)
+    best = _best(findings)
     return Verdict(epsilon, best.bound, 1 - alpha, best.pair, best.attack, best.runs, findings)
 
 
@@ -226,16 +227,22 @@ def _rounds(runs: int, alpha: float) -> list[_Round]:
 def _round(
     made: _Runs, pairs: list[Pair], attacks: dict[str, Attack], epsilon: float, finalists: int, this: _Round
 ) -> list[Finding]:
-    """Explore, then measure what promises most, until something is above the claim; that stands last."""
+    """Explore, then measure what promises most, pair after pair, until something is above the claim."""
     made.stage = "exploring"
     final = _explore(made, pairs, attacks, finalists, this)
     made.stage = "measuring"
-    findings = []
-    for candidate in final:
-        findings.append(_measure(made, candidate, epsilon, this, this.alpha / len(final)))
-        if findings[-1].bound > epsilon:
+    findings: list[Finding] = []
+    for pair in {id(candidate.pair): candidate.pair for candidate in final}.values():
+        together = [candidate for candidate in final if candidate.pair is pair]
+        findings += _measure(made, together, epsilon, this, this.alpha / len(final))
+        if _best(findings).bound > epsilon:
             break
     return findings
+
+
+def _best(findings: list[Finding]) -> Finding:
+    """The one with the largest bound."""
+    return max(findings, key=lambda finding: finding.bound)
 
 
 def _explore(
@@ -295,22 +302,25 @@ def _share_beyond(scores: Floats, cuts: Floats, upward: bool) -> Floats:
     return np.searchsorted(ordered, cuts, side="right") / len(ordered)
 
 
-def _measure(made: _Runs, candidate: _Candidate, epsilon: float, this: _Round, alpha: float) -> Finding:
-    """The bound on epsilon from fresh runs, each on either stream by the toss of a coin."""
-    pair, event = candidate.pair, candidate.event
+def _measure(made: _Runs, candidates: list[_Candidate], epsilon: float, this: _Round, alpha: float) -> list[Finding]:
+    """The bounds of candidates on one pair, from the same fresh runs, each on either stream by the toss of a coin."""
+    pair, events = candidates[0].pair, [candidate.event for candidate in candidates]
     batch = max(1, min(BATCH_CELLS // pair.stream.size, max(SMALL_BATCH, this.runs // 10)))
     coins = np.random.default_rng(made.seeds.block(1))
-    hits, done, bound = [0, 0], 0, 0.0
+    hits, done, bounds = np.zeros((2, len(events)), dtype=np.int64), 0, [0.0 for _ in events]
     for until, share in LOOKS:
         while done < int(until * this.runs):
             runs = min(batch, int(until * this.runs) - done)
             here = int(coins.binomial(2 * runs, 0.5))
             for side, (stream, count) in enumerate(((pair.stream, here), (pair.neighbour, 2 * runs - here))):
-                hits[side] += event.hits(made.observe(stream, count)) if count else 0
+                if count:
+                    seen = made.observe(stream, count)
+                    hits[side] += [event.hits(seen) for event in events]
             done += runs
-        seldom, often = hits if event.neighbour_first else hits[::-1]
-        bound = max(bound, epsilon_bound(often, seldom, share * alpha))
-        within = often <= seldom * np.exp(epsilon)
-        if bound > epsilon or (within and not this.last):
+        counted = [hits[:: 1 if event.neighbour_first else -1, place] for place, event in enumerate(events)]
+        found = [epsilon_bound(int(often), int(seldom), share * alpha) for seldom, often in counted]
+        bounds = [max(both) for both in zip(bounds, found, strict=True)]
+        within = all(often <= seldom * np.exp(epsilon) for seldom, often in counted)
+        if max(bounds) > epsilon or (within and not this.last):
             break
-    return Finding(pair.name, candidate.attack, bound, done)
+    return [Finding(pair.name, each.attack, bound, done) for each, bound in zip(candidates, bounds, strict=True)]

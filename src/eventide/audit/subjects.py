@@ -168,9 +168,10 @@ def runs_alone(make: Callable[..., Any], stream: Ints, runs: int, seed: int) -> 
     for index, run in enumerate(values):
         mechanism = make(seed=seed_of(seed + index))
         for step, counts in enumerate(stream.copy()):  # whatever they write into it
-            release = mechanism.release(counts)
-            released = getattr(release, "values", release)
-            if np.shape(released) != bins:
+            released = mechanism.release(counts)
+            if type(released) is not np.ndarray:
+                released = np.asarray(getattr(released, "values", released))
+            if released.shape != bins:
                 raise ValueError(f"release(counts) must return one number for each of {bins[0]} bins")
             run[step] = released
     if not np.isfinite(values).all():

@@ -22,6 +22,13 @@ QUIET = Path(__file__).with_name("quiet_log4j2.properties")
 JAVA_OPTIONS = (  # as defaults of Spark's settings: what a user's own settings say comes before them
     f"-Dlog4j2.configurationFile={QUIET.as_uri()}",
     "-Dspark.ui.enabled=false",  # a page that counts events, and takes a second to start
+    # Java compiles a method well only once it was called ten times as often as by default: most of what Spark does to
+    # begin is over by then, and compiling it took a third of a cold start. What runs long is compiled well in the end.
+    "-XX:+IgnoreUnrecognizedVMOptions",  # other Javas may not have these
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
 )
 
 

@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import eventide as ev
-from eventide.audit import MechanismSubject, audit_mechanism, neighbouring_pairs
+from eventide.audit import MechanismSubject, audit, audit_mechanism, neighbouring_pairs
+from eventide.audit.attacks import total_of_changes
 from eventide.audit.auditor import LOOKS, _rounds
 from eventide.audit.bounds import epsilon_bound, lower_limit
 from eventide.audit.exact import log_likelihood
 from eventide.audit.learned import linear_scorer, tree_scorer
 from eventide.audit.seeds import Seeds, seed_of
 from eventide.errors import InputError
+from eventide.mechanisms.uniform import Uniform
 from eventide.privacy.noise import Seeded
 
 
@@ -84,6 +86,31 @@ def test_the_parts_of_alpha_are_all_there_is():
         assert [each.last for each in rounds] == [False] * (len(rounds) - 1) + [True]
     assert sum(share for _, share in LOOKS) == 1
     assert [part for part, _ in LOOKS][-1] == 1
+
+
+class Counted(MechanismSubject):
+    """Counts the runs that are asked for."""
+
+    runs = 0
+
+    def observe(self, stream, runs, seed):
+        self.runs += runs
+        return super().observe(stream, runs, seed)
+
+
+def test_finalists_on_one_pair_are_measured_with_the_same_runs():
+    def audited(names):
+        subject = Counted(functools.partial(Uniform, epsilon=1, window=1, bins=1), Seeded)
+        attacks = dict.fromkeys(names, total_of_changes)
+        pair = next(iter(neighbouring_pairs(1, 1, 1, ())))
+        return audit(subject, [pair], 1.0, runs=800, attacks=attacks), subject.runs
+
+    (alone, runs_alone), (together, runs_together) = audited("a"), audited("abc")
+    assert runs_together == runs_alone
+    assert [finding.attack for finding in together.findings] == ["a", "b", "c"]
+    bound = together.findings[0].bound
+    assert [finding.bound for finding in together.findings] == [bound] * 3  # the same event in the same runs
+    assert 0 < bound < alone.bound  # which has all of alpha for itself
 
 
 @pytest.mark.parametrize("window", [1, 3, 7])

@@ -32,16 +32,35 @@ def test_short_trials_begin_no_process(monkeypatch):
     assert used == [1, 2]
 
 
-def test_other_windows_and_budgets_are_tried_with_fewer_repetitions(monkeypatch):
+def noted(monkeypatch):
+    """Every lot of trials: how many, under how many settings, and with how many repetitions."""
     asked = []
     run = Trials.run
 
-    def noted(self, wanted, repetitions=None):
-        asked.append((len({(given.epsilon, given.window) for _, given in wanted}), repetitions))
+    def note(self, wanted, repetitions=None):
+        asked.append((len(wanted), len({(given.epsilon, given.window) for _, given in wanted}), repetitions))
         return run(self, wanted, repetitions)
 
-    monkeypatch.setattr(Trials, "run", noted)
+    monkeypatch.setattr(Trials, "run", note)
+    return asked
+
+
+def test_other_windows_and_budgets_are_tried_with_fewer_repetitions(monkeypatch):
+    asked = noted(monkeypatch)
     choice = choosing(describe(level=400, steps=60), epsilon=1, window=20, mechanisms=["ba"], repetitions=24)
-    assert asked[:2] == [(1, None), (7, 6)]
+    assert [lot[1:] for lot in asked[:2]] == [(1, None), (7, 3)]
+    assert asked[2][2] == 6
     assert {trial.window for trial in choice.over_window} == {5, 10, 20, 40}
     assert {trial.epsilon for trial in choice.over_epsilon} == {0.25, 0.5, 1, 2, 4}
+
+
+def test_what_is_compared_runs_more_often_where_a_few_runs_differ(monkeypatch):
+    asked = noted(monkeypatch)
+    steady = Publication(describe(level=50, steps=60, bins=40).counts, 1.0, 5)
+    wanted = [(Candidate("uniform", {}), GIVEN), (Candidate("uniform", {}), steady)]
+    compared = Trials(1, 50, 7).compare(wanted, 12)
+    assert asked == [(2, 1, 3), (1, 1, 12)]
+    few, many = (Trials(1, 50, 7).run(wanted, repetitions) for repetitions in (3, 12))
+    assert few[0].high - few[0].low > 0.05 * few[0].error
+    assert few[1].high - few[1].low <= 0.05 * few[1].error
+    assert compared == [many[0], few[1]]

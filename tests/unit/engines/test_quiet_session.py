@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from unittest.mock import MagicMock
 
 import pytest
@@ -20,9 +22,19 @@ def options_of_java(monkeypatch, environment):
 
 
 def test_the_web_page_is_off_and_errors_alone_are_logged(monkeypatch):
-    page, log = sorted(options_of_java(monkeypatch, {}), key=len)
+    page, log = sorted((each for each in options_of_java(monkeypatch, {}) if each.startswith("-D")), key=len)
     assert page == "-Dspark.ui.enabled=false"
     assert log.endswith("quiet_log4j2.properties")
+
+
+def test_a_java_without_one_of_the_options_starts_as_well(monkeypatch):
+    options = [each for each in options_of_java(monkeypatch, {}) if each.startswith("-XX:")]
+    assert options[0] == "-XX:+IgnoreUnrecognizedVMOptions"
+    assert len(options) == 5
+    java = shutil.which("java")
+    if java is None:
+        pytest.skip("java is missing")
+    subprocess.run([java, *options, "-XX:NoSuchOption=1", "-version"], check=True, capture_output=True)
 
 
 def test_options_of_the_user_are_kept(monkeypatch):

@@ -38,7 +38,7 @@ OTHER_WINDOWS = (0.25, 0.5, 2)
 REMEDY_SIZES = (4, 16, 64)  # how much of a remedy is tried, until one helps
 VALUES = 500  # repetitions times bins: many bins say as much with fewer repetitions
 FEWEST, MOST = 5, 50  # repetitions
-FEWER = 4  # one in so many of them where only a comparison is drawn: other windows and budgets, remedies
+FEWER = 4  # at most one in so many of them where only a comparison is drawn: other windows and budgets, remedies
 
 
 def choose(
@@ -77,8 +77,8 @@ def choose(
     sensitivity
         The most that one person adds to a step.
     repetitions
-        Runs of each candidate: by default 50, and down to 5 the more bins there are. Under other windows and budgets, a
-        quarter of them, but at least 5.
+        Runs of each candidate: by default 50, and down to 5 the more bins there are. Under other windows and budgets
+        three; where these differ by more than 5 %, a quarter of the runs, but at least 5.
     seed
         The same seed gives the same choice.
     tell
@@ -118,7 +118,7 @@ def _choice(history: History, given: Publication, hide: int | None, field: list[
     epsilons = [epsilon * factor for factor in OTHER_EPSILONS if SMALLEST <= epsilon * factor * NANO <= LARGEST]
     over_window = [(each, given._replace(window=other)) for other in windows for each in shortlist]
     over_epsilon = [(each, given._replace(epsilon=other)) for other in epsilons for each in shortlist]
-    compared = trials.run(over_window + over_epsilon, _fewer(trials))
+    compared = trials.compare(over_window + over_epsilon, _fewer(trials))
     return Choice(
         history=history,
         epsilon=epsilon,
@@ -139,7 +139,7 @@ def _choice(history: History, given: Publication, hide: int | None, field: list[
 
 
 def _fewer(trials: Trials) -> int:
-    """Repetitions of a trial that is compared with others, and not recommended."""
+    """The most repetitions of a trial that is compared with others, and not recommended."""
     repetitions = trials.study.repetitions
     return min(repetitions, max(FEWEST, repetitions // FEWER))
 
@@ -295,7 +295,7 @@ def _remedies(trials: Trials, shortlist: list[Candidate], given: Publication) ->
         for change in (remedy(given, size) for size in REMEDY_SIZES):
             if change is None:
                 break
-            best = least(trials.run([(candidate, change.publication) for candidate in field], _fewer(trials)))
+            best = least(trials.compare([(candidate, change.publication) for candidate in field], _fewer(trials)))
             result = Remedy(change.words, best, float(change.publication.counts.mean()))
             if result.share <= USELESS:
                 break

@@ -24,6 +24,8 @@ from eventide.privacy.noise import Seeded
 from eventide.streams.count_files import Matrix
 
 NINE_OF_TEN = (0.05, 0.95)
+FIRST = 3  # repetitions of a trial that is only compared
+ALIKE = 0.05  # of the mean: so near to each other, these tell it to about 2 %
 SHORT = 20_000_000  # what trials cost, in values, that are over before another process has begun
 
 
@@ -88,6 +90,16 @@ class Trials:
             self._done += 1
             self._tell(self._done, self._total)
         return [_trial(candidate, given, figures[number]) for number, (candidate, given) in enumerate(wanted)]
+
+    def compare(self, wanted: Sequence[tuple[Candidate, Publication]], most: int) -> list[Trial]:
+        """A trial of each that is compared and not recommended, with `most` repetitions where the first few differ."""
+        if most <= FIRST:
+            return self.run(wanted, most)
+        found = self.run(wanted, FIRST)
+        unsure = [number for number, trial in enumerate(found) if trial.high - trial.low > ALIKE * trial.error]
+        for number, trial in zip(unsure, self.run([wanted[number] for number in unsure], most), strict=True):
+            found[number] = trial
+        return found
 
     def released(self, candidate: Candidate, given: Publication) -> Floats:
         """What one run of a candidate releases, `(T, d)`."""

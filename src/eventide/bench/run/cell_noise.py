@@ -24,8 +24,8 @@ class CellNoise(Source):
     def __init__(self, seeds: Sequence[int], repetitions: int) -> None:
         self._generators = [np.random.default_rng(seed) for seed in seeds]
         self._drawn = np.empty((len(seeds), AHEAD, 2, repetitions))
-        self._used = np.full(len(seeds), AHEAD)
-        self._all = np.arange(len(seeds))
+        self._used = [AHEAD for _ in seeds]
+        self._all = list(range(len(seeds)))
 
     def laplace(self, numerator: int, charges: Ints, shape: tuple[int, ...]) -> Ints:
         """Differences of two geometric numbers, as in `Seeded`; a column for all repetitions of all cells."""
@@ -35,12 +35,17 @@ class CellNoise(Source):
             by_cell = scale if scale.size == 1 else scale.reshape(cells, 1, repetitions)
             return _differences(self._next(self._all) * by_cell).reshape(shape)
         budgets = spread(charges, shape).reshape(cells, repetitions)
-        asking = np.flatnonzero(budgets.any(axis=1))
-        budgets = budgets[asking]
+        asking = np.flatnonzero(budgets.any(axis=1)).tolist()
+        everyone = len(asking) == cells
+        if not everyone:
+            budgets = budgets[asking]
         scale = numerator / np.maximum(budgets, 1)
         scale *= budgets > 0
+        drawn = _differences(self._next(asking) * scale[:, None])
+        if everyone:
+            return drawn.reshape(shape)
         noise = np.zeros((cells, repetitions), dtype=np.int64)
-        noise[asking] = _differences(self._next(asking) * scale[:, None])
+        noise[asking] = drawn
         return noise.reshape(shape)
 
     def binomial(self, counts: Ints, percent: Ints) -> Ints:
@@ -50,17 +55,18 @@ class CellNoise(Source):
         parts = zip(self._generators, np.split(counts, cells), np.split(kept, cells), strict=True)
         return np.concatenate([generator.binomial(events, rate) for generator, events, rate in parts])
 
-    def _next(self, asking: Ints) -> Floats:
+    def _next(self, asking: list[int]) -> Floats:
         """The next pairs of exponential numbers of these cells, `(cells, 2, repetitions)`, to be read only."""
-        used = self._used[asking]
-        if used.max(initial=0) == AHEAD:
-            for cell in asking[used == AHEAD]:
+        for cell in asking:
+            if self._used[cell] == AHEAD:
                 self._generators[cell].standard_exponential(out=self._drawn[cell])
-            used %= AHEAD
-        self._used[asking] = used + 1
-        if len(asking) == len(self._all) and used.min() == used.max():
-            return self._drawn[:, used[0]]
-        return np.asarray(self._drawn[asking, used])
+                self._used[cell] = 0
+        places = [self._used[cell] for cell in asking]
+        for cell in asking:
+            self._used[cell] += 1
+        if len(asking) == len(self._all) and len(set(places)) == 1:
+            return self._drawn[:, places[0]]
+        return np.asarray(self._drawn[asking, places])
 
 
 def _differences(pairs: Floats) -> Ints:
