@@ -67,6 +67,7 @@ def command(
     from eventide.mechanisms.registry import find_class
 
     import_from_here()
+    parameters = parse_settings(settings)
     if not 0 < confidence < 1 or min(window, bins) < 1 or runs < FEWEST_RUNS:
         raise InputError(
             f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
@@ -81,7 +82,7 @@ def command(
                 window,
                 bins,
                 secure=secure,
-                parameters=parse_settings(settings),
+                parameters=parameters,
                 runs=runs,
                 alpha=1 - confidence,
                 seed=seed,
@@ -100,8 +101,19 @@ def command(
         click.echo(json.dumps(_document(mechanism, verdict)))
     else:
         click.echo(f"{mechanism}: {verdict}")
+    _tell_known_faults(cls, {"epsilon": epsilon, "window": window, "bins": bins} | parameters)
     if verdict.broken:
         ctx.exit(GUARANTEE_VIOLATED)
+
+
+def _tell_known_faults(cls: Any, given: dict[str, Any]) -> None:
+    """A published form says of itself what a short audit does not find."""
+    from eventide.mechanisms.base import Mechanism
+
+    if isinstance(cls, type) and issubclass(cls, Mechanism):
+        promise = cls(**given).guarantee
+        if fault := promise.refuted or promise.not_proven:
+            click.echo(f"Whatever this audit found: {fault}.", err=True)
 
 
 def _show_traceback(problem: BaseException | None) -> None:

@@ -277,7 +277,7 @@ def check_every_draw_is_charged(make: Make) -> None:
             parts = max((int(charges.max()) for charges in now if charges.shape[1] > 1), default=0)
             _demand(whole + parts <= paid, "a measurement was not charged to its step")
             for draw in journal:
-                if not (draw.kind == "test" and mechanism.guarantee.not_proven):
+                if not (draw.kind == "test" and (mechanism.guarantee.not_proven or mechanism.guarantee.refuted)):
                     rule = FACTORS.get(draw.kind, {mechanism.sensitivity})
                     _demand(draw.numerator // NANO in rule, f"the scale of '{draw.kind}' is not what its rule gives")
 

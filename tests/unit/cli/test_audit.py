@@ -154,6 +154,13 @@ def test_parameters_reach_the_mechanism():
     assert (result.exit_code, "k is 0" in result.stderr) == (2, True)
 
 
+def test_what_is_known_of_a_published_form_is_said_besides():
+    result = audit("dsat", *QUICK, "--set", "as_published=true")
+    assert result.exit_code == 0
+    assert "Whatever this audit found: as published, one noise on the threshold" in result.stderr
+    assert "Whatever" not in audit("dsat", *QUICK).stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["magic"], ["os:Nothing"], ["no_such_module:Class"], ["ba", "--set", "k"], ["ba", "--confidence", "2"]],
