@@ -293,7 +293,7 @@ def test_coverage_has_a_table_where_it_was_measured(results):
 
 def test_two_results_are_compared(results, folder):
     report = build_report(results, read_results(folder / "2.parquet"))
-    assert report.verdict[0].startswith("Of 36 cells that both results hold")
+    assert report.verdict[0].startswith("Of 36 errors that both results hold, of a mechanism in a cell")
     assert "Against the other results" in text_of(report.page)
     same = build_report(results, results)
     assert "36 are the same to the last digit" in same.verdict[0]
