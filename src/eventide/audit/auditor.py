@@ -72,6 +72,7 @@ class Verdict:
     """The outcome of an audit: with `confidence`, the subject's epsilon is at least `bound`.
 
     `proof`, where likelihoods are known, is the transcript that tells most: its log-ratio needs no confidence.
+    `left_out` are the attacks that were not tried.
     """
 
     epsilon: float
@@ -82,6 +83,7 @@ class Verdict:
     runs: int
     findings: list[Finding] = field(repr=False)
     proof: Finding | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -101,6 +103,10 @@ class Verdict:
         )
         if self.proof is not None:
             sentence += f"; the transcript that tells most has an exact log-ratio of {self.proof.bound:.3f}"
+        if self.attack == GRID and self.bound > self.epsilon:
+            sentence += "; noise in floating point gives itself away by its last bits, whatever its scale"
+        if self.left_out:
+            sentence += f"; not tried: {', '.join(self.left_out)}"
         return sentence
 
 

@@ -392,6 +392,7 @@ def test_the_table_of_a_paper_holds_the_means_of_the_results(results, folder, tm
     assert len(rows) == len(scores.contests) == 12
     for row, means, errors in zip(rows, scores.means, scores.errors, strict=True):
         assert [float(row[mechanism]) for mechanism in scores.mechanisms] == means.tolist()
+        assert (row["metric"], int(row["repetitions"])) == ("mae", scores.repetitions)
         assert float(row["ba (standard error)"]) == errors[scores.mechanisms.index("ba")]
 
 
@@ -405,6 +406,9 @@ def test_the_table_in_latex_sets_the_best_of_each_row_in_bold(results):
         cells = line.removesuffix(r" \\").split(" & ")[-len(scores.mechanisms) :]
         assert [cell.startswith(r"\textbf{") for cell in cells].index(True) == winner
     assert any(r"50\%\_of \{us\}" in line for line in body)
+    assert lines[0] == f"% mean of mae over {scores.repetitions} repetitions; the least of each row in bold"
+    alone = with_rows(results, lambda row: row if "amplitude=10 " in row["stream"] + " " else None)
+    assert "seasonal length" in as_latex(read_scores(alone))
 
 
 def test_a_table_of_an_unknown_kind_is_refused_before_any_work(folder, tmp_path):

@@ -1,6 +1,6 @@
 """Reads a study from TOML, and refuses a bad one before any work, naming the line.
 
-    seed = 1                       # every figure follows from it
+    seed = 1                       # of the noise
     repetitions = 100
     metrics = ["mae", "mre"]
     sanity_bound = 0.001           # of mre, as a part of the column's total
