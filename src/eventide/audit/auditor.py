@@ -25,7 +25,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.audit.attacks import ATTACKS, Attack, Score
+from eventide.audit.attacks import ATTACKS, GRID, Attack, Score
 from eventide.audit.bounds import epsilon_bound
 from eventide.audit.pairs import Pair
 from eventide.audit.seeds import Seeds
