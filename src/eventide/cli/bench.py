@@ -86,6 +86,8 @@ def command(
     loaded = load_study(study, data, dict.fromkeys(added, parameters))
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
+    for sentence in loaded.short_streams():
+        click.echo(sentence, err=True)
     begin = time.monotonic()
     with counting("Running", unit=None) as tell:
         run_study(loaded, out, processes or os.cpu_count() or 1, tell)
