@@ -81,7 +81,7 @@ class Material:
     def verdict(self) -> list[str]:
         """All sentences of the verdict."""
         said = [about_changes(shifts(self.changes))] if self.changes else []
-        said += [effect(self.scores, self.chosen), "All that follows is about the others."] if self.chosen else []
+        said += [effect(self.scores, self.chosen), f"From here on {self.chosen} is left out."] if self.chosen else []
         said += [*verdict(self.others), *about_zeros(self.others, self.zeros)]
         return [*said, about_requirements(self.results.about["requirements"])]
 
