@@ -61,8 +61,9 @@ def table() -> dict[str, list[float]]:
         for name, variance in variances.items():
             rows.setdefault(name, []).append(float(np.sqrt(2 * np.mean(variance))))
         counter = RunningTotal(1.0, horizon=horizon)
+        one = float(discrete_variance(np.array([NANO]), 1)[0])
         drawn: dict[str, Floats] = {
-            "noise on every step, discrete": steps.astype(np.float64) * float(discrete_variance(np.array([NANO]), 1)[0]),
+            "noise on every step, discrete": steps.astype(np.float64) * one,
             "RunningTotal, discrete": np.array([counter.variance(step) for step in steps.tolist()]),
         }
         for name, exact in drawn.items():
