@@ -72,7 +72,7 @@ def no_promise(sentence: str) -> str | None:
     >>> no_promise("NOT PRIVATE (this store was made for tests): ...")
     'Nothing is promised: NOT PRIVATE (this store was made for tests).'
     """
-    if not sentence.startswith(("NOT PRIVATE", "NOT PROVEN")):
+    if not sentence.startswith(("NOT PRIVATE", "NOT PROVEN", "REFUTED")):
         return None
     return f"Nothing is promised: {sentence.partition('):')[0]})."
 

@@ -47,10 +47,10 @@ def _of_histograms(mechanism: Mechanism, unit: float) -> dict[str, Any]:
 
 def standard_errors(answers: Answers) -> list[dict[str, Any]]:
     """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
-    factor = answers.ledger.window * answers.sensitivity
+    errors = answers.plan.errors(answers.ledger.window, answers.sensitivity)
     return [
-        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
-        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+        {"query": str(query), "standard_error": None if math.isnan(error) else math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, errors.tolist(), strict=True)
     ]
 
 
