@@ -140,6 +140,11 @@ class EventReader:
         self._look_up(names.known())
 
     @property
+    def time_format_is_given(self) -> bool:
+        """Whether somebody said how times are written."""
+        return self._time_format is not None
+
+    @property
     def elsewhere(self) -> int:
         """The place of the bin for other events, -1 where there is none."""
         return -1 if self.other is None else self.bins.index(self.other)

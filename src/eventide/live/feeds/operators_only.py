@@ -14,6 +14,11 @@ AS_UTC = (
     "Times without a zone were read as UTC. If they are of another zone, give it, such as --zone Europe/Berlin (in "
     "Python zone=), with a new store; --zone UTC says that UTC is meant"
 )
+STRANGE_TIMES = (
+    "All times lie before 1980 or after 2100. If they are not meant so, such as day numbers of a spreadsheet, which are "
+    "read as seconds since 1970, write them as 2026-01-31T23:59, or say how they are written with --time-format, with a "
+    "new store; --time-format s says that seconds since 1970 are meant"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +44,8 @@ class OperatorsOnly:
         people are counted, it is a part of the bins that people were in. Empty where Spark counts.
     read_as_utc
         Whether there were times without a zone, which were read as UTC because nobody gave a zone.
+    strange_times
+        Whether all times lie in years of which few people have events, and nobody said how times are written.
     """
 
     accepted: int
@@ -49,6 +56,7 @@ class OperatorsOnly:
     left_out_by_cap: int | None = None
     left_out_of_each: dict[str, float] = field(default_factory=dict)
     read_as_utc: bool = False
+    strange_times: bool = False
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -58,7 +66,7 @@ class OperatorsOnly:
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
         told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
-        return cls(*told, feed.left_out_of_each, feed.read_as_utc)
+        return cls(*told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange)
 
     def warnings(self) -> Iterator[str]:
         """What surely surprises: rows that were refused and events that do not count, where they are many.
@@ -78,6 +86,8 @@ class OperatorsOnly:
             )
         if self.read_as_utc:
             yield f"{head} {AS_UTC}."
+        if self.strange_times:
+            yield f"{head} {STRANGE_TIMES}."
 
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""
@@ -90,5 +100,5 @@ class OperatorsOnly:
             f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
             f"{self.late:,} came too late;{again} "
             f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
-            f"{f' {AS_UTC}.' if self.read_as_utc else ''}"
+            f"{f' {AS_UTC}.' if self.read_as_utc else ''}{f' {STRANGE_TIMES}.' if self.strange_times else ''}"
         )
