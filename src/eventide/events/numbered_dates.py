@@ -1,6 +1,6 @@
 """Numbers that read like dates, such as 20260131: as numbers they would count seconds since 1970.
 
-What a column means is decided by the form of all its first texts together, never by one of them; and nothing is guessed:
+What a column means is decided by the form of all its first texts together, never by one of them. Nothing is guessed:
 whoever reads them refuses, and asks for a format.
 """
 

@@ -15,9 +15,9 @@ AS_UTC = (
     "Python zone=), with a new store; --zone UTC says that UTC is meant"
 )
 STRANGE_TIMES = (
-    "All times lie before 1980 or after 2100. If they are not meant so, such as day numbers of a spreadsheet, which are "
-    "read as seconds since 1970, write them as 2026-01-31T23:59, or say how they are written with --time-format, with a "
-    "new store; --time-format s says that seconds since 1970 are meant"
+    "All times lie before 1980 or after 2100. If that is not meant (day numbers of a spreadsheet are read as seconds "
+    "since 1970), write them as 2026-01-31T23:59 or say with --time-format how they are written, with a new store; "
+    "--time-format s says that seconds since 1970 are meant"
 )
 
 
