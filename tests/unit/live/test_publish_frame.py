@@ -294,6 +294,71 @@ def test_what_cannot_be_meant_is_refused(told, says):
         ev.publish(table(rides()), **ALL | told)
 
 
+class Column(list):
+    """A series of some library: what it prints is what stands in it."""
+
+    def to_list(self):
+        return list(self)
+
+
+RAW = Column(f"secret {number}" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"time": RAW}, "time: give the name of the column, such as time='pickup', not the column itself"),
+        ({"user": RAW}, "user: give the name of the column"),
+        ({"user": list(RAW)}, "user: give the name of the column"),
+        ({"bin": np.array(RAW)}, "bin: give the name of the column"),
+        ({"bins": Column([*RAW, *RAW])}, "bins: names must differ"),
+        ({"bins": [*RAW, *RAW]}, "bin 31 is there before, so it appears twice"),
+        ({"bins": pa.table({"bin": list(RAW)})}, "bins cannot be a frame; give the list of all bins"),
+        ({"user": pa.table({"who": list(RAW)})}, "user cannot be a frame; give the name of the column"),
+        ({"levels": pa.table({"bin": ["secret"] * 2, "district": ["secret"] * 2})}, "row 2 names a bin again"),
+        ({"other": RAW}, "other: a list is no text"),
+        ({"step": RAW}, "a list is no duration"),
+        ({"window": RAW}, "a list must be a whole number"),
+        ({"start": RAW}, "a list is no text"),
+        ({"statistic": RAW}, "statistic: give text or a list of texts, not a column"),
+        ({"statistic": "sum:fare", "between": RAW}, "between: give text or a list of texts, not a column"),
+        ({"statistic": "sum:fare", "between": {"fare": RAW}}, "'fare=...' is no range"),
+        ({"statistic": "quantiles:fare", "edges": {"fare": RAW}}, "'fare=...' are no buckets"),
+        ({"statistic": "sum:fare", "between": list(range(7_000, 7_030))}, "it must give each column its numbers"),
+        ({"quantiles": Column([7_000.5] * 200)}, "not a column"),
+        ({"seasons": Column([7_000.5] * 200)}, "not a column"),
+        ({"split": RAW}, "a list gives no parts"),
+        ({"keep": RAW}, "a list must be"),
+        ({"population": RAW}, "a list is no text"),
+        ({"epsilon": RAW}, "a list is not a number"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_no_error_shows_what_stands_in_a_column_that_is_given_for_something_else(told, says):
+    with pytest.raises(ev.InputError) as refused:
+        ev.publish(table(rides()), **ALL | told)
+    assert says in str(refused.value)
+    assert len(str(refused.value)) < 400
+    assert not re.search("secret [0-9]|70[0-9][0-9]", str(refused.value))
+
+
+def test_what_python_users_write_is_taken():
+    """Whole numbers and truth as names of bins, sets in one order, lengths of time, levels as a frame."""
+    spec = ev.StreamSpec(
+        epsilon=1, window=timedelta(days=1), step=np.timedelta64(3_600_000_000_000, "ns"), bins={3, 20, 1}
+    )
+    assert (spec.window, spec.step, spec.bins) == (24, "1h", ("1", "20", "3"))
+    assert ev.StreamSpec(epsilon=1, window=1, bins=np.array([1, 2])).bins == ("1", "2")
+    assert ev.StreamSpec(epsilon=1, window=1, bins=[True, False]).bins == ("true", "false")
+    districts = pa.table({"bin": DISTRICTS, "side": ["city", "city", "sea"]})
+    spec = ev.StreamSpec(epsilon=1, window=1, bins=DISTRICTS, levels=districts)
+    assert spec.levels.groups == {"side": ("city", "sea"), "total": ("total",)}
+    with pytest.raises(ev.InputError, match=r"'0:00:00\.000001' is no whole number of milliseconds"):
+        ev.StreamSpec(epsilon=1, window=1, step=timedelta(microseconds=1))
+    with pytest.raises(ev.InputError, match=r"such as \{'district'"):
+        ev.Uniform(epsilon=1, window=1, bins=DISTRICTS, levels=["a", "a", "b"])
+
+
 def test_what_is_no_frame_is_refused():
     with pytest.raises(ev.InputError, match="list is no frame"):
         ev.publish([1, 2], **ALL)
