@@ -85,6 +85,11 @@ def parse_between(text: str) -> ValueGrid:
     return grid
 
 
+def outside(found: Floats, grid: Any) -> int:
+    """How many numbers lie outside the range of a grid or of edges: raw, for operators only."""
+    return int(np.count_nonzero(np.isfinite(found) & ((found < float(grid.low)) | (found > float(grid.high)))))
+
+
 def told(text: str) -> str:
     """What was written for a column, for a message; of many numbers only the column, since they may be its cells.
 
@@ -97,6 +102,8 @@ def told(text: str) -> str:
 
 def numbers(column: Any) -> Floats:
     """A column as floats; what is no number is not one here either. Each row is read by itself."""
+    if isinstance(column, np.ndarray) and column.dtype == np.float64:  # which was read before
+        return column
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.Array) and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):

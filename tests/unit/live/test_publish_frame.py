@@ -20,6 +20,8 @@ import eventide as ev
 from eventide.events.reader import Columns, EventReader
 from eventide.events.texts import texts
 from eventide.events.zones import EARLIEST
+from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.python_words import in_python
 from eventide.live.sources import frame_events
 from eventide.live.sources.base import FOREVER
 from eventide.live.sources.frame_events import FrameEvents
@@ -265,12 +267,45 @@ def test_times_with_and_without_a_zone_are_refused_unless_somebody_says_where():
     assert values(ev.publish(mixed, zone="UTC", **ALL)).sum() == len(rides())
 
 
+@pytest.mark.parametrize(
+    ("counted", "says"),
+    [
+        ({"accepted": 97, "refused": {"bin is not in the list": 3}}, "If a bin was forgotten, all of it is missing"),
+        ({"accepted": 997, "refused": {"bin is not in the list": 3}}, None),
+        ({"accepted": 97, "refused": {"after the end": 30}}, None),
+        ({"accepted": 80, "refused": {"without a user": 20}}, "most often: without a user"),
+        ({"accepted": 9, "left_out": 3}, "A larger max_per_step= lets more"),
+        ({"accepted": 9, "left_out": 3, "left_out_by_cap": 1}, "A larger max_per_step= lets more"),
+        ({"accepted": 9, "left_out": 3, "left_out_by_cap": 2}, "A larger cap= lets more"),
+        ({"accepted": 9, "cut_to_range": {"fare": 0.2, "tip": 0.05}}, "a tenth of the values of fare lie outside"),
+    ],
+)
+def test_operators_are_warned_of_what_surely_surprises_in_words_of_python(counted, says):
+    told = [
+        in_python(each)
+        for each in OperatorsOnly(**{"late": 0, "again": 0, "left_out": 0, "refused": {}} | counted).warnings()
+    ]
+    assert len(told) == (says is not None)
+    for each in told:
+        assert says in each
+        assert not re.search("[0-9]|--", each)
+
+
+def test_errors_name_parameters_of_python():
+    rows = table(rides())
+    with pytest.raises(ev.InputError) as refused:
+        ev.publish(rows, **ALL | {"bins": ["a", "b"]})
+    assert "one name with other=; to publish nonetheless, give allow_refused=True" in str(refused.value)
+    with pytest.raises(ev.InputError, match="say how they are written with time_format=, or name"):
+        ev.publish(rows.set_column(1, "at", pa.array(["1.2.2026 at 3"] * len(rows))), start="2026-01-01", **ALL)
+
+
 def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
     assert "206 events were read" in said
-    assert "1 were refused (1 bin is not in the list)" in said
+    assert "besides these, 1 was refused (1 bin is not in the list)" in said
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
@@ -423,7 +458,7 @@ def test_a_row_outside_the_steps_of_an_ordered_stream_changes_nothing_for_others
     )
     until = BEGIN + timedelta(hours=HOURS)
     releases = ev.publish(stream, ordered=True, start=BEGIN, until=until, **ALL)
-    assert "1 were refused" in str(releases.operators_only)
+    assert "1 lies outside the steps of this run (1 " in str(releases.operators_only)
     assert np.array_equal(np.reshape(releases.to_arrow()["value"], (HOURS, -1)), counted(rides()))
 
 

@@ -111,6 +111,7 @@ class EventFeed:
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
         self.read_as_utc = False  # whether there were times without a zone, and nobody said of which they are
+        self._outside = np.zeros((len(reader.grids), 2), np.int64)  # of each column of values, and of how many
         self._in_our_days: bool | None = None  # whether any time was, once there was one
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
@@ -185,6 +186,12 @@ class EventFeed:
         """Of several statistics: which part of each the bounds on a person left out. Raw: for operators only."""
         parts = zip(_parts(self.statistic), self._left_out_of.tolist(), strict=True)
         return {part.name: left_out / offered for part, (left_out, offered) in parts if offered}
+
+    @property
+    def cut_to_range(self) -> dict[str, float]:
+        """Of each column of values: which part of them lay outside its range. Raw: for operators only."""
+        cut = zip(self.reader.grids, self._outside.tolist(), strict=True)
+        return dict(sorted((grid.column, outside / read) for grid, (outside, read) in cut if read))
 
     @property
     def times_are_strange(self) -> bool:
@@ -266,6 +273,9 @@ class EventFeed:
     def take(self, batch: EventBatch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
         self.read_as_utc |= batch.events.in_zone > 0 and not self.reader.zone_is_given
+        if batch.events.outside:
+            rows = batch.events.time.size + batch.events.refused.total()
+            self._outside += np.array([[cut, rows] for cut in batch.events.outside])
         if not self._in_our_days and batch.events.time.size:
             self._in_our_days = are_plausible(batch.events.time)
         counters = Counters(refused=batch.events.refused.copy())

@@ -25,6 +25,7 @@ from eventide.live.publisher.dry_run import Outlook
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
 from eventide.live.publisher.setup import places_of, reading, statistics
+from eventide.live.python_words import in_python, told_in_python
 from eventide.live.setting_readers import settings_of
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
@@ -64,6 +65,7 @@ def publish(
 ) -> Outlook: ...
 
 
+@told_in_python
 def publish(
     frame: Any,
     *,
@@ -153,7 +155,7 @@ def publish(
         names = placed.bins if publisher.names is None else publisher.names.names
     counted = OperatorsOnly.of(feed)
     for sentence in () if counted is None else counted.warnings():
-        warnings.warn(sentence, stacklevel=2)
+        warnings.warn(in_python(sentence), stacklevel=3)
     bins = tuple(name for name in names if publisher.names is None or name in publisher.names.known())
     return Releases(
         bins,
