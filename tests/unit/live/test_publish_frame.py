@@ -291,6 +291,25 @@ def test_operators_are_warned_of_what_surely_surprises_in_words_of_python(counte
         assert not re.search("[0-9]|--", each)
 
 
+@pytest.mark.parametrize("kind", ["arrow", "a stream", pytest.param("lazy polars", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("own", "told", "warned"),
+    [("Europe/Berlin", {}, True), ("Europe/Berlin", {"zone": "UTC"}, False), ("UTC", {}, False), (None, {}, False)],
+)
+def test_days_of_another_zone_than_the_frame_s_are_warned_of(kind, own, told, warned):
+    given = table(rides())
+    given = given.set_column(1, "at", given["at"].cast(pa.timestamp("us", own)))
+    if kind == "lazy polars":
+        given = pytest.importorskip("polars").from_arrow(given).lazy()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        made = given.to_reader(max_chunksize=50) if kind == "a stream" else given
+        ev.publish(made, start="2026-01-01", **ALL | told)
+    told_of = [each for each in found if "at is in Europe/Berlin, and steps are cut in UTC" in str(each.message)]
+    assert bool(told_of) == warned
+    assert all(each.filename == __file__ for each in told_of), "the place where somebody can correct it"
+
+
 def test_errors_name_parameters_of_python():
     rows = table(rides())
     with pytest.raises(ev.InputError) as refused:

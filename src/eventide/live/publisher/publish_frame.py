@@ -178,6 +178,9 @@ def _opened(
         opened = open_frame(frame)
         if not spec.step:
             return _count_feed(spec, opened)
+        if not zone_is_given and (own := opened.zone_of(spec.time)) not in (None, "UTC", "Etc/UTC", "Z", "+00:00"):
+            sentence = f"{spec.time} is in {own}, and steps are cut in UTC; give zone={own!r}, or zone='UTC'"
+            warnings.warn(sentence, stacklevel=4)
         return spec, _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given=zone_is_given)
     places = [frame] if isinstance(frame, str | Path) else frame
     if any(place == "-" or is_address(place) for place in places):
