@@ -44,6 +44,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
     keep_apart(out, place)
     title, parts = _parts(place)
     write_page(out, guarantee_page(title, parts))
+    click.echo(f"The page is in {out}; it needs no network.")
     if any(part.problems for part in parts):
         ctx.exit(GUARANTEE_VIOLATED)
 

@@ -53,6 +53,14 @@ def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadT
     return ReadTimes(times, readable, local & readable)
 
 
+def no_time(place: str, column: str) -> str:
+    """What is said where no time can be read, neither in a row nor because there is none."""
+    return (
+        f"column {column!r} of {place} holds no time that can be read; say how times are written with --time-format, "
+        "such as %d.%m.%Y %H:%M, or name another column"
+    )
+
+
 def _plain_name(kind: Any) -> str:
     return f"period[{kind.freq}]" if hasattr(kind, "freq") else str(kind)
 

@@ -131,6 +131,13 @@ def listed(value: Any) -> Any:
     return value
 
 
+def cap(value: Any) -> str:
+    """How many events count in how long; what it means is read later, with the length of a step."""
+    if not isinstance(value, str) or "/" not in value:
+        raise InputError(f"{shown(value)} is no cap; write how many events count in how long, such as 2/7d")
+    return value
+
+
 def is_data(value: Any) -> bool:
     """Whether this is longer than what anybody writes by hand, such as a column."""
     return isinstance(value, list | tuple) and len(value) > MOST_BY_HAND

@@ -221,7 +221,8 @@ class StreamSpec:
     split: dict[str, Any] = setting(
         {},
         readers.split,
-        "With several statistics: which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        "With several statistics: how epsilon is shared among them, as weights, such as people=2,mean:fare=1: two "
+        "thirds and one third of it.",
         '"people=0.5,mean:fare=0.5"',
         "STATISTIC=PART,...",
         left_out="all the same",
@@ -241,7 +242,7 @@ class StreamSpec:
     )
     cap: str | None = setting(
         None,
-        readers.text,
+        readers.cap,
         "Count at most N events of a user in each block of time, such as 2/7d, for less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",

@@ -310,6 +310,21 @@ def test_days_of_another_zone_than_the_frame_s_are_warned_of(kind, own, told, wa
     assert all(each.filename == __file__ for each in told_of), "the place where somebody can correct it"
 
 
+def test_a_frame_without_rows_or_times_is_told_apart():
+    with pytest.raises(ev.InputError, match="the frame has no rows; give start and until"):
+        ev.publish(table(rides())[:0], **ALL)
+    german = table(rides()).set_column(1, "at", pa.array(["02.03.2026 14:30"] * len(rides())))
+    with pytest.raises(ev.InputError, match=r"column 'at' of the frame holds no time .* with time_format=, such as %d"):
+        ev.publish(german, **ALL)
+    with pytest.raises(ev.InputError, match="epsilon is missing"):
+        ev.publish(table(rides()))
+
+
+def test_an_outlook_shows_itself():
+    outlook = ev.publish(table(rides()), dry_run=True, start="2026-01-01", **EVENTS, mechanism="uniform")
+    assert repr(outlook) == str(outlook)
+
+
 def test_errors_name_parameters_of_python():
     rows = table(rides())
     with pytest.raises(ev.InputError) as refused:
@@ -341,6 +356,9 @@ def test_what_is_raw_is_told_to_operators_alone():
         ({"bins": None}, "bins is missing"),
         ({"epsilon": 0}, "epsilon"),
         ({"window": "1min"}, "shorter than a step"),
+        ({"cap": 2}, "cap: 2 is no cap; write how many events count in how long, such as 2/7d"),
+        ({"statistic": "events,people"}, "of several give each by itself"),
+        ({"between": (0, 60), "statistic": "sum:fare"}, "it must give each column its numbers"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(told, says):

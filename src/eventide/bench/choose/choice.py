@@ -159,8 +159,8 @@ class Choice:
             )
         if self.useful and best.error > self.movement:
             lines.append(
-                f"The counts move about their level by {shown(self.movement)} on average, which is less than the "
-                "error: releases will show the level, and little of what moves."
+                f"The counts are {shown(self.movement)} away from their usual level on average, and releases are "
+                "off by more: they will show how large counts are, but little of their ups and downs."
             )
         if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
             line = f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between."

@@ -130,6 +130,7 @@ def publish(
     spec = StreamSpec(**stream)
     if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
+    spec.need("epsilon", "window")
     if spec.queries and not (spec.queries_epsilon and store):
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
