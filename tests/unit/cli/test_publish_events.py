@@ -23,6 +23,7 @@ import pytest
 from command_words import with_last
 from nats_server import free_port
 
+from eventide.audit.two_worlds.view import UNSEEN, PublicView
 from eventide.cli import main
 from eventide.cli.live_log import logging_to_stderr
 from eventide.events import clock
@@ -92,6 +93,9 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert f"{len(events())} events were read" in err
     assert "For operators only" in err
     left_out = len(events()) - sum(map(sum, expected(most)))
+    view = PublicView()
+    view.show("stderr", "\n".join(line for line in err.splitlines() if line.startswith("For operators only")))
+    assert view.lines("stderr", UNSEEN) == [], "raw, and so not compared between two worlds"
     warned = "\nFor operators only, since it depends on the events: the limit per person left out more than a tenth of"
     assert (f"{warned} events, so values are too small. A larger --max-per-step" in err) == (left_out > 0)
     assert (

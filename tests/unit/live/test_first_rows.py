@@ -14,6 +14,7 @@ import pytest
 from command_words import with_last
 
 import eventide as ev
+from eventide.audit.two_worlds.view import REFUSED, PublicView
 from eventide.cli import main
 from eventide.errors import StateError
 from eventide.events.clock import ManualClock
@@ -358,6 +359,9 @@ def test_dates_written_as_numbers_are_refused_until_somebody_says_how_to_read_th
     assert "the first times in column 'timestamp' are all numbers that read like dates" in err
     assert "give --time-format %Y%m%d; if they count since 1970, give --time-format s" in err
     assert "20240330" not in err
+    view = PublicView()
+    view.show("stderr", err.rstrip())
+    assert view.lines("stderr", [REFUSED]) == [], "raw, and so not compared between two worlds"
     code, out, _ = publish(name, *days, "--time-format", "%Y%m%d")
     assert (code, sum(map(sum, released(out)))) == (0, 20), "ten people on each of two days, of each one event a day"
     assert publish(name, *days, "--time-format", "s")[0] == 0
