@@ -70,6 +70,9 @@ def published(folder: Path, *told: str) -> Path:
 def test_it_says_where_the_page_is(tmp_path: Path) -> None:
     store = published(tmp_path)
     told = CliRunner().invoke(main, ["guarantee", str(store), "--out", str(tmp_path / "page.html")])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "What is promised to the people in these data" in page
+    assert "What is published about the people in these data" in page
     assert told.output == f"The page is in {tmp_path / 'page.html'}; it needs no network.\n"
 
 
