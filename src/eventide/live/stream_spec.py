@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
 OF = ("bins", "total")
-OF_ROWS = ("time", "user", "bin")
+OF_ROWS = {"time": "pickup", "user": "rider", "bin": "district"}
 _INSTEAD = {  # of a frame or a column
     "bins": "give the list of all bins, which everybody may know",
     **dict.fromkeys(OF_ROWS, "give the name of the column"),
@@ -502,7 +502,9 @@ def _plain(name: str, value: Any) -> Any:
         raise InputError(f"{name}: give text or a list of texts, not a column")
     listed = readers.listed(value)
     if name in OF_ROWS and not isinstance(listed, str | None):
-        raise InputError(f"{name}: give the name of the column, such as {name}='pickup', not the column itself")
+        raise InputError(
+            f"{name}: give the name of the column, such as {name}={OF_ROWS[name]!r}, not the column itself"
+        )
     if name == "bins":
         if isinstance(value, set | frozenset):
             return sorted(value, key=str)  # or each process had another order
