@@ -45,9 +45,9 @@ def measure(queries: list[Query], horizon: int | None) -> list[float]:
     for planner in ("emd", "best"):
         start = time.perf_counter()
         plan = windows.plan(queries, planner=planner, horizon=horizon)
-        figures += [time.perf_counter() - start, plan.workload_error]
+        figures += [time.perf_counter() - start, plan.cost]
     nested = horizon is None
-    return [*figures, windows.plan(queries, planner="sample-dp").workload_error if nested else np.nan]
+    return [*figures, windows.plan(queries, planner="sample-dp").cost if nested else np.nan]
 
 
 def main() -> None:

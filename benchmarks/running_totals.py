@@ -2,7 +2,8 @@
 
 Totals so far are A x, with A the lower triangle of ones. A counter measures C x with Laplace noise of scale
 (largest column norm of C in L1) / epsilon, and answers by B, where B C = A. Printed is the standard error of a total as
-a root mean square over the first n steps, at epsilon 1.
+a root mean square over the first n steps, at epsilon 1. The discrete noise of eventide is a little less than that: the
+last two rows have it, for sums of whole counts, which Toeplitz forms do not have.
 
 Toeplitz matrices B and C, with first columns b and c, cannot beat noise on every single step (C = I), at no step t:
 (c * b)_k = 1 for all k < t, so t = sum_j c_j (b_0 + ... + b_(t-1-j)) <= |c|_1 |b|_1 <= |c|_1 sqrt(t) |b|_2. So the
@@ -15,7 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from eventide.arrays import Floats
-from eventide.windows.running_total import Levels, best_levels
+from eventide.privacy.amounts import NANO
+from eventide.windows.running_total import Levels, RunningTotal, best_levels
+from eventide.windows.schemes.scheme import discrete_variance
 
 HORIZONS = (10, 100, 1_000, 10_000)
 BANDS = (2, 4, 16, 64)
@@ -54,9 +57,17 @@ def table() -> dict[str, list[float]]:
         for band in BANDS:
             variances[f"its first {band} bands"] = toeplitz_variance(root[:band], horizon)
         variances["binary tree"] = Levels(2, (horizon - 1).bit_length()).variance(steps)
-        variances["RunningTotal"] = best_levels(horizon).variance(steps)
+        variances["slots, as in RunningTotal"] = best_levels(horizon).variance(steps)
         for name, variance in variances.items():
             rows.setdefault(name, []).append(float(np.sqrt(2 * np.mean(variance))))
+        counter = RunningTotal(1.0, horizon=horizon)
+        one = float(discrete_variance(np.array([NANO]), 1)[0])
+        drawn: dict[str, Floats] = {
+            "noise on every step, discrete": steps.astype(np.float64) * one,
+            "RunningTotal, discrete": np.array([counter.variance(step) for step in steps.tolist()]),
+        }
+        for name, exact in drawn.items():
+            rows.setdefault(name, []).append(float(np.sqrt(np.mean(exact))))
     return rows
 
 

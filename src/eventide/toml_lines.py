@@ -6,6 +6,7 @@ The standard library's parser gives values without positions; the line of a key 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -26,8 +27,10 @@ TOP = TomlTable()
 class Document:
     """The values of a TOML text, and complaints about them that begin with `place`, the name of its file."""
 
-    def __init__(self, text: str, place: str) -> None:
-        self.text = text
+    def __init__(self, text: str, place: str, added: str = "") -> None:
+        """`added` stands behind the text, and in no file."""
+        self.own_lines = len(text.splitlines()) if added else sys.maxsize
+        self.text = text = f"{text}\n{added}" if added else text
         self.place = place
         try:
             self.values: dict[str, Any] = tomllib.loads(text)
@@ -36,7 +39,8 @@ class Document:
 
     def complaint(self, sentence: str, entry: TomlTable = TOP, key: str | None = None) -> InputError:
         """The sentence, with the line where the key of that entry stands."""
-        return InputError(f"{self.place}, line {self.line(entry, key)}: {sentence}")
+        line = self.line(entry, key)
+        return InputError(f"{self.place}, line {line}: {sentence}" if line <= self.own_lines else f"--with: {sentence}")
 
     def unknown(
         self, what: str, given: str, known: Iterable[str], entry: TomlTable, key: str | None = None
@@ -52,6 +56,8 @@ class Document:
         found, seen, inside = 1, -1, heading is None
         for number, line in enumerate(self.text.splitlines(), start=1):
             if any_heading.match(line):
+                if entry == TOP and key and re.match(rf"\s*\[\[?\s*{re.escape(key)}\s*\]", line):
+                    return number
                 seen += bool(heading and heading.match(line))
                 inside = heading is not None and bool(heading.match(line)) and seen == entry.number
                 found = number if inside else found

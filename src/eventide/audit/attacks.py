@@ -177,6 +177,7 @@ def tree(pair: Pair, one: Transcript, other: Transcript) -> Score:
     return lambda seen: score(seen.columns(pair.begin))
 
 
+GRID = "grid of doubles"
 ATTACKS: dict[str, Attack] = {
     "likelihood ratio of looks": likelihood_ratio,
     "timing of looks": timing,
@@ -186,7 +187,7 @@ ATTACKS: dict[str, Attack] = {
     "total of changes": total_of_changes,
     "single cell": single_cell,
     "shared noise": shared_noise,
-    "grid of doubles": grid,
+    GRID: grid,
     "linear": linear,
     "tree": tree,
 }

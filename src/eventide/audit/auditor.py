@@ -26,7 +26,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.audit.attacks import ATTACKS, Attack, Score
+from eventide.audit.attacks import ATTACKS, GRID, Attack, Score
 from eventide.audit.bounds import epsilon_bound
 from eventide.audit.pairs import Pair
 from eventide.audit.seeds import Seeds
@@ -73,6 +73,7 @@ class Verdict:
     """The outcome of an audit: with `confidence`, the subject's epsilon is at least `bound`.
 
     `proof`, where likelihoods are known, is the transcript that tells most: its log-ratio needs no confidence.
+    `left_out` are the attacks that were not tried.
     """
 
     epsilon: float
@@ -83,6 +84,7 @@ class Verdict:
     runs: int
     findings: list[Finding] = field(repr=False)
     proof: Finding | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -102,6 +104,10 @@ class Verdict:
         )
         if self.proof is not None:
             sentence += f"; the transcript that tells most has an exact log-ratio of {self.proof.bound:.3f}"
+        if self.attack == GRID and self.bound > self.epsilon:
+            sentence += "; noise in floating point gives itself away by its last bits, whatever its scale"
+        if self.left_out:
+            sentence += f"; not tried: {', '.join(self.left_out)}"
         return sentence
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from eventide.audit.attacks import ATTACKS
@@ -17,9 +17,10 @@ from eventide.audit.exact import can_be_replayed, exact_likelihood_ratio, most_t
 from eventide.audit.pairs import Pair, neighbouring_pairs
 from eventide.audit.seeds import Seeds, noise_by_seed
 from eventide.audit.subjects import MechanismSubject, theirs
-from eventide.errors import StateError
+from eventide.errors import InputError, StateError, unknown
 from eventide.mechanisms.base import Mechanism
 
+EXACT = "exact likelihood ratio"
 REPLAYED = 5000  # runs on either stream of a pair in which the most telling transcript is looked for
 
 
@@ -39,6 +40,7 @@ def audit_mechanism(
     finalists: int = 3,
     progress: Progress = untold,
     processes: int = 1,
+    without: Collection[str] = (),
 ) -> Verdict:
     """Attack a mechanism, or a class of your own.
 
@@ -63,7 +65,12 @@ def audit_mechanism(
         As in `audit`.
     processes
         How many share the runs of a class that knows no replicas; the verdict is the same.
+    without
+        Names of attacks that are left out; the verdict says so, and holds against the others alone.
     """
+    for name in without:
+        if name not in (*ATTACKS, EXACT):
+            raise InputError(unknown("attack", name, (*ATTACKS, EXACT)))
     given = {"epsilon": epsilon, "window": window, "bins": bins} | (parameters or {})
     if sensitivity != 1:
         given["sensitivity"] = sensitivity
@@ -75,6 +82,7 @@ def audit_mechanism(
         pairs = neighbouring_pairs(window, bins, sensitivity, jumps, given.get("window_sensitivity"))
     tried, seeds = list(pairs), Seeds(seed)
     replayed = can_be_replayed(make, tried[-1].stream)
+    attacks = ATTACKS | ({EXACT: exact_likelihood_ratio(make)} if replayed else {})
     with subject.shared_out(processes, tried[-1].stream):
         verdict = audit(
             subject,
@@ -84,9 +92,10 @@ def audit_mechanism(
             alpha=alpha,
             seed=seeds,
             finalists=finalists,
-            attacks=ATTACKS | ({"exact likelihood ratio": exact_likelihood_ratio(make)} if replayed else {}),
+            attacks={name: attack for name, attack in attacks.items() if name not in without},
             progress=progress,
         )
+    verdict = dataclasses.replace(verdict, left_out=tuple(without))
     if not replayed:
         return verdict
     with contextlib.suppress(StateError):  # nothing exact can be said

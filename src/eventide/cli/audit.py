@@ -35,6 +35,12 @@ LARGEST = sys.float_info.max  # JSON knows no infinite numbers
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of the lower bound on epsilon.")
 @settings_option
 @click.option("--secure", is_flag=True, help="Attack the real noise instead of a seeded one; slower.")
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="ATTACK",
+    help='Leave an attack out, such as "grid of doubles"; may be repeated. The bound is then against the others.',
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Repeats an audit (without --secure).")
 @click.option("--out", type=click.Path(path_type=Path), help="Draw the bounds of all finalists on a page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -49,6 +55,7 @@ def command(
     confidence: float,
     settings: tuple[str, ...],
     secure: bool,
+    without: tuple[str, ...],
     seed: int,
     out: Path | None,
     as_json: bool,
@@ -63,14 +70,18 @@ def command(
     Example: eventide audit ba --epsilon 1 --window 3 --bins 3
     """
     from eventide.audit import FaultyClass, audit_mechanism
+    from eventide.audit.attacks import GRID
     from eventide.audit.subjects import theirs
     from eventide.mechanisms.registry import find_class
 
     import_from_here()
-    if not 0 < confidence < 1 or min(window, bins) < 1 or runs < FEWEST_RUNS:
-        raise InputError(
-            f"--confidence lies between 0 and 1, --window and --bins are at least 1, --runs at least {FEWEST_RUNS}"
-        )
+    parameters = parse_settings(settings)
+    if not 0 < confidence < 1:
+        percent = f"; 0.{confidence:g} is {confidence:g} %" if 10 <= confidence < 100 and confidence % 1 == 0 else ""
+        raise InputError(f"--confidence is {confidence:g}; it lies between 0 and 1{percent}")
+    for name, given, least in (("--window", window, 1), ("--bins", bins, 1), ("--runs", runs, FEWEST_RUNS)):
+        if given < least:
+            raise InputError(f"{name} is {given}; it is at least {least}")
     try:
         with theirs(f"cannot import {mechanism}"):
             cls = find_class(mechanism)
@@ -81,9 +92,10 @@ def command(
                 window,
                 bins,
                 secure=secure,
-                parameters=parse_settings(settings),
+                parameters=parameters,
                 runs=runs,
                 alpha=1 - confidence,
+                without=without,
                 seed=seed,
                 progress=lambda stage, done, planned: tell(done, planned, stage),
                 processes=os.cpu_count() or 1,
@@ -100,8 +112,21 @@ def command(
         click.echo(json.dumps(_document(mechanism, verdict)))
     else:
         click.echo(f"{mechanism}: {verdict}")
+    if verdict.attack == GRID and verdict.broken:
+        click.echo(f'--without "{GRID}" attacks the rest, such as the scale and what is spent in a window.', err=True)
+    _tell_known_faults(cls, {"epsilon": epsilon, "window": window, "bins": bins} | parameters)
     if verdict.broken:
         ctx.exit(GUARANTEE_VIOLATED)
+
+
+def _tell_known_faults(cls: Any, given: dict[str, Any]) -> None:
+    """A published form says of itself what a short audit does not find."""
+    from eventide.mechanisms.base import Mechanism
+
+    if isinstance(cls, type) and issubclass(cls, Mechanism):
+        promise = cls(**given).guarantee
+        if fault := promise.refuted or promise.not_proven:
+            click.echo(f"Whatever this audit found: {fault}.", err=True)
 
 
 def _show_traceback(problem: BaseException | None) -> None:
@@ -127,6 +152,7 @@ def _document(name: str, verdict: Verdict) -> dict[str, Any]:
         "streams": verdict.pair,
         "attack": verdict.attack,
         "runs": verdict.runs,
+        "not_tried": list(verdict.left_out),
         "most_telling_transcript": None if verdict.proof is None else min(verdict.proof.bound, LARGEST),
         "finalists": [finding._asdict() for finding in verdict.findings],
     }

@@ -86,12 +86,20 @@ def command(
     loaded = load_study(study, data, dict.fromkeys(added, parameters))
     for sentence in loaded.skipped:
         click.echo(sentence, err=True)
+    for sentence in loaded.short_streams():
+        click.echo(sentence, err=True)
     begin = time.monotonic()
-    with counting("Running", unit=None) as tell:
-        run_study(loaded, out, processes or os.cpu_count() or 1, tell)
+    there_already = out.exists()
+    try:
+        with counting("Running", unit=None) as tell:
+            run_study(loaded, out, processes or os.cpu_count() or 1, tell)
+    except KeyboardInterrupt:
+        click.echo("The same command goes on where this one stopped.", err=True)
+        raise
     document = {
         "study": loaded.name,
         "out": str(out),
+        "there_already": there_already,
         "cells": len(loaded.cells),
         "runs": len(loaded.cells) * loaded.repetitions,
         "seconds": round(time.monotonic() - begin, 1),
@@ -103,7 +111,8 @@ def command(
 
 
 def _told(study: Study, document: dict[str, Any]) -> str:
-    lines = [f"{study.name}: {document['cells']:,} cells, {document['runs']:,} runs; results in {document['out']}", ""]
+    where = "these results were there already: " if document["there_already"] else "results in "
+    lines = [f"{study.name}: {document['cells']:,} cells, {document['runs']:,} runs; {where}{document['out']}", ""]
     lines += ["The benchmark's requirements:"]
     for requirement in document["requirements"]:
         lines.append(

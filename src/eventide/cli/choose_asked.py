@@ -142,10 +142,12 @@ class Asked:
     def _counted(self, window: int) -> History:
         """The events of HISTORY, counted and bounded by user as `publish` would; the same ones count every time."""
         from contextlib import closing
+        from dataclasses import replace
 
         from eventide.bench.choose.history import kept_history
         from eventide.cli.publish import option_of
         from eventide.live.feeds.base import Resume
+        from eventide.live.feeds.event_feed import EventFeed
         from eventide.live.feeds.first_rows import MOST_REFUSED, MostRowsRefused
         from eventide.live.stream_spec import StreamSpec
 
@@ -158,9 +160,12 @@ class Asked:
             closed = feed.steps(Resume(0, None, bytes(16), [], check_first_rows=True))
             rows = (step.counts for step in closed if step is not None)
             try:
-                return kept_history(rows, spec.bins, str(self.history), window, (str(self.history), *words))
+                found = kept_history(rows, spec.bins, str(self.history), window, (str(self.history), *words))
             except MostRowsRefused as refused:  # its own words are for who publishes
                 raise InputError(f"{MOST_REFUSED}, so nothing can be tried. Most often: {refused.reason}") from None
+            if not (isinstance(feed, EventFeed) and feed.counters.accepted):
+                return found
+            return replace(found, left_out=feed.left_out / feed.counters.accepted)
 
     def events(self) -> People:
         """The people to try caps on."""

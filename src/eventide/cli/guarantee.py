@@ -44,6 +44,7 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
     keep_apart(out, place)
     title, parts = _parts(place)
     write_page(out, guarantee_page(title, parts))
+    click.echo(f"The page is in {out}; it needs no network.")
     if any(part.problems for part in parts):
         ctx.exit(GUARANTEE_VIOLATED)
 
@@ -54,6 +55,7 @@ def _parts(place: str) -> tuple[str, list[Part]]:
     from eventide.live.accounts.open_account import is_account, open_account
     from eventide.live.guarantee.of_account import account_part
     from eventide.live.guarantee.of_store import store_part
+    from eventide.live.guarantee.promise import promised_to
     from eventide.live.stores.open_store import open_store
 
     if place.endswith(".toml"):
@@ -61,17 +63,18 @@ def _parts(place: str) -> tuple[str, list[Part]]:
     if is_account(place):
         with open_account(place, read_only=True) as account:
             found = account_report(account)
-        return f"What is promised to {found.population}", [account_part(found)]
+        return promised_to(found.population), [account_part(found)]
     with closing(open_store(place, read_only=True)) as store:
         store.verify()
         part = store_part(store, place)
         people = store.epochs()[-1].setting.people
-    return f"What is promised to {people}", [part]
+    return promised_to(people), [part]
 
 
 def _parts_of_config(path: Path) -> tuple[str, list[Part]]:
     from eventide.cli.serve import require_service
     from eventide.cli.settings import import_from_here
+    from eventide.live.guarantee.promise import promised_to
 
     require_service()
     from eventide.service.config.config_file import read_config
@@ -80,4 +83,4 @@ def _parts_of_config(path: Path) -> tuple[str, list[Part]]:
     import_from_here()
     config = read_config(path)
     names = ", ".join(dict.fromkeys(stream.population for stream in config.streams))
-    return f"What is promised to {names}", parts_of_config(config)
+    return promised_to(names), parts_of_config(config)

@@ -47,8 +47,11 @@ def parse_bins(text: str) -> tuple[str, ...]:
     return checked_names(names, path.name, "name")
 
 
-def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...]:
-    """Strip the names of outer blanks; refuse an empty one, one given twice, or none at all, found in `place`."""
+def checked_names(names: Sequence[str], place: str, kind: str, *, shown: bool = True) -> tuple[str, ...]:
+    """Strip the names of outer blanks; refuse an empty one, one given twice, or none at all, found in `place`.
+
+    A name is not shown where it may be somebody's event, since a column was taken for a list of names.
+    """
     stripped = tuple(name.strip() for name in names)
     if not stripped:
         raise InputError(f"{place} holds no {kind}; give at least one")
@@ -57,7 +60,8 @@ def checked_names(names: Sequence[str], place: str, kind: str) -> tuple[str, ...
         if not name:
             raise InputError(f"{place}: {kind} {position} is empty; give it a name or remove it")
         if name in seen:
-            raise InputError(f"{place}: {kind} {name!r} appears twice; names must differ")
+            which = repr(name) if shown else f"{position} is there before, so it"
+            raise InputError(f"{place}: {kind} {which} appears twice; names must differ")
         seen.add(name)
     return stripped
 

@@ -63,9 +63,12 @@ class Levels:
             return given if given.bins == tuple(bins) else cls(given.by_bin(), bins)
         if isinstance(given, str | Path):
             return cls(read_levels(Path(given)), bins)
-        if isinstance(given, Mapping | list):
+        if isinstance(given, Mapping) or (isinstance(given, list) and all(map(_is_pair, given))):
             return cls(dict(given), bins)
-        raise InputError("levels are the path of a CSV file, or for each level the group of every bin")
+        raise InputError(
+            "levels are the path of a CSV file, or for each level the group of every bin, such as "
+            "{'district': ['north', 'north', 'south']}"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,24 +131,30 @@ class Levels:
 def read_levels(path: Path) -> dict[str, dict[str, str]]:
     """The levels in a CSV file: for each, the group of every bin that the file names."""
     header, *rows = csv_rows(path)
+    return levels_of_rows(header, rows, path.name, "line", 2)
+
+
+def levels_of_rows(
+    header: Sequence[str], rows: Sequence[Sequence[str]], place: str, row_name: str, first: int
+) -> dict[str, dict[str, str]]:
+    """The levels in rows of cells, the first of which is called `row_name` so and so."""
     if len(set(header)) < len(header) or not all(header):
-        raise InputError(
-            f"{path.name} needs a first line such as bin,district,city: the bins, then a name for each level"
-        )
+        raise InputError(f"{place} needs a first line such as bin,district,city: the bins, then a name for each level")
     found: dict[str, dict[str, str]] = {level: {} for level in header[1:]}
     seen = set[str]()
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(rows, start=first):
         if len(row) != len(header) or not all(row):
-            raise InputError(f"{path.name}: line {number} must name a bin and its group of each level; fill all cells")
-        if row[0] in seen:
             raise InputError(
-                f"{path.name}: line {number} names the bin {row[0]!r} again; a bin is in one group of each level"
+                f"{place}: {row_name} {number} must name a bin and its group of each level; fill all cells"
             )
+        if row[0] in seen:
+            which = f"the bin {row[0]!r}" if row_name == "line" else "a bin"  # of a frame perhaps somebody's event
+            raise InputError(f"{place}: {row_name} {number} names {which} again; a bin is in one group of each level")
         seen.add(row[0])
         for level, group in zip(header[1:], row[1:], strict=True):
             found[level][row[0]] = group
     if not rows:
-        raise InputError(f"{path.name} names no bin; write a line for each")
+        raise InputError(f"{place} names no bin; write a line for each")
     return found
 
 
@@ -201,6 +210,10 @@ def _in_order(level: str, given: Sequence[str] | Mapping[str, str], bins: Sequen
     if not all(named):
         raise InputError(f"a group of level {level!r} has an empty name; give it one")
     return named
+
+
+def _is_pair(each: Any) -> bool:
+    return isinstance(each, list | tuple) and len(each) == 2
 
 
 def _first_of(given: Iterable[str], known: set[str]) -> str | None:

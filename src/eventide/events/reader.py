@@ -24,7 +24,7 @@ from eventide.events.texts import buffers, distinct_texts, named
 from eventide.events.time_formats import TimeFormat
 from eventide.events.times import ReadTimes, read_times
 from eventide.events.value_edges import ValueEdges
-from eventide.events.value_grid import ValueGrid
+from eventide.events.value_grid import ValueGrid, numbers, outside
 from eventide.events.zones import Zone
 
 UNREADABLE_ROW = "row cannot be read"
@@ -49,7 +49,7 @@ class Events(NamedTuple):
     """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
 
     `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid,
-    with a column for each where it has several.
+    with a column for each where it has several; `outside` says for each how many values were cut to its range.
     """
 
     time: Ints
@@ -60,6 +60,7 @@ class Events(NamedTuple):
     raw: UnparsedRows | None = None
     in_zone: int = 0
     value: Ints | None = None
+    outside: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return "<events>"
@@ -140,6 +141,11 @@ class EventReader:
         self._look_up(names.known())
 
     @property
+    def time_format_is_given(self) -> bool:
+        """Whether somebody said how times are written."""
+        return self._time_format is not None
+
+    @property
     def elsewhere(self) -> int:
         """The place of the bin for other events, -1 where there is none."""
         return -1 if self.other is None else self.bins.index(self.other)
@@ -152,11 +158,12 @@ class EventReader:
     @property
     def wanted(self) -> list[str]:
         """The names of the columns to read."""
-        values = [each.column for each in self._grids]
+        values = [each.column for each in self.grids]
         return list(dict.fromkeys(name for name in (*self.columns, *values) if name is not None))
 
     @property
-    def _grids(self) -> tuple[ValueGrid | ValueEdges, ...]:
+    def grids(self) -> tuple[ValueGrid | ValueEdges, ...]:
+        """Which columns hold values, and how they are read."""
         if isinstance(self.grid, ValueGrid | ValueEdges):
             return (self.grid,)
         return self.grid or ()
@@ -183,9 +190,9 @@ class EventReader:
             hashes, missing = siphash_kernels.hash_texts(siphash_kernels.key_words(self.key), *buffers(names))
             user, has_user = hashes[each], ~missing[each]
         checks = {UNREADABLE_TIME: readable, WITHOUT_USER: has_user, UNKNOWN_BIN: bins >= 0}
-        value = None
+        value, outside = None, tuple[int, ...]()
         if self.grid is not None:
-            value, checks[UNREADABLE_VALUE] = self._values(rows)
+            value, checks[UNREADABLE_VALUE], outside = self._values(rows)
         good, refused = first_fault(checks)
         if unreadable:
             refused[UNREADABLE_ROW] = unreadable
@@ -193,14 +200,16 @@ class EventReader:
             time, bins, user = time[good], bins[good], None if user is None else user[good]
             value = None if value is None else value[good]
         arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
-        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value)
+        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value, outside)
 
-    def _values(self, rows: Any) -> tuple[Ints, Bools]:
-        """The values of rows, and in which of these all of them can be read."""
-        values, readable = zip(*(each.read(named(rows, each.column)) for each in self._grids), strict=True)
+    def _values(self, rows: Any) -> tuple[Ints, Bools, tuple[int, ...]]:
+        """The values of rows, in which of these all of them can be read, and how many of each lie outside its range."""
+        found = [numbers(named(rows, each.column)) for each in self.grids]
+        values, readable = zip(*(each.read(one) for each, one in zip(self.grids, found, strict=True)), strict=True)
+        beyond = tuple(outside(one, each) for each, one in zip(self.grids, found, strict=True))
         if isinstance(self.grid, ValueGrid | ValueEdges):
-            return values[0], readable[0]
-        return np.stack(values, axis=1), np.logical_and.reduce(readable)
+            return values[0], readable[0], beyond
+        return np.stack(values, axis=1), np.logical_and.reduce(readable), beyond
 
     def _times(self, rows: Any) -> ReadTimes:
         return read_times(named(rows, self.columns.time), self.zone, self._time_format)

@@ -89,6 +89,8 @@ def _refuse_unknown(name: str) -> None:
     if not (name in STATISTICS or name.startswith(SLOTS) or (f"{kind}:" in (SUM, MEAN, QUANTILES) and column)):
         known = f"{', '.join(STATISTICS)}, {SLOTS}DURATION, {SUM}COLUMN, {MEAN}COLUMN or {QUANTILES}COLUMN"
         meant = f"did you mean {MEANT[kind]}{column}?" if kind in MEANT and column else f"choose {known}"
+        if "," in name:
+            meant = "of several give each by itself, --statistic once for each (in Python a list)"
         raise InputError(f"{name!r} is no statistic; {meant}")
 
 

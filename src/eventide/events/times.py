@@ -34,6 +34,11 @@ class ReadTimes(NamedTuple):
 
 def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadTimes:
     """The times of a column, which are written in a form."""
+    if isinstance(column, pa.Array | pa.ChunkedArray) and isinstance(column.type, pa.BaseExtensionType):
+        raise InputError(
+            f"a column of type {_plain_name(column.type)} holds no points in time; of periods in pandas give "
+            "series.dt.to_timestamp()"
+        )
     if isinstance(column, pa.Array | pa.ChunkedArray) and pa.types.is_temporal(column.type):
         times, readable, local = _temporal(column)
     else:
@@ -46,6 +51,18 @@ def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadT
         times[local] = zone.to_utc(times[local])
     readable &= (times >= EARLIEST) & (times < LATEST)
     return ReadTimes(times, readable, local & readable)
+
+
+def no_time(place: str, column: str) -> str:
+    """What is said where no time can be read, neither in a row nor because there is none."""
+    return (
+        f"column {column!r} of {place} holds no time that can be read; say how times are written with --time-format, "
+        "such as %d.%m.%Y %H:%M, or name another column"
+    )
+
+
+def _plain_name(kind: Any) -> str:
+    return f"period[{kind.freq}]" if hasattr(kind, "freq") else str(kind)
 
 
 def parse_times(column: Any, zone: Zone) -> tuple[Ints, Bools]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from eventide.arrays import Bools, Floats, Ints
 from eventide.errors import InputError
-from eventide.events.value_grid import numbers, written
+from eventide.events.value_grid import numbers, told, written
 
 MOST_BUCKETS = 256
 
@@ -73,7 +73,7 @@ def parse_edges(text: str) -> ValueEdges:
         edges = ()
     rising = all(float(one) < float(other) for one, other in itertools.pairwise(edges))
     if not (column and equals and len(edges) > 2 and rising):
-        raise InputError(f"{text!r} are no buckets; write COLUMN=EDGE,EDGE,..., three numbers or more that rise")
+        raise InputError(f"{told(text)} are no buckets; write COLUMN=EDGE,EDGE,..., three numbers or more that rise")
     if len(edges) > MOST_BUCKETS + 1:
-        raise InputError(f"{text[:40]}... are more than {MOST_BUCKETS} buckets; give fewer edges")
+        raise InputError(f"{told(text)} are more than {MOST_BUCKETS} buckets; give fewer edges")
     return ValueEdges(column, edges)

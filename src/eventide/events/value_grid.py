@@ -20,6 +20,7 @@ from eventide.events.texts import texts
 
 PARTS = 1000  # of a range, where nobody says how fine its grid is
 FINEST = 10**6  # units from 0 to the end of a range
+MOST_SHOWN = 3  # numbers in a message
 MOST_DIGITS = 10**15  # of a unit: floats hold them
 
 
@@ -73,7 +74,7 @@ def parse_between(text: str) -> ValueGrid:
         grid = None
     if grid is None or not (column and equals and grid.low < grid.high and grid.unit > 0):
         raise InputError(
-            f"{text!r} is no range; write COLUMN=LOW,HIGH, such as fare=0,120, or with a unit, fare=0,120,0.5"
+            f"{told(text)} is no range; write COLUMN=LOW,HIGH, such as fare=0,120, or with a unit, fare=0,120,0.5"
         )
     if max(grid.unit.numerator, grid.unit.denominator) > MOST_DIGITS:
         raise InputError(f"{text}: the unit has more than 15 digits; give a shorter one as a third number")
@@ -84,8 +85,25 @@ def parse_between(text: str) -> ValueGrid:
     return grid
 
 
+def outside(found: Floats, grid: Any) -> int:
+    """How many numbers lie outside the range of a grid or of edges: raw, for operators only."""
+    return int(np.count_nonzero(np.isfinite(found) & ((found < float(grid.low)) | (found > float(grid.high)))))
+
+
+def told(text: str) -> str:
+    """What was written for a column, for a message; of many numbers only the column, since they may be its cells.
+
+    >>> told("fare=9,0"), told("fare=12,7,9,31")
+    ("'fare=9,0'", "'fare=...'")
+    """
+    column, _, listed = text.rpartition("=")
+    return repr(text) if len(listed.split(",")) <= MOST_SHOWN else repr(f"{column}=...")
+
+
 def numbers(column: Any) -> Floats:
     """A column as floats; what is no number is not one here either. Each row is read by itself."""
+    if isinstance(column, np.ndarray) and column.dtype == np.float64:  # which was read before
+        return column
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.Array) and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):

@@ -9,13 +9,16 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, field, fields
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eventide.errors import InputError
-from eventide.events.durations import milliseconds
+from eventide.events.durations import milliseconds, written
 
+MOST_BY_HAND = 100  # numbers
+LONGEST_SHOWN = 80  # characters of what somebody wrote
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -60,11 +63,37 @@ def as_written(value: Any) -> Any:
     return value
 
 
+def shown(value: Any) -> str:
+    """A value as messages show it: what somebody wrote by hand, and of whatever may hold data only what it is.
+
+    >>> shown(3), shown("tiden"), shown([7, 8])
+    ('3', "'tiden'", 'a list')
+    """
+    if isinstance(value, str) and len(value) > LONGEST_SHOWN:
+        return f"{value[:LONGEST_SHOWN]!r}..."
+    plain = str | int | float | Fraction | Decimal | datetime.date | datetime.timedelta | None
+    return repr(value) if isinstance(value, plain) else f"a {type(value).__name__}"
+
+
 def text(value: Any) -> str:
     """Any text but an empty one."""
     if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{value!r} is no text; write it in quotation marks")
+        raise InputError(f"{shown(value)} is no text; write it in quotation marks")
     return value
+
+
+def column(value: Any) -> str:
+    """The name of a column, never what stands in it."""
+    if not isinstance(value, str | int | float | None):
+        raise InputError(f"give the name of the column in quotation marks, not {shown(value)}")
+    return text(value)
+
+
+def bin_name(value: Any) -> str:
+    """The name of a bin, also of one whose cells are whole numbers, or true and false."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else text(value)
 
 
 def text_or_texts(value: Any) -> str | tuple[str, ...]:
@@ -80,28 +109,48 @@ def of_columns(value: Any) -> str | tuple[str, ...]:
     >>> of_columns({"fare": (0, 120)}), of_columns(["fare=0,120", "stay=0,9"])
     ('fare=0,120', ('fare=0,120', 'stay=0,9'))
     """
+    each_its_own = "it must give each column its numbers, such as {'fare': (0, 120)}"
     if not isinstance(value, dict):
+        several = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(one, str) for one in several):
+            raise InputError(each_its_own)
         return text_or_texts(value)
     try:
         return text_or_texts([f"{column}={','.join(map(str, numbers))}" for column, numbers in value.items()])
     except TypeError:
-        raise InputError(f"{value!r} must give each column its numbers, such as {{'fare': (0, 120)}}") from None
+        raise InputError(each_its_own) from None
 
 
 def listed(value: Any) -> Any:
     """An array or a series, of numpy, pandas, polars or Arrow, as a list; everything else as it is."""
+    if type(value).__name__ == "timedelta64":  # which would else give a bare number
+        return value.astype("timedelta64[us]").tolist()
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(value, method):
             return getattr(value, method)()
     return value
 
 
+def cap(value: Any) -> str:
+    """How many events count in how long; what it means is read later, with the length of a step."""
+    if not isinstance(value, str) or "/" not in value:
+        raise InputError(f"{shown(value)} is no cap; write how many events count in how long, such as 2/7d")
+    return value
+
+
+def is_data(value: Any) -> bool:
+    """Whether this is longer than what anybody writes by hand, such as a column."""
+    return isinstance(value, list | tuple) and len(value) > MOST_BY_HAND
+
+
 def parts(value: Any) -> tuple[float, ...]:
     """Parts of a whole, as text such as 0.25,0.5 or as numbers."""
+    if is_data(value):
+        raise InputError("give numbers such as 0.25,0.5,0.75, not a column")
     try:
         return tuple(float(each) for each in (value.split(",") if isinstance(value, str) else value))
     except (TypeError, ValueError):
-        raise InputError(f"{value!r} are no parts of a whole; give numbers such as 0.25,0.5,0.75") from None
+        raise InputError(f"{shown(value)} are no parts of a whole; give numbers such as 0.25,0.5,0.75") from None
 
 
 def split(value: Any) -> dict[str, Fraction]:
@@ -110,7 +159,7 @@ def split(value: Any) -> dict[str, Fraction]:
     try:
         return {name.strip(): Fraction(str(part).strip()) for name, part in pairs}
     except (ValueError, ZeroDivisionError):
-        raise InputError(f"{value!r} gives no parts; write such as people=0.5,mean:fare=0.5") from None
+        raise InputError(f"{shown(value)} gives no parts; write such as people=0.5,mean:fare=0.5") from None
 
 
 def of_each(written: str) -> dict[str, str]:
@@ -139,14 +188,14 @@ def places(value: Any) -> tuple[str, ...]:
 def name(value: Any) -> str:
     """A name that can stand in an address."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise InputError(f"{value!r} is no name; use up to 63 small letters, digits, - and _, such as city-centre")
+        raise InputError(f"{shown(value)} is no name; use up to 63 small letters, digits, - and _, such as city-centre")
     return value
 
 
 def yes_or_no(value: Any) -> bool:
     """True or false."""
     if not isinstance(value, bool):
-        raise InputError(f"{value!r} is neither true nor false; write one of them without quotation marks")
+        raise InputError(f"{shown(value)} is neither true nor false; write one of them without quotation marks")
     return value
 
 
@@ -155,7 +204,7 @@ def one_of(known: Sequence[str]) -> Callable[[Any], str]:
 
     def read(value: Any) -> str:
         if value not in known:
-            raise InputError(f"{value!r} is none of {', '.join(known)}; choose one of them")
+            raise InputError(f"{shown(value)} is none of {', '.join(known)}; choose one of them")
         return str(value)
 
     return read
@@ -167,7 +216,7 @@ def whole_number(smallest: int, largest: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         number = int(value) if isinstance(value, str) and value.isdecimal() else value
         if isinstance(number, bool) or not isinstance(number, int) or not smallest <= number <= largest:
-            raise InputError(f"{value!r} must be a whole number, at least {smallest:,} and at most {largest:,}")
+            raise InputError(f"{shown(value)} must be a whole number, at least {smallest:,} and at most {largest:,}")
         return number
 
     return read
@@ -180,37 +229,59 @@ def budget(value: Any) -> Fraction:
     """An epsilon, in whole billionths."""
     from eventide.privacy.amounts import NANO, nano
 
+    if isinstance(value, list | tuple | dict):
+        raise InputError(f"{shown(value)} is not a number that epsilon can be; give one such as 1 or 0.3")
     return Fraction(nano(value), NANO)
 
 
 def duration(value: Any) -> str:
     """A length of time such as 10min."""
-    milliseconds(str(value))
-    return str(value)
+    given = _length(value)
+    milliseconds(given)
+    return given
 
 
 def lateness(value: Any) -> str | None:
     """A length of time that may be none at all: 0s says what leaving it out says."""
-    return str(value) if milliseconds(str(value), least=0) else None
+    given = _length(value, least=0)
+    return given if milliseconds(given, least=0) else None
 
 
 def steps_or_duration(value: Any) -> int | str:
     """A number of steps, or a length of time."""
+    if isinstance(value, datetime.timedelta):
+        return duration(value)
     if isinstance(value, str) and not value.isdecimal():
         return value
     return positive(value)
+
+
+def _length(value: Any, least: int = 1) -> str:
+    """A length of time as text, also one of Python or pandas."""
+    if not isinstance(value, datetime.timedelta):
+        if not isinstance(value, str | int | float):
+            raise InputError(f"{shown(value)} is no duration; write one such as 5min")
+        return str(value)
+    whole, rest = divmod(value, datetime.timedelta(milliseconds=1))
+    if rest or whole < least:
+        raise InputError(f"{str(value)!r} is no whole number of milliseconds above 0; write a duration such as 5min")
+    return written(whole) if whole else "0s"
 
 
 def seasons(value: Any) -> str | tuple[float, ...]:
     """The word auto or none, or periods in steps, as text such as 24,168 or as numbers."""
     if value in ("auto", "none"):
         return str(value)
+    if is_data(value):
+        raise InputError("give auto, none or periods in steps, such as 24,168, not a column")
     from eventide.filters.seasons import checked_periods
 
     try:
         return checked_periods([float(each) for each in (value.split(",") if isinstance(value, str) else value)])
     except (TypeError, ValueError):
-        raise InputError(f"{value!r} is neither auto, none nor periods in steps, such as 24,168; give one") from None
+        raise InputError(
+            f"{shown(value)} is neither auto, none nor periods in steps, such as 24,168; give one"
+        ) from None
 
 
 def moment(value: Any) -> str:
@@ -237,7 +308,7 @@ def time_format(value: Any) -> str:
 def table(value: Any) -> dict[str, Any]:
     """Keys with values."""
     if not isinstance(value, dict):
-        raise InputError(f"{value!r} is no table; write one such as {{ k = 3 }}")
+        raise InputError(f"{shown(value)} is no table; write one such as {{ k = 3 }}")
     return value
 
 

@@ -123,7 +123,8 @@ class StreamReading:
         if isinstance(written, str | int | Path):
             path = self._folder / str(written)
             return with_other(parse_bins(str(path) if path.is_file() else str(written)), other)
-        return with_other(checked_names([readers.text(each) for each in written], "the list", "bin"), other)
+        names = [readers.bin_name(each) for each in written]
+        return with_other(checked_names(names, "the list", "bin", shown=False), other)
 
     def _levels(self, written: Any, bins: tuple[str, ...]) -> Any:
         """The levels of the bins; of counts that still have to say their bins, what a file says of them."""

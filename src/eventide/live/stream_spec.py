@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from eventide.windows.workload import Query
 
 OF = ("bins", "total")
+OF_ROWS = {"time": "pickup", "user": "rider", "bin": "district"}
+_INSTEAD = {  # of a frame or a column
+    "bins": "give the list of all bins, which everybody may know",
+    **dict.fromkeys(OF_ROWS, "give the name of the column"),
+}
 
 
 class EventOptions(TypedDict, total=False):
@@ -145,7 +150,8 @@ class StreamSpec:
     bins: tuple[str, ...] = setting(
         (),
         readers.as_written,
-        "All bins: a file with one name a line, a number, a range such as 1..24, or in a configuration a list.",
+        "All bins: a file with one name a line, a number N for the bins 0 to N-1, a range such as 1..24, or in a "
+        "configuration a list.",
         '["north", "south", "harbour"]',
         "FILE_OR_N",
     )
@@ -166,7 +172,7 @@ class StreamSpec:
     other: str | None = setting(
         None, readers.text, "Count events of unknown bins in this bin; without it they are refused.", '"else"'
     )
-    time: str = setting("timestamp", readers.text, "The column or field of an event's time.", '"time"', "COL")
+    time: str = setting("timestamp", readers.column, "The column or field of an event's time.", '"time"', "COL")
     time_format: str | None = setting(
         None,
         readers.time_format,
@@ -177,12 +183,12 @@ class StreamSpec:
     )
     user: str | None = setting(
         None,
-        readers.text,
+        readers.column,
         "The column or field of its user; without it every event is taken for a person of its own.",
         '"user"',
         "COL",
     )
-    bin: str = setting("bin", readers.text, "The column or field of its bin.", '"bin"', "COL")
+    bin: str = setting("bin", readers.column, "The column or field of its bin.", '"bin"', "COL")
     statistic: str | tuple[str, ...] = setting(
         "events",
         readers.text_or_texts,
@@ -215,7 +221,8 @@ class StreamSpec:
     split: dict[str, Any] = setting(
         {},
         readers.split,
-        "With several statistics: which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        "With several statistics: how epsilon is shared among them, as weights, such as people=2,mean:fare=1: two "
+        "thirds and one third of it.",
         '"people=0.5,mean:fare=0.5"',
         "STATISTIC=PART,...",
         left_out="all the same",
@@ -235,7 +242,7 @@ class StreamSpec:
     )
     cap: str | None = setting(
         None,
-        readers.text,
+        readers.cap,
         "Count at most N events of a user in each block of time, such as 2/7d, for less noise; needs a user.",
         '"2/7d"',
         "N/DURATION",
@@ -295,7 +302,7 @@ class StreamSpec:
 
     def _make(self, options: Mapping[str, Any]) -> None:
         defaults = defaults_of(type(self))  # what is as if it were left out need not be read
-        plain = {name: value if name == "levels" else readers.listed(value) for name, value in options.items()}
+        plain = {name: _plain(name, value) for name, value in options.items()}
         given = {name: value for name, value in plain.items() if name not in defaults or value != defaults[name]}
         self._take(self._right(given, Path(), str))
 
@@ -482,6 +489,42 @@ class StreamSpec:
         if not (self.queries and self.queries_epsilon):
             return None
         return Questions(self.queries, self.queries_epsilon, self.queries_of, truncate=self.filter == "truncate")
+
+
+def _plain(name: str, value: Any) -> Any:
+    """What was given in Python for a setting, as lists and mappings; an error shows nothing of what may be data."""
+    is_frame = hasattr(value, "columns") and hasattr(value, "shape")
+    if name == "levels":
+        return _levels_of_frame(value) if is_frame else value
+    if is_frame:
+        raise InputError(f"{name} cannot be a frame; {_INSTEAD.get(name, 'see help(eventide.StreamSpec)')}")
+    if name in ("statistic", "between", "edges") and (hasattr(value, "to_list") or hasattr(value, "to_pylist")):
+        raise InputError(f"{name}: give text or a list of texts, not a column")
+    listed = readers.listed(value)
+    if name in OF_ROWS and not isinstance(listed, str | None):
+        raise InputError(
+            f"{name}: give the name of the column, such as {name}={OF_ROWS[name]!r}, not the column itself"
+        )
+    if name == "bins":
+        if isinstance(value, set | frozenset):
+            return sorted(value, key=str)  # or each process had another order
+        if listed is not value and isinstance(listed, list) and len(set(map(str, listed))) < len(listed):
+            raise InputError(f"bins: names must differ; {_INSTEAD[name]}, not the column of the events")
+    return listed
+
+
+def _levels_of_frame(frame: Any) -> dict[str, dict[str, str]]:
+    """Levels in a frame that has what a file of levels has: the bins, then the group of each in a column a level."""
+    from eventide.events.levels import levels_of_rows
+    from eventide.events.texts import texts
+    from eventide.streams.frames import open_frame
+
+    opened = open_frame(frame)
+    columns: list[list[str]] = [[] for _ in opened.columns]
+    for batch in opened.read(opened.columns):
+        for column, name in zip(columns, opened.columns, strict=True):
+            column += [cell.decode(errors="replace") for cell in texts(batch.column(name)).to_pylist()]
+    return levels_of_rows(opened.columns, list(zip(*columns, strict=True)), "levels", "row", 1)
 
 
 StreamSpec.__doc__ = f"{StreamSpec.__doc__}" + "".join(

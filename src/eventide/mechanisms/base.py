@@ -292,6 +292,7 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
             sensitivity=self.sensitivity,
             assumptions=(*self.assumptions(), THIS_RUN_ONLY),
             not_proven=self.not_proven(),
+            refuted=self.refuted(),
             not_private=why_not_private(self.source),
             window_sensitivity=self.window_sensitivity,
         )
@@ -302,6 +303,10 @@ class Mechanism(Parametrised, Stateful, abc.ABC):
 
     def not_proven(self) -> str | None:
         """What the proof of a published form does not cover; None where it is whole."""
+        return None
+
+    def refuted(self) -> str | None:
+        """How a published form is known to break its promise; None where it is not."""
         return None
 
     def assumptions(self) -> tuple[str, ...]:

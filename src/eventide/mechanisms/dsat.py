@@ -60,7 +60,7 @@ class DSAT(SparseVectorMechanism):
     gain
         A look multiplies the threshold by exp(gain), and w / C steps without one divide it by as much (theta).
     as_published
-        Keep the single threshold noise of the paper, which no proof covers.
+        Keep the single threshold noise of the paper, which is refuted: on a long stream it hides nothing.
     epsilon, window, bins, **common
         As in `Mechanism`.
 

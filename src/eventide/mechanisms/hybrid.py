@@ -32,7 +32,9 @@ class Hybrid(Mechanism):
 
     Use: where it is known for how many steps the stream hardly changes: choose that number as k.
 
-    Departures: the benchmark recommends the idea and leaves the budget open; ours is the largest equal one.
+    Departures: the benchmark, which recommends the idea, reckons with an error of w / (k epsilon): k epsilon / w for
+    a look. Where k does not divide w that overspends: w = 10 and k = 3 have windows with four looks, and 1.2
+    epsilon. Ours is epsilon / ceil(w / k), the largest equal share that keeps the promise.
 
     Reference: recommended, without an evaluation, by Schaeler, Huetter, Schaeler: Benchmarking the utility of w-event
     differential privacy mechanisms. 2022.

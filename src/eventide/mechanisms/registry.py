@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Unpack
 
-from eventide.errors import InputError, unknown
+from eventide.errors import EventideError, InputError, unknown
 from eventide.parameters import REQUIRED, parameter_defaults
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ def find_class(name: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as problem:
         raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
+    except EventideError as problem:  # of a class in it, which may be another one
+        raise InputError(f"cannot import {module}: {problem}") from None
 
 
 def find_mechanism(name: str) -> type[Mechanism]:

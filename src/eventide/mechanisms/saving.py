@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from eventide.errors import EventideError, StateError
+from eventide.errors import EventideError, InputError, StateError
 from eventide.events.levels import Levels
 from eventide.filters.base import Filter
 from eventide.filters.registry import by_name
@@ -55,9 +55,11 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
     """
     document = unpack(data)
     try:
-        if document["format"] != FORMAT or document["version"] != VERSION:
+        if document["format"] != FORMAT:
+            raise StateError(f"these bytes are of another kind, {document['format']!r}; load them with what saved them")
+        if document["version"] != VERSION:
             raise StateError(f"this is a saved state of version {document['version']}; only {VERSION} can be read")
-        cls = mechanism or mechanism_class(document["mechanism"])
+        cls = mechanism or _class_named(document["mechanism"])
         described = document["parameters"] | ({} if filter is None else {"filter": filter})
         given = as_before(cls) | {name: _built(value) for name, value in described.items()}
         epsilon = Fraction(document["epsilon"], NANO)
@@ -68,6 +70,13 @@ def load(data: bytes, mechanism: type[Mechanism] | None = None, filter: Filter |
         raise
     except (KeyError, ValueError, TypeError, AttributeError) as problem:
         raise StateError(f"the saved state cannot be read ({type(problem).__name__}); it is damaged") from None
+
+
+def _class_named(name: str) -> type[Mechanism]:
+    try:
+        return mechanism_class(name)
+    except InputError:
+        raise InputError(f"{name!r} is no mechanism of eventide; give its class, ev.load(data, {name})") from None
 
 
 def as_before(mechanism: type[Mechanism]) -> dict[str, Any]:

@@ -100,11 +100,34 @@ class SparseVectorMechanism(Mechanism):
         return self._amount
 
     def not_proven(self) -> str | None:
-        """What the proof of the published form does not cover."""
-        if not self.as_published:
-            return None
-        steps = " and each compares with the true counts of the step before" if self.published_compares_steps else ""
-        return f"as published, one noise on the threshold serves all tests for ever{steps}, which no proof covers"
+        """Why the published form is not private where its tests alone do not lose all of epsilon."""
+        return self._published_fault if self.as_published and self._published_loss <= self.epsilon else None
+
+    def refuted(self) -> str | None:
+        """Why the published form breaks its promise."""
+        return self._published_fault if self.as_published and self._published_loss > self.epsilon else None
+
+    @property
+    def _published_loss(self) -> float:
+        """What the tests of a window lose once the noise of the threshold is known.
+
+        Answers far outside the window narrow it down as far as one likes. Then every unlikely negative answer in the
+        window has the log-ratio of one event in noise of scale factor * sensitivity / budget.
+        """
+        steps = self.window if self.window_sensitivity is None else self.shared_steps
+        return steps * self._test_pool / NANO / self.published_query_factor
+
+    @property
+    def _published_fault(self) -> str:
+        steps = ", and each compares with the true counts of the step before" if self.published_compares_steps else ""
+        fault = f"as published, one noise on the threshold serves all tests for ever{steps}"
+        reckoned = self._test_pool / NANO
+        if self._published_loss <= reckoned:
+            return f"{fault}, which no proof covers"
+        return (
+            f"{fault}; on a long stream it becomes known, and the tests of a window then lose "
+            f"{self._published_loss:.3g} where {reckoned:.3g} is reckoned for them"
+        )
 
     @property
     def holds_raw(self) -> bool:

@@ -51,7 +51,8 @@ class SPAS(SparseVectorMechanism):
     first_interval
         Steps between the looks of the first window, when nothing is known yet.
     as_published
-        Keep the single threshold noise and the distance to the step before, which no proof covers.
+        Keep the single threshold noise, which is refuted (on a long stream it hides nothing), and the distance to the
+        step before.
     epsilon, window, bins, **common
         As in `Mechanism`.
 

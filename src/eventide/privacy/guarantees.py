@@ -65,6 +65,8 @@ class Guarantee:
         What the guarantee rests on, and what it does not cover; a sentence each, without capital and full stop.
     not_proven
         The gap of a published form whose proof has one.
+    refuted
+        How a published form is known to break its promise.
     not_private
         The reason why there is no guarantee at all.
     window_sensitivity
@@ -86,6 +88,7 @@ class Guarantee:
     sensitivity: int
     assumptions: tuple[str, ...] = ()
     not_proven: str | None = None
+    refuted: str | None = None
     not_private: str | None = None
     window_sensitivity: int | None = None
     lasting: str | None = None
@@ -97,6 +100,8 @@ class Guarantee:
         promise, *more = self._sentences()
         if self.not_proven:
             promise = f"NOT PROVEN ({self.not_proven}): as its authors claim, {promise}"
+        if self.refuted:
+            promise = f"REFUTED ({self.refuted}): its authors claim that {promise}"
         if self.not_private:
             promise = f"NOT PRIVATE ({self.not_private}): with private noise, {promise}"
         sentences = [f"{each[0].upper()}{each[1:]}." for each in (promise, *more)]

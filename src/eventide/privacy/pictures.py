@@ -22,6 +22,8 @@ def guarantee_card(guarantee: Guarantee) -> str:
     """The sentence, below what must not be overlooked."""
     if guarantee.not_private:
         title = "Not private"
+    elif guarantee.refuted:
+        title = "Refuted"
     elif guarantee.not_proven:
         title = "Not proven"
     else:

@@ -18,7 +18,7 @@ from eventide.live.guarantee.limits import ALWAYS
 from eventide.live.guarantee.of_account import account_part
 from eventide.live.guarantee.of_store import store_part
 from eventide.live.guarantee.page import Part, guarantee_page
-from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, Share, plain_promise
+from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, Share, plain_promise, promised_to
 from eventide.live.stores.base import StoreMissing
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.settings import Access, Config, StreamConfig
@@ -50,7 +50,7 @@ def page_of_stream(service: Service, stream: LiveStream, may_see: Callable[[str]
     told = {"Who may read what?": "; ".join(_rights(config.access, tokens, settings, _holders))}
     part = _of_stream(config, settings, stream.to_sign(), told)
     part = part._replace(notes=[f"For experts: {service.promised(stream, may_see)}"])
-    return guarantee_page(f"What is promised to {settings.population}", [part])
+    return guarantee_page(promised_to(settings.population), [part])
 
 
 def _stored(stream: StreamConfig, clients: str | None) -> Part | None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from eventide.arrays import Floats, Ints
 from eventide.errors import InputError
+from eventide.events import numbered_dates
 from eventide.events.durations import milliseconds
 from eventide.events.files.open_file import open_file
 from eventide.events.rows import ParsedRows
@@ -134,6 +135,8 @@ def _read(path: Path, time: str, names: Sequence[str]) -> tuple[Any, ...]:
                 range(size), True, key=lambda number: isinstance(_events(first(number), time, names), str)
             )
             raise InputError(f"{path.name}: row {before + row} {found}")
+        if not times and not numbered_dates.are_plausible(found[0]):
+            _refuse_dates(rows, time, path.name)
         times.append(found[0])
         for column, part in zip(columns, found[1], strict=True):
             column.append(part)
@@ -141,6 +144,18 @@ def _read(path: Path, time: str, names: Sequence[str]) -> tuple[Any, ...]:
     if not sum(map(len, times)):
         raise InputError(f"{path.name} has no rows; give a file with at least one event")
     return np.concatenate(times), *(pa.chunked_array(each).combine_chunks().dictionary_encode() for each in columns)
+
+
+def _refuse_dates(rows: ParsedRows, time: str, name: str) -> None:
+    """Refuse dates that are written as numbers: they would be read as seconds since 1970."""
+    column = named(rows.rows, time)
+    if isinstance(column, pa.Array | pa.ChunkedArray) and pa.types.is_temporal(column.type):
+        return
+    if numbered_dates.form_of(texts(column).to_pylist()):
+        raise InputError(
+            f"{name}: column {time!r} has numbers that read like dates and would be taken for numbers since 1970; "
+            "write them as 2026-01-31"
+        )
 
 
 def _events(rows: ParsedRows, time: str, names: Sequence[str]) -> tuple[Ints, list[Any]] | str:

@@ -51,6 +51,10 @@ class Frame(ABC):
                 yield first_row, [_one_chunk(batch.column(name)) for name in columns]
             first_row += batch.num_rows
 
+    def zone_of(self, column: str) -> str | None:
+        """The time zone that the type of a column names, which says nothing of what stands in it."""
+        return None
+
     def sorted_by(self, column: str) -> Frame | None:
         """The same rows sorted by a column of times, where whoever makes them can do that; None where nobody can."""
         return None
@@ -76,6 +80,12 @@ class HeldFrame(Frame):
         self.levels = {str(name): index.get_level_values(name) for name in named if str(name) not in self._names}
         self._frame = frame
         self.columns = tuple(self._names)
+
+    def zone_of(self, column: str) -> str | None:
+        """As of any frame."""
+        if column in self._names:
+            return getattr(self._frame.schema[self._names[column]], "time_zone", None)
+        return None if (kind := getattr(self.levels.get(column), "tz", None)) is None else str(kind)
 
     def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         for begin in range(0, len(self._frame), rows):
@@ -104,6 +114,10 @@ class LazyFrame(Frame):
         self._schema = frame.collect_schema()
         self.columns = tuple(self._schema.names())
 
+    def zone_of(self, column: str) -> str | None:
+        """As of any frame."""
+        return getattr(self._schema.get(column), "time_zone", None)
+
     def sorted_by(self, column: str) -> Frame | None:
         """Sorted by the engine, if the column holds dates or times; numbers and text do not sort as they are read."""
         is_time = column in self._schema and self._schema[column].is_temporal()
@@ -129,6 +143,11 @@ class FrameStream(Frame):
     def __init__(self, stream: Any) -> None:
         self._reader: Any = pa.RecordBatchReader.from_stream(stream)
         self.columns = tuple(self._reader.schema.names)
+
+    def zone_of(self, column: str) -> str | None:
+        """As of any frame."""
+        at = self._reader.schema.get_field_index(column) if self._reader is not None else -1
+        return None if at < 0 else getattr(self._reader.schema.field(at).type, "tz", None)
 
     def _read(self, columns: list[str], rows: int) -> Iterator[Any]:
         reader, self._reader = self._reader, None

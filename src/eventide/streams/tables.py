@@ -79,7 +79,10 @@ def open_table(path: str | Path) -> Table:
     return Table(path, checked_names(columns, path.name, "column"))
 
 
-EVENTS_INSTEAD = "; if its rows are events, give --step and name their columns with --time, --user and --bin"
+EVENTS_INSTEAD = (
+    "; counts have no dates, so leave such a column out; if its rows are events, give --step and name their columns "
+    "with --time, --user and --bin"
+)
 
 
 def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int, place: str) -> Ints:

@@ -1,6 +1,8 @@
 """A plan: which slots are released with which budget, and how precisely each query will be answered.
 
-Nothing is spent by planning, and errors are computed, not simulated: they bound the variance of discrete Laplace noise.
+Nothing is spent by planning, and errors are computed, not simulated. Those that are told are of the noise that answers
+have, discrete Laplace. Planners compare by a bound of it, 2 / epsilon^2 for a slot (`cost`): it is nearly exact while a
+slot has an epsilon below 1, and with it a plan depends on epsilon only by rounding.
 `plan.scheme` says how a window is answered: a `Nested` by least squares over all slots that end in time, a `Layers` or
 `Cover` by adding up `scheme.chain(begin, end, step)`.
 """
@@ -69,22 +71,42 @@ class Plan:
     @cached_property
     def query_errors(self) -> Floats:
         """The mean variance of each query's answers, in the order given; nan for a query beyond the horizon."""
-        return np.append(query_errors(self.workload, self.scheme), np.nan)[self.workload.kind]
+        return self.errors()
+
+    def errors(self, window: int = 1, sensitivity: int = 1) -> Floats:
+        """The same for answers that are started with these settings.
+
+        Parameters
+        ----------
+        window
+            How many consecutive ticks are protected together.
+        sensitivity
+            The most that one person adds to a tick over all bins.
+        """
+        return self._errors_of(self.scheme.as_drawn(window, sensitivity))
+
+    def _errors_of(self, scheme: Scheme) -> Floats:
+        return np.append(query_errors(self.workload, scheme), np.nan)[self.workload.kind]
 
     @property
     def workload_error(self) -> float:
         """The sum of the errors of all queries within the horizon."""
         return float(np.nansum(self.query_errors))
 
+    @property
+    def cost(self) -> float:
+        """What planners compare: the workload error with 2 / epsilon^2 for each slot, a bound of `workload_error`."""
+        return float(np.nansum(self._errors_of(self.scheme)))
+
     def compare(self) -> dict[str, float]:
-        """The workload error of every planner that can plan this workload."""
+        """The workload error of every planner that can plan this workload; they choose by `cost`, which is a bound."""
         errors = {}
         for planner in PLANNERS:
             try:
                 scheme = self.scheme if planner == self.planner else design(planner, self.workload, self.budget)
             except InputError:
                 continue
-            errors[planner] = workload_error(self.workload, scheme)
+            errors[planner] = workload_error(self.workload, scheme.as_drawn(1, 1))
         return errors
 
     @property

@@ -29,6 +29,7 @@ from eventide.privacy.ledger import WindowLedger, positive_integer
 from eventide.privacy.meter import Meter
 from eventide.privacy.noise import Source, named, recorded_name, source
 from eventide.privacy.slot_sums import Cut
+from eventide.windows.schemes.scheme import discrete_variance
 from eventide.windows.slot_promise import OfSlots
 from eventide.windows.workload import LONGEST
 
@@ -63,7 +64,7 @@ class Levels(NamedTuple):
         return whole
 
     def variance(self, steps: int | Ints) -> Floats:
-        """The variance of a total, in units of 2 (sensitivity / epsilon)^2, where all levels share epsilon alike."""
+        """A bound of a total's variance in units of 2 (sensitivity / epsilon)^2, with epsilon in equal shares."""
         return np.asarray(self.slots(steps).sum(axis=-1) * float(self.depth + 1) ** 2)
 
 
@@ -142,14 +143,14 @@ class RunningTotal(OfSlots):
         return self.ledger.step
 
     def variance(self, steps: int) -> float:
-        """A bound of the variance of the noise in the total of the first `steps` steps, known before any is drawn.
+        """The variance of the noise in the total of the first `steps` steps, known before any is drawn.
 
         Parameters
         ----------
         steps
             How many steps the total has.
         """
-        return float(self.levels.slots(steps).sum()) * 2 * (self.sensitivity * NANO / self.budget) ** 2
+        return float(self.levels.slots(steps).sum() * discrete_variance(np.array(self.budget), self.sensitivity))
 
     def push(self, counts: Any) -> Total:
         """Take the counts of the next step and give the totals so far.

@@ -354,6 +354,8 @@ def test_events_are_counted_and_bounded_as_they_are_published(capsys, visits, mo
     assert (code, document["steps"], document["bins"], document["window"]) == (0, 20, 2, 10)
     assert (document["level"], document["sensitivity"]) == ((5 + of_anna) / 2, most)
     assert document["warning"] == UNPAID
+    told = "At most 1 event of a person in a step counts, which leaves out 14 % of the events"  # 20 of 140, of anna
+    assert any(line.startswith(told) for line in document["reading"]) == (most == 1)
     source, _, pages = visits
     words = (
         f"eventide publish {source} --step 1h --time at --user who --bin page --bins {pages} --epsilon 1 --window 10"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,7 +93,21 @@ def test_the_best_cap_is_named_with_what_it_leaves_out_and_what_is_best_without(
     name = f"{choice.best.cap.events}/30d"
     assert choice.verdict.startswith(f"Take the cap {name} with uniform: expect")
     assert f"The best without a cap is uniform, off by {choice.without.error:.3g}" in choice.verdict
-    assert f"at most {choice.best.cap.events} events in 30 days would count" in choice.reading[0]
+    assert f"at most {choice.best.cap.events} events in 30 days would count" in choice.reading[1]
+
+
+def test_what_the_limit_in_a_step_leaves_out_before_any_cap_is_said():
+    """Twenty events at once of everybody: 1 of 20 is left, and the cap leaves out few of those."""
+    step, person = np.repeat(np.arange(40), 60), np.tile(np.repeat(np.arange(3), 20), 40)
+    bursts = people_of(step, person, np.zeros(2400, np.int64), 40)
+    choice = choose_cap(bursts, epsilon=1.0, window=10, caps=[Cap(1, 10)], mechanisms=["uniform"], repetitions=2)
+    assert choice.beyond == 0.95
+    assert choice.reading[0].startswith("At most 1 event of a person in a step counts, which leaves out 95 % of the")
+    whole = replace(choice, beyond=0.0)
+    assert not any("leaves out 95 %" in line for line in whole.reading)
+    capped = replace(choice, trials=tuple(trial for trial in choice.trials if trial.cap))
+    assert "of those that this limit leaves" in capped.reading[1]
+    assert "of the events" in replace(capped, beyond=0.0).reading[0]
 
 
 def test_caps_that_cannot_help_are_said_to_be_useless_and_not_tried(choice):

@@ -293,7 +293,7 @@ def test_coverage_has_a_table_where_it_was_measured(results):
 
 def test_two_results_are_compared(results, folder):
     report = build_report(results, read_results(folder / "2.parquet"))
-    assert report.verdict[0].startswith("Of 36 cells that both results hold")
+    assert report.verdict[0].startswith("Of 36 errors that both results hold, of a mechanism in a cell")
     assert "Against the other results" in text_of(report.page)
     same = build_report(results, results)
     assert "36 are the same to the last digit" in same.verdict[0]
@@ -392,6 +392,7 @@ def test_the_table_of_a_paper_holds_the_means_of_the_results(results, folder, tm
     assert len(rows) == len(scores.contests) == 12
     for row, means, errors in zip(rows, scores.means, scores.errors, strict=True):
         assert [float(row[mechanism]) for mechanism in scores.mechanisms] == means.tolist()
+        assert (row["metric"], int(row["repetitions"])) == ("mae", scores.repetitions)
         assert float(row["ba (standard error)"]) == errors[scores.mechanisms.index("ba")]
 
 
@@ -405,6 +406,9 @@ def test_the_table_in_latex_sets_the_best_of_each_row_in_bold(results):
         cells = line.removesuffix(r" \\").split(" & ")[-len(scores.mechanisms) :]
         assert [cell.startswith(r"\textbf{") for cell in cells].index(True) == winner
     assert any(r"50\%\_of \{us\}" in line for line in body)
+    assert lines[0] == f"% mean of mae over {scores.repetitions} repetitions; the least of each row in bold"
+    alone = with_rows(results, lambda row: row if "amplitude=10 " in row["stream"] + " " else None)
+    assert "seasonal length" in as_latex(read_scores(alone))
 
 
 def test_a_table_of_an_unknown_kind_is_refused_before_any_work(folder, tmp_path):

@@ -22,7 +22,7 @@ from eventide.bench.report.comparisons import (
 from eventide.bench.report.figures import cells_figure, curve_figure, setting_labels
 from eventide.bench.report.scores import Contest, ReportedStream, Scores
 from eventide.bench.report.verdict import about_requirements, about_zeros, against_others, effect, verdict
-from eventide.bench.reproduction.findings import findings
+from eventide.bench.reproduction.findings import among, findings
 from eventide.bench.reproduction.reference import differences, read_reference, reasons_table
 from eventide.bench.study.study import Setting
 from eventide.display.drawings import CHANGE, DISTANCE
@@ -245,6 +245,28 @@ def test_a_difference_within_the_noise_is_unclear():
 def test_results_without_a_common_cell_cannot_be_compared(scores):
     with pytest.raises(InputError, match="no cell in common"):
         compare(scores, make_field(["uniform"], {(3, 3, LOOSE): [1]}))
+
+
+def test_a_setting_of_two_experiments_is_said_to_count_twice(scores):
+    assert "under 1 privacy setting, each run" in verdict(scores)[0]
+    again = Setting("vary window", LOOSE.epsilon, LOOSE.window)
+    twice = make_field(
+        ["uniform", "sample"], {(10, 40, LOOSE): [8, 1], (10, 40, again): [9, 2], (10, 40, STRICT): [9, 2]}
+    )
+    assert "under 3 privacy settings (2 different ones: what stands in two experiments" in verdict(twice)[0]
+
+
+def test_who_is_as_often_best_is_named_as_well():
+    cells = {(a, s, LOOSE): [1, 9] if a == 10 or s == 40 else [9, 1] for a in (10, 1000) for s in (40, 80)}
+    said = verdict(make_field(["uniform", "sample"], cells))
+    assert "Most often best by amplitude: 10 uniform (2 of 2), 1,000 uniform and sample (1 of 2 each)." in said
+
+
+def test_the_findings_say_who_is_left_out():
+    field = make_field(["uniform", "sample", "ours:EveryOther", "tide"], {(10, 40, LOOSE): [2, 3, 1, 1]})
+    assert "the 9 mechanisms of that benchmark" in among(field)
+    assert among(field).endswith("; ours:EveryOther, tide are left out here.")
+    assert among(field.only("uniform")).endswith("as far as they compete.")
 
 
 def test_findings_are_looked_for_among_the_benchmarks_mechanisms():

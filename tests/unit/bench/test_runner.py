@@ -382,6 +382,19 @@ def test_the_command_writes_results_and_tells_the_requirements(study):
     assert "NOT MET E-2" in told.stdout
     assert "met     M-R2" in told.stdout
     assert read_results("results.parquet").table.num_rows == 180
+    assert "results in results.parquet" in told.stdout
+    again = bench("study.toml", "--out", "results.parquet", "--processes", "1")
+    assert "these results were there already: results.parquet" in again.stdout
+
+
+def test_an_interrupted_command_says_how_to_go_on(study, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("eventide.bench.run_study", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command.callback("study.toml", Path("results.parquet"), None, (), (), 1, False, False)
+    assert "The same command goes on where this one stopped." in capsys.readouterr().err
 
 
 def test_the_command_prints_one_document(study):

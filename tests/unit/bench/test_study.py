@@ -47,6 +47,12 @@ vary.epsilon = [0.5, 1.0]
 epsilon = 1.0
 vary.window = [2, 4]
 """
+PEEK = """
+
+class Peek(Mechanism):
+    def release(self, counts):
+        return counts
+"""
 FRAME = """
 import numpy as np
 from eventide.mechanisms.base import Mechanism
@@ -234,6 +240,9 @@ def test_the_filter_of_a_mechanism_comes_before_that_of_the_study(load):
     [
         ('"uniform", "sample"', '"uniform", "smaple"', 7, "no mechanism 'smaple'; did you mean 'sample'?"),
         ('name = "hybrid"', "", 9, "no mechanism"),
+        ("[[streams]]\nfile", "[[streems]]\nfile", 18, "no key 'streems'; did you mean 'streams'?"),
+        ('name = "hybrid"', 'name = ["hybrid", "ba"]', 10, "name holds one name; for several write vary.name = [...]"),
+        ('"constant"', '["constant"]', 14, "generator holds one name"),
         ("k = 2", "kk = 2", 11, "no parameter of hybrid 'kk'; did you mean 'k'?"),
         ("k = 2", "k = 0", 10, "k is 0"),
         ("k = 2", "seed = 2", 11, "set by the study"),
@@ -330,7 +339,7 @@ def test_a_study_with_nothing_but_missing_streams_says_so(load):
 
 
 def test_what_is_no_study_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"there is no study 'quik'; give a \.toml file or one of kellaris"):
+    with pytest.raises(InputError, match=r"there is no study 'quik'; did you mean 'quick'\? \(or give a \.toml file\)"):
         load_study("quik")
     with pytest.raises(InputError, match="cannot be read"):
         load_study(tmp_path / "nowhere.toml")
@@ -412,12 +421,34 @@ def test_a_third_partys_mechanism_takes_part(load):
         ("crasher", FRAME.replace("True)", "oops)"), "NameError while checking"),
         ("stranger", "class Theirs: pass", "is no subclass"),
         ("empty", "", "cannot find empty:Theirs"),
+        ("neighbour", FRAME + PEEK, "cannot import neighbour: Peek replaces what reads true counts"),
+        ("lucky", FRAME.replace("True)", "np.random.random() < 0.5)"), "draws chance of its own"),
+        ("blind", FRAME.replace("True)", "False)"), "it never measures"),
     ],
 )
 def test_a_third_partys_mechanism_is_refused_with_the_reason(load, name, text, reason):
     module(name, text)
     with pytest.raises(InputError, match=f"line 10: .*{reason}"):
         load(GOOD.replace('name = "hybrid"\nk = 2', f'name = "{name}:Theirs"'))
+
+
+def test_what_is_added_to_a_study_has_no_line_in_it(load):
+    module("sound2", FRAME)
+    for name, parameters, says in (
+        ("sound2:Theirs", {"toll": 3}, "--with: there is no parameter of sound2:Theirs 'toll'"),
+        ("uniform", {}, "--with: the mechanism 'uniform' stands here for the second time"),
+    ):
+        with pytest.raises(InputError, match=f"^{says}"):
+            load(GOOD, added={name: parameters})
+    assert load(GOOD, added={"ba": {}}).text == GOOD + '\n[[mechanisms]]\n"name" = "ba"\n'
+
+
+def test_a_stream_shorter_than_a_window_is_named(load):
+    study = load(GOOD.replace("[2, 4]", "[2, 6]"))
+    (said,) = study.short_streams()
+    assert said.startswith("counts.csv")
+    assert said.endswith("has 5 steps, fewer than a window of 6: none is whole")
+    assert load(GOOD).short_streams() == []
 
 
 @pytest.mark.slow

@@ -177,7 +177,7 @@ def test_a_planners_figures_are_those_of_its_answers(monkeypatch, planner, bins,
         )
     assert np.allclose(figures["mae"], np.mean([np.mean(each, axis=0) for each in absolute.values()], axis=0))
     assert np.allclose(figures["mre"], np.mean([np.mean(each, axis=0) for each in relative.values()], axis=0))
-    assert np.allclose(figures["workload_error"], 4 * planned.workload_error)
+    assert np.allclose(figures["workload_error"], 4 * planned.cost)
     assert figures["planning_seconds"][0] == 1
     assert figures["answering_seconds"][0] >= 1 / 3  # a second for each block of three repetitions
 
@@ -220,7 +220,7 @@ def test_planners_stand_in_the_results_like_mechanisms(load):
     first = rows[0]
     assert (first["mechanism"], first["metric"], first["steps"]) == ("base", "workload_error", 700)
     assert first["stream"] == ("bernoulli length=700 workload=general workload_seed=0 window_factor=1 step_factor=1")
-    assert first["mean"] == windows.plan(general(0), 0.5, "base", 700).workload_error * 4
+    assert first["mean"] == windows.plan(general(0), 0.5, "base", 700).cost * 4
     assert first["delta"] > 1
     cell = study.cells[1]
     assert repeat_cell(study, cell)["mae"].mean() == rows[5]["mean"]

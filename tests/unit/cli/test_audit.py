@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from command_words import with_last
 
+from eventide.audit import neighbouring_pairs
 from eventide.cli import main
 
 QUICK = ["--epsilon", "1", "--window", "1", "--bins", "1", "--runs", "4000"]
@@ -152,6 +153,54 @@ def test_parameters_reach_the_mechanism():
     assert audit("hybrid", *QUICK, "--set", "k=1").exit_code == 0
     result = audit("hybrid", *QUICK, "--set", "k=0")
     assert (result.exit_code, "k is 0" in result.stderr) == (2, True)
+
+
+FLOATS = """
+import numpy as np
+
+class Right:
+    def __init__(self, epsilon, window, bins, seed):
+        self.scale, self.random = window / epsilon, np.random.default_rng(seed)
+
+    def release(self, counts):
+        return np.asarray(counts) + self.random.laplace(0, self.scale, len(counts))
+"""
+
+
+def test_an_attack_can_be_left_out_and_floating_point_noise_is_named(tmp_path, monkeypatch):
+    (tmp_path / "floats.py").write_text(FLOATS)
+    monkeypatch.chdir(tmp_path)
+    one = [pair for pair in neighbouring_pairs(1, 1, 1, ()) if pair.name == "from nothing, + in one bin"]
+    monkeypatch.setattr("eventide.audit.mechanisms.neighbouring_pairs", lambda *_: one)
+    leaks = audit("floats:Right", *QUICK, "--runs", "1000")
+    assert (leaks.exit_code, "best attack: grid of doubles" in leaks.stdout) == (4, True)
+    assert "floating point gives itself away by its last bits, whatever its scale" in leaks.stdout
+    assert '--without "grid of doubles" attacks the rest' in leaks.stderr
+    rest = audit("floats:Right", *QUICK, "--runs", "1000", "--without", "grid of doubles")
+    assert (rest.exit_code, "not tried: grid of doubles" in rest.stdout) == (0, True)
+    unknown = audit("floats:Right", *QUICK, "--without", "grid of double")
+    assert (unknown.exit_code, "grid of doubles" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--confidence", "95"), "--confidence is 95; it lies between 0 and 1; 0.95 is 95 %"),
+        (("--confidence", "1"), "--confidence is 1; it lies between 0 and 1\n"),
+        (("--bins", "0"), "--bins is 0; it is at least 1"),
+        (("--runs", "9"), "--runs is 9; it is at least 100"),
+    ],
+)
+def test_a_rule_that_is_broken_is_the_only_one_told(arguments, says):
+    result = audit("uniform", *QUICK, *arguments)
+    assert (result.exit_code, says in result.stderr) == (2, True)
+
+
+def test_what_is_known_of_a_published_form_is_said_besides():
+    result = audit("dsat", *QUICK, "--set", "as_published=true")
+    assert result.exit_code == 0
+    assert "Whatever this audit found: as published, one noise on the threshold" in result.stderr
+    assert "Whatever" not in audit("dsat", *QUICK).stderr
 
 
 @pytest.mark.parametrize(

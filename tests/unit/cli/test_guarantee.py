@@ -67,6 +67,15 @@ def published(folder: Path, *told: str) -> Path:
     return folder / "rides.db"
 
 
+def test_it_says_where_the_page_is(tmp_path: Path) -> None:
+    store = published(tmp_path)
+    told = CliRunner().invoke(main, ["guarantee", str(store), "--out", str(tmp_path / "page.html")])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "What is promised to the people in these data" in page
+    assert "What is published about the people in these data" in page
+    assert told.output == f"The page is in {tmp_path / 'page.html'}; it needs no network.\n"
+
+
 def test_the_page_of_one_store_of_several_states_what_all_of_them_may_tell(tmp_path: Path) -> None:
     """The people are in both streams, so the share of one of them bounds nothing that they could rely on."""
     mechanism = ev.Uniform(epsilon=0.7, window=3, bins=2)

@@ -231,7 +231,7 @@ def test_a_dry_run_predicts_and_charges_and_writes_nothing(run, charges, tmp_pat
     plan = windows.plan([Query(15, 5), Query(20, 10)])
     errors = [each["standard_error"] for each in json.loads(out)["standard_errors"]]
     assert code == 0
-    assert errors == pytest.approx(3 * np.sqrt(plan.query_errors))
+    assert errors == pytest.approx(np.sqrt(plan.errors(window=3)))
     assert charges == []
     assert "nothing was published or charged" in err
     assert not (tmp_path / "a.csv").exists()

@@ -173,6 +173,9 @@ def test_a_guarantee_begins_with_what_must_not_be_overlooked():
     assert read(mechanism(1, seed=1).guarantee)[0] == "Not private"
     disputed = Guarantee("w-event", 1.0, 2, "one person", 1, not_proven="a gap")
     assert read(disputed)[0] == "Not proven"
+    broken = Guarantee("w-event", 1.0, 2, "one person", 1, refuted="a fault")
+    assert read(broken) == ["Refuted", str(broken)]
+    assert str(broken).startswith("REFUTED (a fault): its authors claim that all events of one person")
 
 
 def test_results_show_who_is_best(results):

@@ -91,6 +91,14 @@ def test_dates_and_timestamps_are_taken_as_they_are(value, expected):
     assert read(value) == expected
 
 
+def test_periods_of_pandas_are_no_times():
+    """They are kept as numbers of hours, days or months, which would be read as seconds."""
+    pandas = pytest.importorskip("pandas")
+    periods = pa.array(pandas.period_range("2026-03-02", periods=2, freq="h"))
+    with pytest.raises(InputError, match=r"type period\[h\] holds no points in time; .* series.dt.to_timestamp\(\)"):
+        parse_times(periods, BERLIN)
+
+
 @pytest.mark.parametrize(
     "value",
     [

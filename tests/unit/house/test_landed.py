@@ -177,7 +177,7 @@ def test_saved_plans_and_answers_go_on(index):
     counts = np.array(said["counts"])
     for planner, about in said["plans"].items():
         loaded = ev.windows.load((index.parent / f"{planner}.plan").read_bytes())
-        assert loaded.workload_error == pytest.approx(about["workload_error"])
+        assert loaded.cost == pytest.approx(about["workload_error"])
         answers = ev.windows.load((index.parent / f"{planner}.answers").read_bytes())
         begun, until = about["ticks"]
         assert answers.tick == begun

@@ -48,8 +48,18 @@ def test_two_halves_fit_and_a_third_never_does(path: Path) -> None:
 
 
 def test_a_window_that_is_too_short_counts_several_times_and_the_refusal_says_so(path: Path) -> None:
-    with open_account(path) as account, pytest.raises(AccountFull, match=r"meet up to 25 .* A window of 25 steps"):
+    with open_account(path) as account, pytest.raises(AccountFull, match=r"then touches 25 .* A window of 25 steps"):
         account.join("a", Terms(600_000_000, window=24, length=HOUR), 0)
+
+
+def test_whoever_holds_more_than_their_epsilon_is_told(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "eventide.live.notices")
+    with open_account(path) as account:
+        account.join("a", Terms(400_000_000, window=24, length=HOUR), 0)
+        assert "this publication holds 0.8: a stretch of 1 day can begin in the middle of a step" in caplog.text
+        caplog.clear()
+        account.join("b", Terms(100_000_000, window=25, length=HOUR), 0)
+        assert not caplog.text
 
 
 def test_what_has_ended_is_in_the_way_for_a_window(path: Path) -> None:

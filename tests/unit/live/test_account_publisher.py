@@ -206,7 +206,7 @@ def test_the_command_line_says_what_is_promised_together(
     [
         (["--store", "a.db"], "--population patients"),
         (["--population", "patients"], "--store"),
-        (["--population", "patients", "--store", "a.db", "--window", "6"], "A window of 7 steps counts once"),
+        (["--population", "patients", "--store", "a.db", "--window", "6"], "A window of 7 steps is held once"),
     ],
 )
 def test_the_command_line_refuses_before_anything_is_made(

@@ -14,6 +14,7 @@ import pytest
 from command_words import with_last
 
 import eventide as ev
+from eventide.audit.two_worlds.view import REFUSED, PublicView
 from eventide.cli import main
 from eventide.errors import StateError
 from eventide.events.clock import ManualClock
@@ -344,3 +345,70 @@ def test_once_something_is_released_each_time_is_judged_by_itself(publish):
     assert publish("events.csv", *STORED, "--zone", "UTC", "--until", "2024-03-30T01:00")[0] == 0
     code, out, _ = publish("events.csv", *STORED)
     assert (code, released(out)) == (0, PUBLISHED[1:])
+
+
+DATED = {"timestamp": lambda number: 20_240_330 + number % 2}
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl", "events.parquet"])
+def test_dates_written_as_numbers_are_refused_until_somebody_says_how_to_read_them(publish, name):
+    write(name, rows(**DATED))
+    days = ("--step", "1d", "--until", "2024-04-01", "--bins", "bins.txt")
+    code, out, err = publish(name, *days)
+    assert (code, out) == (2, "")
+    assert "the first times in column 'timestamp' are all numbers that read like dates" in err
+    assert "give --time-format %Y%m%d; if they count since 1970, give --time-format s" in err
+    assert "20240330" not in err
+    view = PublicView()
+    view.show("stderr", err.rstrip())
+    assert view.lines("stderr", [REFUSED]) == [], "raw, and so not compared between two worlds"
+    code, out, _ = publish(name, *days, "--time-format", "%Y%m%d")
+    assert (code, sum(map(sum, released(out)))) == (0, 20), "ten people on each of two days, of each one event a day"
+    assert publish(name, *days, "--time-format", "s")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "refused"),
+    [
+        ([20130101, 20130102], "%Y%m%d"),
+        (["20130101", "20130102"], "%Y%m%d"),
+        ([20130101.0, None, 20130102.0], "%Y%m%d"),
+        ([201301011230, 201301012359], "%Y%m%d%H%M"),
+        ([20130101123000, 20130101123059], "%Y%m%d%H%M%S"),
+        ([20130101, 20130199], None),  # no date
+        ([20130101, 1_700_000_000], None),  # one of our days, in seconds
+        ([20130101, 30130101], None),
+        ([0, 1, 2, 86_400], None),
+        ([46083.4, 46084.5], None),  # days of a spreadsheet, or the seconds of some day
+        (["1970-08-21T23:41:41Z", "1970-08-21T23:41:42Z"], None),
+        (pa.array([20130101, 20130102], pa.timestamp("s", "UTC")), None),
+    ],
+    ids=str,
+)
+def test_only_numbers_that_all_read_like_dates_are_refused(times, refused):
+    frame = {"at": times, "bin": ["home"] * len(times)}
+    told = {"epsilon": 1, "window": 1, "step": "1d", "time": "at", "bins": BINS, "mechanism": "uniform"}
+    told |= {"start": "1970-01-01", "until": "1970-01-03"}
+    if refused is None:
+        assert len(ev.publish(frame, **told)) == 2
+        return
+    with pytest.raises(ev.InputError, match=f"If they are dates, give .*{refused}"):
+        ev.publish(frame, **told)
+
+
+@pytest.mark.parametrize(
+    ("times", "told", "strange"),
+    [
+        ([46083.4, 46084.5], {}, True),
+        ([46083.4, 46084.5], {"time_format": "s"}, False),
+        (["1970-01-01T12:00Z", "1980-01-01T00:00Z"], {}, False),
+        ([253_000_000_000_000], {}, True),  # some unit that is none
+    ],
+)
+@pytest.mark.filterwarnings("ignore:For operators only")
+def test_operators_are_told_if_no_time_lies_in_our_days(times, told, strange):
+    how = {"epsilon": 1, "window": 1, "step": "1d", "time": "at", "bins": BINS, "mechanism": "uniform"} | told
+    frame = {"at": times, "bin": ["home"] * len(times)}
+    counted = ev.publish(frame, start="1970-01-01", until="1970-01-03", **how).operators_only
+    assert any("All times lie before 1980 or after 2100" in each for each in counted.warnings()) == strange
+    assert ("All times lie before 1980" in str(counted)) == strange

@@ -20,6 +20,8 @@ import eventide as ev
 from eventide.events.reader import Columns, EventReader
 from eventide.events.texts import texts
 from eventide.events.zones import EARLIEST
+from eventide.live.feeds.operators_only import OperatorsOnly
+from eventide.live.python_words import in_python
 from eventide.live.sources import frame_events
 from eventide.live.sources.base import FOREVER
 from eventide.live.sources.frame_events import FrameEvents
@@ -265,12 +267,79 @@ def test_times_with_and_without_a_zone_are_refused_unless_somebody_says_where():
     assert values(ev.publish(mixed, zone="UTC", **ALL)).sum() == len(rides())
 
 
+@pytest.mark.parametrize(
+    ("counted", "says"),
+    [
+        ({"accepted": 97, "refused": {"bin is not in the list": 3}}, "If a bin was forgotten, all of it is missing"),
+        ({"accepted": 997, "refused": {"bin is not in the list": 3}}, None),
+        ({"accepted": 97, "refused": {"after the end": 30}}, None),
+        ({"accepted": 80, "refused": {"without a user": 20}}, "most often: without a user"),
+        ({"accepted": 9, "left_out": 3}, "A larger max_per_step= lets more"),
+        ({"accepted": 9, "left_out": 3, "left_out_by_cap": 1}, "A larger max_per_step= lets more"),
+        ({"accepted": 9, "left_out": 3, "left_out_by_cap": 2}, "A larger cap= lets more"),
+        ({"accepted": 9, "cut_to_range": {"fare": 0.2, "tip": 0.05}}, "a tenth of the values of fare lie outside"),
+    ],
+)
+def test_operators_are_warned_of_what_surely_surprises_in_words_of_python(counted, says):
+    told = [
+        in_python(each)
+        for each in OperatorsOnly(**{"late": 0, "again": 0, "left_out": 0, "refused": {}} | counted).warnings()
+    ]
+    assert len(told) == (says is not None)
+    for each in told:
+        assert says in each
+        assert not re.search("[0-9]|--", each)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "a stream", pytest.param("lazy polars", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("own", "told", "warned"),
+    [("Europe/Berlin", {}, True), ("Europe/Berlin", {"zone": "UTC"}, False), ("UTC", {}, False), (None, {}, False)],
+)
+def test_days_of_another_zone_than_the_frame_s_are_warned_of(kind, own, told, warned):
+    given = table(rides())
+    given = given.set_column(1, "at", given["at"].cast(pa.timestamp("us", own)))
+    if kind == "lazy polars":
+        given = pytest.importorskip("polars").from_arrow(given).lazy()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        made = given.to_reader(max_chunksize=50) if kind == "a stream" else given
+        ev.publish(made, start="2026-01-01", **ALL | told)
+    told_of = [each for each in found if "at is in Europe/Berlin, and steps are cut in UTC" in str(each.message)]
+    assert bool(told_of) == warned
+    assert all(each.filename == __file__ for each in told_of), "the place where somebody can correct it"
+
+
+def test_a_frame_without_rows_or_times_is_told_apart():
+    with pytest.raises(ev.InputError, match="the frame has no rows; give start and until"):
+        ev.publish(table(rides())[:0], **ALL)
+    german = table(rides()).set_column(1, "at", pa.array(["02.03.2026 14:30"] * len(rides())))
+    with pytest.raises(ev.InputError, match=r"column 'at' of the frame holds no time .* with time_format=, such as %d"):
+        ev.publish(german, **ALL)
+    with pytest.raises(ev.InputError, match="epsilon is missing"):
+        ev.publish(table(rides()))
+
+
+def test_an_outlook_shows_itself():
+    outlook = ev.publish(table(rides()), dry_run=True, start="2026-01-01", **EVENTS, mechanism="uniform")
+    assert repr(outlook) == str(outlook)
+
+
+def test_errors_name_parameters_of_python():
+    rows = table(rides())
+    with pytest.raises(ev.InputError) as refused:
+        ev.publish(rows, **ALL | {"bins": ["a", "b"]})
+    assert "one name with other=; to publish nonetheless, give allow_refused=True" in str(refused.value)
+    with pytest.raises(ev.InputError, match="say how they are written with time_format=, or name"):
+        ev.publish(rows.set_column(1, "at", pa.array(["1.2.2026 at 3"] * len(rows))), start="2026-01-01", **ALL)
+
+
 def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
     assert "206 events were read" in said
-    assert "1 were refused (1 bin is not in the list)" in said
+    assert "besides these, 1 was refused (1 bin is not in the list)" in said
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
@@ -287,11 +356,79 @@ def test_what_is_raw_is_told_to_operators_alone():
         ({"bins": None}, "bins is missing"),
         ({"epsilon": 0}, "epsilon"),
         ({"window": "1min"}, "shorter than a step"),
+        ({"cap": 2}, "cap: 2 is no cap; write how many events count in how long, such as 2/7d"),
+        ({"statistic": "events,people"}, "of several give each by itself"),
+        ({"between": (0, 60), "statistic": "sum:fare"}, "it must give each column its numbers"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(told, says):
     with pytest.raises(ev.InputError, match=says):
         ev.publish(table(rides()), **ALL | told)
+
+
+class Column(list):
+    """A series of some library: what it prints is what stands in it."""
+
+    def to_list(self):
+        return list(self)
+
+
+RAW = Column(f"secret {number}" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ({"time": RAW}, "time: give the name of the column, such as time='pickup', not the column itself"),
+        ({"user": RAW}, "user: give the name of the column"),
+        ({"user": list(RAW)}, "user: give the name of the column"),
+        ({"bin": np.array(RAW)}, "bin: give the name of the column"),
+        ({"bins": Column([*RAW, *RAW])}, "bins: names must differ"),
+        ({"bins": [*RAW, *RAW]}, "bin 31 is there before, so it appears twice"),
+        ({"bins": pa.table({"bin": list(RAW)})}, "bins cannot be a frame; give the list of all bins"),
+        ({"user": pa.table({"who": list(RAW)})}, "user cannot be a frame; give the name of the column"),
+        ({"levels": pa.table({"bin": ["secret"] * 2, "district": ["secret"] * 2})}, "row 2 names a bin again"),
+        ({"other": RAW}, "other: a list is no text"),
+        ({"step": RAW}, "a list is no duration"),
+        ({"window": RAW}, "a list must be a whole number"),
+        ({"start": RAW}, "a list is no text"),
+        ({"statistic": RAW}, "statistic: give text or a list of texts, not a column"),
+        ({"statistic": "sum:fare", "between": RAW}, "between: give text or a list of texts, not a column"),
+        ({"statistic": "sum:fare", "between": {"fare": RAW}}, "'fare=...' is no range"),
+        ({"statistic": "quantiles:fare", "edges": {"fare": RAW}}, "'fare=...' are no buckets"),
+        ({"statistic": "sum:fare", "between": list(range(7_000, 7_030))}, "it must give each column its numbers"),
+        ({"quantiles": Column([7_000.5] * 200)}, "not a column"),
+        ({"seasons": Column([7_000.5] * 200)}, "not a column"),
+        ({"split": RAW}, "a list gives no parts"),
+        ({"keep": RAW}, "a list must be"),
+        ({"population": RAW}, "a list is no text"),
+        ({"epsilon": RAW}, "a list is not a number"),
+    ],
+    ids=lambda given: str(given)[:40],
+)
+def test_no_error_shows_what_stands_in_a_column_that_is_given_for_something_else(told, says):
+    with pytest.raises(ev.InputError) as refused:
+        ev.publish(table(rides()), **ALL | told)
+    assert says in str(refused.value)
+    assert len(str(refused.value)) < 400
+    assert not re.search("secret [0-9]|70[0-9][0-9]", str(refused.value))
+
+
+def test_what_python_users_write_is_taken():
+    """Whole numbers and truth as names of bins, sets in one order, lengths of time, levels as a frame."""
+    spec = ev.StreamSpec(
+        epsilon=1, window=timedelta(days=1), step=np.timedelta64(3_600_000_000_000, "ns"), bins={3, 20, 1}
+    )
+    assert (spec.window, spec.step, spec.bins) == (24, "1h", ("1", "20", "3"))
+    assert ev.StreamSpec(epsilon=1, window=1, bins=np.array([1, 2])).bins == ("1", "2")
+    assert ev.StreamSpec(epsilon=1, window=1, bins=[True, False]).bins == ("true", "false")
+    districts = pa.table({"bin": DISTRICTS, "side": ["city", "city", "sea"]})
+    spec = ev.StreamSpec(epsilon=1, window=1, bins=DISTRICTS, levels=districts)
+    assert spec.levels.groups == {"side": ("city", "sea"), "total": ("total",)}
+    with pytest.raises(ev.InputError, match=r"'0:00:00\.000001' is no whole number of milliseconds"):
+        ev.StreamSpec(epsilon=1, window=1, step=timedelta(microseconds=1))
+    with pytest.raises(ev.InputError, match=r"such as \{'district'"):
+        ev.Uniform(epsilon=1, window=1, bins=DISTRICTS, levels=["a", "a", "b"])
 
 
 def test_what_is_no_frame_is_refused():
@@ -358,7 +495,7 @@ def test_a_row_outside_the_steps_of_an_ordered_stream_changes_nothing_for_others
     )
     until = BEGIN + timedelta(hours=HOURS)
     releases = ev.publish(stream, ordered=True, start=BEGIN, until=until, **ALL)
-    assert "1 were refused" in str(releases.operators_only)
+    assert "1 lies outside the steps of this run (1 " in str(releases.operators_only)
     assert np.array_equal(np.reshape(releases.to_arrow()["value"], (HOURS, -1)), counted(rides()))
 
 

@@ -58,6 +58,8 @@ def test_frames_and_files_are_summed_in_the_units_of_their_values(source, tmp_pa
         released = ev.publish(given, **STREAM, **EXACT)
         assert released.to_arrow()["value"].to_pylist() == [value for row in SUMS for value in row]
         assert released.operators_only.refused == {"value cannot be read": 3}
+        assert released.operators_only.cut_to_range == {"fare": 2 / 8}
+        assert "25.0% of fare were cut to the range" in str(released.operators_only)
         assert set(released.to_arrow()["scale"].to_pylist()) == {2 * 240.0}  # two fares, over a window of two steps
 
 

@@ -194,6 +194,9 @@ def test_parameters_are_checked():
 
 
 def test_guarantee_says_what_the_published_form_does_not_cover():
-    assert "no proof covers" not in str(DSAT(epsilon=1, window=4, bins=1).guarantee)
-    assert "no proof covers" in str(DSAT(epsilon=1, window=4, bins=1, as_published=True).guarantee)
+    assert "as published" not in str(DSAT(epsilon=1, window=4, bins=1).guarantee)
+    assert str(DSAT(epsilon=1, window=4, bins=1, as_published=True).guarantee).startswith("NOT PROVEN (as published")
+    longer = str(DSAT(epsilon=1, window=100, bins=1, as_published=True).guarantee)
+    assert longer.startswith("REFUTED (as published")
+    assert "lose 5 where 0.1 is reckoned" in longer
     assert not DSAT(epsilon=1, window=4, bins=1, as_published=True).holds_raw

@@ -115,9 +115,16 @@ class Own(Mechanism):
         return np.array([[self.nano_epsilon // self.window]])
 
 
+def test_bytes_of_something_else_say_what_they_are():
+    with pytest.raises(
+        ev.StateError, match="of another kind, 'eventide running total'; load them with what saved them"
+    ):
+        ev.load(ev.windows.RunningTotal(1.0).save())
+
+
 def test_a_class_of_somebody_elses_must_be_given():
     data = Own(epsilon=1, window=2, bins=1).save()
-    with pytest.raises(ev.InputError):
+    with pytest.raises(ev.InputError, match=r"give its class, ev\.load\(data, Own\)"):
         ev.load(data)
     assert isinstance(ev.load(data, Own), Own)
 

@@ -204,7 +204,8 @@ def test_parameters_are_checked():
 
 
 def test_guarantee_says_what_the_published_form_does_not_cover():
-    assert "no proof covers" not in str(SPAS(epsilon=1, window=4, bins=1).guarantee)
+    assert "as published" not in str(SPAS(epsilon=1, window=4, bins=1).guarantee)
     published = str(SPAS(epsilon=1, window=4, bins=1, as_published=True).guarantee)
     assert "no proof covers" in published
     assert "the step before" in published
+    assert str(SPAS(epsilon=1, window=40, bins=1, as_published=True).guarantee).startswith("REFUTED (as published")

@@ -91,6 +91,7 @@ def test_the_published_form_loses_more_than_epsilon():
         outside + [31] * window, answers, *scales
     )
     assert ratio > 4 * epsilon
+    assert ratio == pytest.approx(published._published_loss, rel=1e-3)
     repaired = DSAT(epsilon=epsilon, window=window, bins=1, looks=1, test_share=0.5)
     assert loss([(30, 1)] * window, False, repaired._test_pool / NANO, FACTORS) <= claimed
 

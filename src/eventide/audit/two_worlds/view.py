@@ -45,7 +45,8 @@ NOT_FOR_EVERYBODY = (
 )
 REFUSED = Unseen(
     "*",
-    r"(Error: |MostRowsRefused: |MixedZones: )?(more than half of the first rows were refused|of the first times in).*",
+    r"(Error: |MostRowsRefused: |MixedZones: |NumberedDates: )?"
+    r"(more than half of the first rows were refused|of the first times in|the first times in column).*",
     "the refusal of input that cannot be meant so, before the first release: there is nothing to hide yet",
 )
 UNSEEN = (*TIMES, *NOT_FOR_EVERYBODY, REFUSED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from eventide.bench.choose.choice import UNPAID, USELESS
+from eventide.bench.choose.choice import NOTHING, UNPAID, USELESS, beyond_the_limit
 from eventide.bench.choose.people import People
 from eventide.display.drawings import percent, shown
 from eventide.events.caps import Cap
@@ -39,7 +39,8 @@ class CapChoice:
     """Which cap for people like these, under epsilon and a window.
 
     trials: every mechanism without a cap and behind each, in the order tried. useless: caps that were not tried, since
-    nobody is bounded more tightly by them than by `max_per_step` alone.
+    nobody is bounded more tightly by them than by `max_per_step` alone. beyond: the part of the events that
+    `max_per_step` leaves out before any cap; no error has it.
     """
 
     people: People
@@ -51,6 +52,7 @@ class CapChoice:
     level: float
     trials: tuple[CapTrial, ...]
     useless: tuple[Cap, ...] = field(default=())
+    beyond: float = 0.0
 
     @property
     def best(self) -> CapTrial:
@@ -87,10 +89,14 @@ class CapChoice:
     def reading(self) -> list[str]:
         """What the figures mean, and which caps cannot help."""
         best, lines = self.best, []
+        events = "the events"
+        if self.beyond > NOTHING:
+            lines.append(beyond_the_limit(self.max_per_step, self.beyond))
+            events = "those that this limit leaves"
         if best.cap is not None:
             lines.append(
                 f"Of each person at most {_events(best.cap)} in {in_words(self._lasting(best.cap))} would count, which "
-                f"leaves out {percent(best.missing)} of the events. Noise alone is off by {shown(best.noise)}, what is "
+                f"leaves out {percent(best.missing)} of {events}. Noise alone is off by {shown(best.noise)}, what is "
                 f"left out by {shown(best.left_out)}."
             )
         if self.useless:

@@ -21,11 +21,27 @@ from eventide.display.drawings import percent, shown
 
 USELESS = 0.5  # of the level: an error above it is not clearly better than zeros
 CLEARLY = 0.9  # of an error: one below it is worth a weaker promise
+NOTHING = 0.005  # of the events: what is left out and not worth a sentence
 NEARLY_EVERY_STEP = 0.9  # of a window's steps measured anew
 UNPAID = (
     "A choice made on private history tells something about it, and no budget covers that. Use public, old or made-up "
     "data, or describe the stream instead."
 )
+
+
+def beyond_the_limit(most: int, part: float) -> str:
+    """What the limit of a person in a step leaves out, which no error shows.
+
+    >>> beyond_the_limit(1, 0.25)
+    'At most 1 event of a person in a step counts, which leaves out 25 % of the events: released counts are too small \
+by so much on average, and the errors do not include that. A larger --max-per-step leaves out less, with more noise.'
+    """
+    events = "1 event" if most == 1 else f"{most} events"
+    return (
+        f"At most {events} of a person in a step {'counts' if most == 1 else 'count'}, which leaves out "
+        f"{percent(part)} of the events: released counts are too small by so much on average, and the errors do not "
+        "include that. A larger --max-per-step leaves out less, with more noise."
+    )
 
 
 @dataclass(frozen=True)
@@ -134,6 +150,8 @@ class Choice:
         """What the figures mean for what can be seen in the releases."""
         best = self.recommended
         lines = []
+        if self.history.left_out > NOTHING:
+            lines.append(beyond_the_limit(self.sensitivity, self.history.left_out))
         if best.levels:
             told = ", ".join(f"{level} {shown(error)}" for level, error in best.levels.items())
             lines.append(
@@ -141,8 +159,8 @@ class Choice:
             )
         if self.useful and best.error > self.movement:
             lines.append(
-                f"The counts move about their level by {shown(self.movement)} on average, which is less than the "
-                "error: releases will show the level, and little of what moves."
+                f"The counts are {shown(self.movement)} away from their usual level on average, and releases are "
+                "off by more: they will show how large counts are, but little of their ups and downs."
             )
         if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
             line = f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between."

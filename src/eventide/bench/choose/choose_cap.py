@@ -105,6 +105,7 @@ def choose_cap(
         level=float(counted[None].mean()),
         trials=tuple(trials),
         useless=tuple(cap for cap in tried if cap not in useful),
+        beyond=1 - float(counted[None].sum() / (repetitions * np.count_nonzero(people.bin >= 0))),
     )
 
 

@@ -31,7 +31,8 @@ class History:
     """Counts `(T, d)` to try mechanisms on, their bins, where they are from, and what was left out of them.
 
     season: its length in steps, where it is known and need not be found. read_with: the source and the options with
-    which its events are published, where it was counted from events.
+    which its events are published, where it was counted from events; left_out: the part of these that the limit of a
+    person in a step left out.
     """
 
     counts: Ints = field(repr=False)
@@ -41,6 +42,7 @@ class History:
     season: int | None = None
     notes: tuple[str, ...] = ()
     read_with: tuple[str, ...] = ()
+    left_out: float = 0.0
 
 
 def read_history(path: str | Path, window: int, bins: Sequence[str] | None = None) -> History:

@@ -71,7 +71,7 @@ def ranking_figure(scores: Scores, ranks: Sequence[Rank]) -> Figure:
         "ranking",
         "Ranking",
         "A mechanism's error divided by the best error of the cell, as a geometric mean over all cells: 1 is best "
-        "everywhere.",
+        "everywhere. Bars are 95 % intervals, by a bootstrap over streams.",
         (Panel("", "mechanism", "error, times the best of each cell", curves),),
         TextTable(headings, rows),
     )
@@ -155,7 +155,8 @@ def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -
     return Figure(
         f"curves-{number}",
         scores.streams[label].short,
-        f"The {METRIC_NAMES.get(scores.metric, scores.metric)} on this stream: lower is better, circles are baselines."
+        f"The {METRIC_NAMES.get(scores.metric, scores.metric)} on this stream: lower is better, circles are baselines, "
+        "bars are 95 % intervals of the mean over repetitions."
         + ("" if zeros is None else f" Releasing zeros for ever would give {shown(zeros)} (dotted)."),
         tuple(panels),
         TextTable(["setting", *scores.mechanisms], rows),
@@ -164,7 +165,7 @@ def curve_figure(scores: Scores, label: str, number: int, zeros: float | None) -
 
 def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence[Shown]) -> Figure:
     """True and released totals of a stream, a panel for each mechanism."""
-    looks, setting = styles(scores), contest.setting
+    looks = styles(scores)
     panels = []
     for cell in cells:
         steps = list(map(float, range(len(cell.truth))))
@@ -177,8 +178,8 @@ def stream_figure(scores: Scores, contest: Contest, number: int, cells: Sequence
     rows = [[cell.mechanism, shown(cell.error)] for cell in cells]
     return Figure(
         f"streams-{number}",
-        scores.streams[contest.stream].short,
-        f"True values and one release of each mechanism, epsilon {setting.epsilon:g}, w {setting.window}."
+        scores.place(contest),
+        "True values and one release of each mechanism."
         + (f" {BAND}" if any(cell.interval is not None for cell in cells) else ""),
         tuple(panels),
         TextTable(["mechanism", f"{scores.metric} of this release"], rows),

@@ -21,7 +21,7 @@ from eventide.bench.report.page_parts import Page, sentences, table
 from eventide.bench.report.scores import Contest, Scores, read_scores
 from eventide.bench.report.streams import ShownStreams, read_shown
 from eventide.bench.report.verdict import about_changes, about_requirements, about_zeros, effect, verdict
-from eventide.bench.reproduction.findings import findings, findings_table
+from eventide.bench.reproduction.findings import among, findings, findings_table
 from eventide.bench.reproduction.reference import differences, differences_table, read_reference, reasons_table
 from eventide.bench.run.results import NOT_PRIVATE, Results
 from eventide.bench.study.requirements import BASELINES
@@ -81,7 +81,7 @@ class Material:
     def verdict(self) -> list[str]:
         """All sentences of the verdict."""
         said = [about_changes(shifts(self.changes))] if self.changes else []
-        said += [effect(self.scores, self.chosen), "All that follows is about the others."] if self.chosen else []
+        said += [effect(self.scores, self.chosen), f"From here on {self.chosen} is left out."] if self.chosen else []
         said += [*verdict(self.others), *about_zeros(self.others, self.zeros)]
         return [*said, about_requirements(self.results.about["requirements"])]
 
@@ -223,6 +223,7 @@ def _further_tables(page: Page, material: Material) -> None:
     reasons = reasons_table(scores) if reference is None else differences_table(differences(scores, reference))
     page.section(
         "Where we differ from the published benchmark, and why",
+        sentences([among(scores)]) if found else "",
         table(findings_table(found), words=True) if found else "",
         table(reasons, words=True) if reasons.rows else "",
     )

@@ -1,7 +1,7 @@
 """The table of a paper: the mean error of every mechanism, a row for each stream and setting, as CSV or LaTeX.
 
-CSV holds every figure with its standard error, as one reads it into another program. LaTeX holds three digits, the best
-of each row in bold, and needs the package booktabs alone.
+Both are of one metric and name it. CSV holds every figure with its standard error, for another program to read.
+LaTeX holds three digits, the best of each row in bold, and needs the package booktabs alone.
 """
 
 from __future__ import annotations
@@ -35,10 +35,17 @@ def as_csv(scores: Scores) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     errors = [f"{mechanism} (standard error)" for mechanism in scores.mechanisms]
-    table.writerow(["experiment", "stream", "epsilon", "window", *scores.mechanisms, *errors])
+    table.writerow(["experiment", "stream", "epsilon", "window", "metric", "repetitions", *scores.mechanisms, *errors])
     for row, contest in enumerate(scores.contests):
         figures = [*scores.means[row].tolist(), *scores.errors[row].tolist()]
-        table.writerow([*_place(scores, contest), *("" if math.isnan(figure) else figure for figure in figures)])
+        table.writerow(
+            [
+                *_place(scores, contest),
+                scores.metric,
+                scores.repetitions,
+                *("" if math.isnan(figure) else figure for figure in figures),
+            ]
+        )
     return text.getvalue()
 
 
@@ -47,6 +54,7 @@ def as_latex(scores: Scores) -> str:
     several = len({contest.setting.experiment for contest in scores.contests}) > 1
     headings = [*(["experiment"] if several else []), "stream", r"$\varepsilon$", "$w$"]
     lines = [
+        f"% mean of {scores.metric} over {scores.repetitions} repetitions; the least of each row in bold",
         rf"\begin{{tabular}}{{{'l' * (len(headings) - 2)}rr{'r' * len(scores.mechanisms)}}}",
         r"\toprule",
         _line([*headings, *map(_escaped, scores.mechanisms)]),
@@ -61,8 +69,10 @@ def as_latex(scores: Scores) -> str:
 
 
 def _place(scores: Scores, contest: Contest) -> tuple[str, str, float, int]:
+    """Where it was measured; a stream that stands alone needs all its parameters to be known by."""
     setting = contest.setting
-    return setting.experiment, scores.streams[contest.stream].short, setting.epsilon, setting.window
+    stream = scores.streams[contest.stream].short if len(scores.streams) > 1 else contest.stream
+    return setting.experiment, stream, setting.epsilon, setting.window
 
 
 def _figure(mean: float, best: bool) -> str:

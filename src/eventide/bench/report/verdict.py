@@ -96,16 +96,20 @@ def about_changes(shifts: Sequence[Shift]) -> str:
     """What two results have in common and what not, over all mechanisms."""
     cells, same, better, worse, unclear = np.sum([[s.cells, *s[3:]] for s in shifts], axis=0).tolist()
     return (
-        f"Of {counted(cells, 'cell')} that both results hold, with a mechanism each, {same:,} are the same to the last "
-        f"digit, {better:,} got better, {worse:,} got worse, and {unclear:,} differ by no more than noise may."
+        f"Of {counted(cells, 'error')} that both results hold, of a mechanism in a cell, {same:,} are the same to the "
+        f"last digit, {better:,} got better, {worse:,} got worse, and {unclear:,} differ by no more than noise may."
     )
 
 
 def _size(scores: Scores) -> str:
     streams = {contest.stream for contest in scores.contests}
+    different = len({(setting.epsilon, setting.window) for setting in scores.settings})
+    twice = ""
+    if different < len(scores.settings):
+        twice = f" ({different:,} different ones: what stands in two experiments is measured twice and counts twice)"
     return (
         f"{counted(len(scores.mechanisms), 'mechanism')} compete in {counted(len(scores.contests), 'cell')}: "
-        f"{counted(len(streams), 'stream')} under {counted(len(scores.settings), 'privacy setting')}, each run "
+        f"{counted(len(streams), 'stream')} under {counted(len(scores.settings), 'privacy setting')}{twice}, each run "
         f"{counted(scores.repetitions, 'time')}, judged by the {METRIC_NAMES.get(scores.metric, scores.metric)}."
     )
 
@@ -170,8 +174,10 @@ def _with_verb(subjects: Sequence[str], verb: str) -> str:
 def _by_value(scores: Scores, parameter: str) -> str:
     parts = []
     for value, counter in best_by(scores, parameter).items():
-        ((label, number),) = counter.most_common(1)
-        parts.append(f"{value:,g} {label} ({number} of {counter.total()})")
+        most = max(counter.values())
+        labels = [label for label, number in counter.items() if number == most]
+        each = " each" * (len(labels) > 1)
+        parts.append(f"{value:,g} {listed(labels)} ({most} of {counter.total()}{each})")
     return f"Most often best by {parameter}: {', '.join(parts)}."
 
 

@@ -49,6 +49,15 @@ def findings(scores: Scores, reference: Scores | None = None) -> list[PublishedF
     return found
 
 
+def among(scores: Scores) -> str:
+    """Which mechanisms the findings are about, and which take no part in them."""
+    left_out = [label for label, name in zip(scores.mechanisms, scores.names, strict=True) if name not in WHY]
+    rest = f"; {', '.join(left_out)} {'is' if len(left_out) == 1 else 'are'} left out here" if left_out else ""
+    return (
+        f"The findings are looked for among the {len(WHY)} mechanisms of that benchmark, as far as they compete{rest}."
+    )
+
+
 def _baselines(scores: Scores) -> Observed | None:
     present = scores.columns(*BASELINES)
     if len(present) < len(BASELINES) or len(scores.mechanisms) == len(present):

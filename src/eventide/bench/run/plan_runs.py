@@ -2,7 +2,7 @@
 
 | metric | of one repetition |
 |---|---|
-| workload_error | the sum over queries of the mean variance of their answers: computed from the plan, not simulated |
+| workload_error | the sum over queries of the mean variance of their answers, with 2 / epsilon^2 for a slot: computed |
 | mae, mse, mre | the error of an answer, averaged over the answers to a query and then over queries |
 | planning_seconds, answering_seconds | processor time of planning, and of answering the whole stream |
 
@@ -48,7 +48,7 @@ class PlanRun(NamedTuple):
         errors, answering = self._answered(plan, options)
         found: dict[str, Floats | float] = dict(zip(ANSWER_ERRORS, errors, strict=True))
         found |= {
-            "workload_error": plan.workload_error * self.window**2,
+            "workload_error": plan.cost * self.window**2,
             "planning_seconds": planning,
             "answering_seconds": answering / self.repetitions,
         }

@@ -129,7 +129,10 @@ def holds_results_of(path: Path, mark: str) -> bool:
     except InputError:
         found = None
     if found != mark:
-        raise InputError(f"{path} exists and is not the result of this study; choose another --out, or remove it")
+        raise InputError(
+            f"{path} exists and is not the result of this study as it is now, with the code of its classes; choose "
+            "another --out, or remove it"
+        )
     return True
 
 

@@ -125,7 +125,8 @@ CHECKS: list[tuple[str, Callable[[Study], str | None], str]] = [
     (
         "M-R4",
         _chosen_parameters,
-        "no parameter is taken from true data: they stand in the study, and counts are never read without noise",
+        "no parameter is taken from true data: they stand in the study, and counts are never read without noise (of a "
+        "class of your own the contract cannot tell that for sure: run eventide audit)",
     ),
     ("M-R5", _unlike_knowledge, "parameters that mechanisms share have one value"),
     ("S-R2", _hidden_stream, "every stream is public, and its digest is kept with the results"),

@@ -318,6 +318,17 @@ class Study:
             if _takes_part(stream, setting) and _takes_part(mechanism, setting) and _meet(mechanism, stream)
         )
 
+    def short_streams(self) -> list[str]:
+        """Which streams are shorter than a window, so that none of their windows is whole; a sentence each."""
+        longest: dict[str, int] = {}
+        for cell in self.cells:
+            longest[cell.stream.label] = max(longest.get(cell.stream.label, 0), cell.setting.window)
+        return [
+            f"{label} has {self.facts[label].steps:,} steps, fewer than a window of {window:,}: none is whole"
+            for label, window in longest.items()
+            if self.facts[label].steps < window
+        ]
+
     def seed_of(self, cell: Cell, first_repetition: int = 0) -> int:
         """The seed of a cell's noise, from that repetition on."""
         setting = cell.setting

@@ -1,6 +1,6 @@
 """Reads a study from TOML, and refuses a bad one before any work, naming the line.
 
-    seed = 1                       # every figure follows from it
+    seed = 1                       # of the noise
     repetitions = 100
     metrics = ["mae", "mre"]
     sanity_bound = 0.001           # of mre, as a part of the column's total
@@ -46,7 +46,7 @@ from eventide.bench.study.study import (
 )
 from eventide.bench.study.study_tables import StudyTables
 from eventide.bench.study.workloads import WORKLOADS, StudiedWorkload
-from eventide.errors import InputError
+from eventide.errors import InputError, unknown
 from eventide.events.levels import Levels
 from eventide.events.statistics import EVENTS, OfValues
 from eventide.filters import names as filter_names
@@ -88,7 +88,7 @@ def study_text(source: str | Path) -> str:
             raise InputError(f"{path} cannot be read as a text file; check the path") from None
     if str(source) in builtin_studies():
         return (_builtin() / f"{source}.toml").read_text(encoding="utf-8")
-    raise InputError(f"there is no study {str(source)!r}; give a .toml file or one of {', '.join(builtin_studies())}")
+    raise InputError(f"{unknown('study', str(source), builtin_studies())} (or give a .toml file)")
 
 
 def load_study(
@@ -110,8 +110,7 @@ def load_study(
     """
     path, text = Path(source), study_text(source)
     tables = [_written({"name": name, **parameters}) for name, parameters in (added or {}).items()]
-    text = "\n".join([text, *tables])
-    return StudyFile(Document(text, path.name), path.parent, data_folder(data)).study(path.stem)
+    return StudyFile(Document(text, path.name, "\n".join(tables)), path.parent, data_folder(data)).study(path.stem)
 
 
 def _written(mechanism: Mapping[str, Any]) -> str:
@@ -224,7 +223,7 @@ class StudyFile(StudyTables):
             if "planner" in values:
                 yield entry, self._planner(entry, values, experiments)
                 continue
-            name = str(values.pop("name", ""))
+            name = self.one_name(entry, values, "name")
             if not is_custom(name) and name not in mechanism_names():
                 raise self.document.unknown("mechanism", name, mechanism_names(), entry, "name")
             part_of = self.experiments(entry, values, experiments)
@@ -235,6 +234,7 @@ class StudyFile(StudyTables):
             if fixed := [key for key in SET_BY_THE_STUDY if key in values]:
                 raise self.document.complaint(f"{fixed[0]} is set by the study; remove it here", entry, fixed[0])
             cls = self.asked(entry, "name", find_mechanism, name)
+            self.check_keys(values, parameter_defaults(cls), entry, f"parameter of {name}")
             if is_custom(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
             yield entry, StudiedMechanism(label, name, values, chosen, part_of)
@@ -251,7 +251,7 @@ class StudyFile(StudyTables):
             sources = [source for source in SOURCES if source in values]
             if len(sources) != 1:
                 raise self.document.complaint(f"a stream has one of {', '.join(SOURCES)}", entry)
-            source, name = sources[0], str(values.pop(sources[0]))
+            source, name = sources[0], self.one_name(entry, values, sources[0])
             if source in KNOWN_STREAMS and name not in KNOWN_STREAMS[source]:
                 raise self.document.unknown(f"{source} stream", name, KNOWN_STREAMS[source], entry, source)
             if source == "real" and (missing := why_missing(name, self.data)):

@@ -65,6 +65,13 @@ class StudyTables:
             raise self.document.complaint(f"{key} is a list of names", entry, key)
         return None if texts is None else tuple(map(str, texts))
 
+    def one_name(self, entry: TomlTable, values: dict[str, Any], key: str) -> str:
+        """A text; several stand in `vary`."""
+        name = values.pop(key, "")
+        if isinstance(name, list | dict):
+            raise self.document.complaint(f"{key} holds one name; for several write vary.{key} = [...]", entry, key)
+        return str(name)
+
     def positive(self, entry: TomlTable, values: dict[str, Any], key: str, default: Value) -> int | Value:
         """A whole number of at least 1, or the default where none is given."""
         return self.asked(entry, key, positive_integer, values.pop(key), key) if key in values else default

@@ -47,7 +47,8 @@ def open_count_file(options: Options) -> CountFile:
     for name, meaning in ONLY_FOR_EVENTS.items():
         if given.get(name) and not (name == "step" and "queries" in given):
             raise InputError(
-                f"{meaning}; counts have no clock, so leave it out, or name the columns of events with --time and --bin"
+                f"{meaning}; counts have no clock, so leave it out. If the rows are events, say so: name their columns "
+                "with --time, --user and --bin (also where they are timestamp, user and bin), and all bins with --bins"
             )
     return open_counts(one_path(options.sources), options.spec.counted_bins())
 

@@ -91,7 +91,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counted is None else {"operators_only": vars(counted)}
-    return report, [summary(report), *_left_out(sinks), *([] if counted is None else [str(counted)]), *lacking]
+    return report, [summary(report), *_left_out(sinks), *([] if counted is None else counted.lines()), *lacking]
 
 
 def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> list[str]:

@@ -87,10 +87,17 @@ class CsvLineReader:
     def _check(self, wanted: Sequence[str]) -> None:
         for column in wanted:
             if self.columns.count(column) != 1:
+                several = self.columns.count(column) > 1
                 raise InputError(  # what stands there is not shown: without a header it is somebody's event
-                    f"{self.name} has no column {column!r}, or several; look at its first line, which must name them, "
-                    "and name others with --time, --user or --bin (in Python time=, user=, bin=)"
+                    f"{self.name} has {'several columns' if several else 'no column'} {column!r}; look at its first "
+                    "line, which must name them, and name others with --time, --user or --bin, of statistics behind "
+                    f"the colon{self._separated()} (in Python time=, user=, bin=)"
                 )
+
+    def _separated(self) -> str:
+        if len(self.columns) > 1 or ";" not in self.columns[0]:
+            return ""
+        return "; its cells seem to be separated by semicolons, so write commas instead"
 
 
 class JsonLineReader:

@@ -27,6 +27,7 @@ from eventide.live.accounts.database import AccountDatabase
 from eventide.live.accounts.moments import iso
 from eventide.live.accounts.tenures import Tenure, after, tenure_of
 from eventide.live.accounts.windows import Holding, Terms, free_from, fullest
+from eventide.live.notices import NOTICES
 from eventide.live.stores.database import ConnectionLost, Unavailable
 from eventide.live.stores.digests import digest
 from eventide.live.stores.patience import Patience
@@ -342,6 +343,13 @@ class Account:
         since = None if weight > self.epsilon else free_from(holdings, self.window, self.epsilon - weight, known_from)
         if since is None:
             raise AccountFull(self._why_full(terms))
+        if terms.times(self.window) > 1:
+            NOTICES.info(
+                "Of %s this publication holds %g: %s.",
+                self.database.place,
+                weight / NANO,
+                self._why_several_times(terms),
+            )
         return self._new(publication, terms, weight, since, told | {"wanted": wanted})
 
     def _why_full(self, terms: Terms) -> str:
@@ -350,13 +358,17 @@ class Account:
             f"{self.database.place} has {(self.epsilon - held) / NANO:g} of its epsilon {self.epsilon / NANO:g} left, "
             f"and this one needs {terms.weight(self.window) / NANO:g}"
         )
-        if (times := terms.times(self.window)) > 1:
-            met = terms.steps_met(self.window)
-            sentence += (
-                f": {in_words(self.window // MILLISECOND)} meet up to {met} of its steps, so that a window of "
-                f"{terms.window} steps counts {times} times. A window of {met} steps counts once"
-            )
+        if terms.times(self.window) > 1:
+            sentence += f": {self._why_several_times(terms)}"
         return f"{sentence}. Choose a smaller epsilon, or end another publication with `eventide account end`"
+
+    def _why_several_times(self, terms: Terms) -> str:
+        met = terms.steps_met(self.window)
+        return (
+            f"a stretch of {in_words(self.window // MILLISECOND)} can begin in the middle of a step and then touches "
+            f"{met} steps. A window of {terms.window} steps does not cover that, so its epsilon is held "
+            f"{terms.times(self.window)} times. A window of {met} steps is held once"
+        )
 
     def _seated(self, seat: Seat) -> Tenure:
         found = self._tenures("number = ?", seat.tenure)

@@ -23,6 +23,7 @@ from eventide.events.cap_memory import is_memory
 from eventide.events.caps import Cap
 from eventide.events.clock import JUMP, Clock, SystemClock
 from eventide.events.durations import in_words, milliseconds
+from eventide.events.numbered_dates import are_plausible
 from eventide.events.reader import (
     AFTER_END,
     BEFORE_START,
@@ -110,6 +111,8 @@ class EventFeed:
         self.left_out = 0  # events of closed steps that the bounds on a person left out: raw, for operators only
         self.left_out_by_cap = 0  # those of them that the cap alone left out
         self.read_as_utc = False  # whether there were times without a zone, and nobody said of which they are
+        self._outside = np.zeros((len(reader.grids), 2), np.int64)  # of each column of values, and of how many
+        self._in_our_days: bool | None = None  # whether any time was, once there was one
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness out")
@@ -185,6 +188,20 @@ class EventFeed:
         return {part.name: left_out / offered for part, (left_out, offered) in parts if offered}
 
     @property
+    def cut_to_range(self) -> dict[str, float]:
+        """Of each column of values: which part of them lay outside its range. Raw: for operators only."""
+        cut = zip(self.reader.grids, self._outside.tolist(), strict=True)
+        return dict(sorted((grid.column, outside / read) for grid, (outside, read) in cut if read))
+
+    @property
+    def times_are_strange(self) -> bool:
+        """Whether all times lie in years of which few people have events, and nobody said how they are written.
+
+        Raw: for operators only.
+        """
+        return self._in_our_days is False and not self.reader.time_format_is_given
+
+    @property
     def reads_again(self) -> bool:
         """Whether events of open steps come again when it begins anew."""
         return self._replays
@@ -217,7 +234,8 @@ class EventFeed:
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
             events = batch.events
-            first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw, events.in_zone)
+            rows = len(events.time) + events.refused.total()
+            first_rows.add(rows, events.refused, events.raw, events.in_zone, events.time)
             for step in self.closed():
                 first_rows.decide()
                 yield step
@@ -255,6 +273,11 @@ class EventFeed:
     def take(self, batch: EventBatch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
         self.read_as_utc |= batch.events.in_zone > 0 and not self.reader.zone_is_given
+        if batch.events.outside:
+            rows = batch.events.time.size + batch.events.refused.total()
+            self._outside += np.array([[cut, rows] for cut in batch.events.outside])
+        if not self._in_our_days and batch.events.time.size:
+            self._in_our_days = are_plausible(batch.events.time)
         counters = Counters(refused=batch.events.refused.copy())
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):

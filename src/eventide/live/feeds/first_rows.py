@@ -5,7 +5,8 @@ rows, and what it says (a row number, the bin name nearest to a cell) is for the
 it is never asked again: whether later steps come out must not depend on anybody's rows.
 
 Times with and without a zone in one column are refused as well, unless somebody said in which zone the others are: the
-others would be read in UTC, and perhaps be hours off.
+others would be read in UTC, and perhaps be hours off. And so are dates that are written as numbers, such as 20260131:
+they would be read as seconds since 1970, all in one day.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import islice
 
+import pyarrow as pa
+
+from eventide.arrays import Ints
 from eventide.errors import InputError
+from eventide.events import numbered_dates
 from eventide.events.reader import (
     UNKNOWN_BIN,
     UNREADABLE_ROW,
@@ -60,6 +65,10 @@ class MixedZones(FirstRowsRefused):
     """Some of their times name a zone and some do not."""
 
 
+class NumberedDates(FirstRowsRefused):
+    """Their times are dates that are written as numbers, and would be read as seconds since 1970."""
+
+
 class FirstRows:
     """Counts what becomes of rows until there are enough, or until the caller must know, and then decides once."""
 
@@ -70,10 +79,22 @@ class FirstRows:
         self._passed: Counter[str | None] = Counter()  # lines, messages or rows of tables, of each file
         self._refused: Counter[str] = Counter()
         self._in_zone = 0  # rows whose times name no zone
+        self._plausible = reader.time_format_is_given  # or some time lies in our days
+        self._looked_at: list[UnparsedRows] = []  # where no time does
         self._samples: dict[str, tuple[int, UnparsedRows]] = {}  # where each reason came first, and what passed before
 
-    def add(self, rows: int, refused: Counter[str], raw: UnparsedRows | None = None, in_zone: int = 0) -> None:
-        """Count so many rows, with those that were refused or name no zone among them; decide if that is enough."""
+    def add(
+        self,
+        rows: int,
+        refused: Counter[str],
+        raw: UnparsedRows | None = None,
+        in_zone: int = 0,
+        times: Ints | None = None,
+    ) -> None:
+        """Count so many rows, with those that were refused or name no zone among them; decide if that is enough.
+
+        `times` are those of the rows that were read.
+        """
         if self._decided:
             return
         faults = {reason: refused[reason] for reason in ADVICE if refused[reason]}
@@ -84,6 +105,8 @@ class FirstRows:
             for reason in faults:
                 self._samples.setdefault(reason, (self._passed[raw.file], raw))
             self._passed[raw.file] += raw.size()
+            self._plausible = self._plausible or times is None or numbered_dates.are_plausible(times)
+            self._looked_at = [] if self._plausible else [*self._looked_at, raw]
         if self._read >= ENOUGH:
             self.decide()
 
@@ -98,8 +121,26 @@ class FirstRows:
                 "some name none, so nothing was published or charged. Say in which zone the others are, such as --zone "
                 "UTC or --zone Europe/Berlin"
             )
+        if not self._decided and (form := self._form_of_dates()):
+            raise NumberedDates(
+                f"the first times in column {self._reader.columns.time!r} are all numbers that read like "
+                "dates, such as 20260131, and would be taken for numbers since 1970, so nothing was published or "
+                f"charged. If they are dates, give --time-format {form}; if they count since 1970, give "
+                f"--time-format {numbered_dates.TAKEN_FOR[form]}"
+            )
         self._decided = True
         self._samples.clear()
+        self._looked_at.clear()
+
+    def _form_of_dates(self) -> str | None:
+        """How the first times are written, if all of them are dates written as numbers, and none of them is ours."""
+        found = []
+        for raw in self._looked_at:
+            column = named(raw.first(min(raw.size(), ENOUGH)).rows, self._reader.columns.time)
+            if isinstance(column, pa.Array | pa.ChunkedArray) and pa.types.is_temporal(column.type):
+                return None
+            found += texts(column).to_pylist()
+        return numbered_dates.form_of(found)
 
     def _reason(self) -> str:
         ((reason, _),) = self._refused.most_common(1)

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from eventide.events.reader import AFTER_END, BEFORE_START, UNKNOWN_BIN
 from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ADVICE
 
 MUCH = 0.1  # of the events: what is worth a warning
+MANY = 0.01  # of the rows: where a bin was forgotten, all of it is missing
+OUTSIDE = (BEFORE_START, AFTER_END)  # with which nothing is wrong
 AS_UTC = (
     "Times without a zone were read as UTC. If they are of another zone, give it, such as --zone Europe/Berlin (in "
     "Python zone=), with a new store; --zone UTC says that UTC is meant"
+)
+STRANGE_TIMES = (
+    "All times lie before 1980 or after 2100. If that is not meant (day numbers of a spreadsheet are read as seconds "
+    "since 1970), write them as 2026-01-31T23:59 or say how they are written (--time-format, in Python time_format=), "
+    "with a new store; the format s says that seconds since 1970 are meant"
 )
 
 
@@ -39,6 +47,11 @@ class OperatorsOnly:
         people are counted, it is a part of the bins that people were in. Empty where Spark counts.
     read_as_utc
         Whether there were times without a zone, which were read as UTC because nobody gave a zone.
+    cut_to_range
+        Which part of the values of each column, from 0 to 1, lay outside its range and was cut to it. Empty where Spark
+        counts.
+    strange_times
+        Whether all times lie in years of which few people have events, and nobody said how times are written.
     """
 
     accepted: int
@@ -49,6 +62,8 @@ class OperatorsOnly:
     left_out_by_cap: int | None = None
     left_out_of_each: dict[str, float] = field(default_factory=dict)
     read_as_utc: bool = False
+    strange_times: bool = False
+    cut_to_range: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -58,37 +73,74 @@ class OperatorsOnly:
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
         told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
-        return cls(*told, feed.left_out_of_each, feed.read_as_utc)
+        return cls(*told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange, feed.cut_to_range)
 
     def warnings(self) -> Iterator[str]:
         """What surely surprises: rows that were refused and events that do not count, where they are many.
 
-        The sentences hold no numbers, and whether they are there is raw: for operators only as well.
+        The sentences hold no numbers, and whether they are there is raw: for operators only as well. They name options
+        of the command line.
         """
         head = "For operators only, since it depends on the events:"
         refused = {reason: number for reason, number in self.refused.items() if reason in ADVICE}
-        if (number := sum(refused.values())) > MUCH * (self.accepted + number):
+        rows = self.accepted + sum(refused.values())
+        if sum(refused.values()) > MUCH * rows:
             often = max(refused, key=lambda reason: refused[reason])
             yield f"{head} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
+        elif refused.get(UNKNOWN_BIN, 0) > MANY * rows:
+            yield (
+                f"{head} more than a hundredth of the rows were refused: {UNKNOWN_BIN}. If a bin was forgotten, all of "
+                f"it is missing. {ADVICE[UNKNOWN_BIN]}."
+            )
         of_one = {"events": self.left_out / self.accepted} if self.accepted else {}
         if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
+            limit = "--cap" if 2 * (self.left_out_by_cap or 0) > self.left_out else "--max-per-step"
             yield (
                 f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
-                "small. A larger max_per_step lets more of each person count, with more noise; so does a larger cap."
+                f"small. A larger {limit} lets more of each person count, with more noise."
+            )
+        if much := [column for column, part in self.cut_to_range.items() if part > MUCH]:
+            yield (
+                f"{head} more than a tenth of the values of {', '.join(much)} lie outside the range, and count as its "
+                "ends. A wider range (--between; for quantiles --edges) lets them count as they are, with more noise."
             )
         if self.read_as_utc:
             yield f"{head} {AS_UTC}."
+        if self.strange_times:
+            yield f"{head} {STRANGE_TIMES}."
+
+    def lines(self) -> list[str]:
+        """The numbers, and each warning in a line of its own."""
+        return [self._numbers(), *self.warnings()]
 
     def __str__(self) -> str:
-        again = f" {self.again:,} of steps released before were read again;" if self.again else ""
-        each = ", ".join(f"{part:.1%} of {name}" for name, part in self.left_out_of_each.items())
+        added = [AS_UTC] * self.read_as_utc + [STRANGE_TIMES] * self.strange_times
+        return " ".join([self._numbers(), *(f"{sentence}." for sentence in added)])
+
+    def _numbers(self) -> str:
+        parts = ", ".join(f"{part:.1%} of {name}" for name, part in self.left_out_of_each.items())
+        each = f" ({parts})" if parts else ""
         cap = "" if self.left_out_by_cap is None else f", {self.left_out_by_cap:,} of these by the cap"
-        reasons = ", ".join(f"{number:,} {reason}" for reason, number in self.refused.items())
-        return (
-            f"For operators only, since these numbers are not private: {self.accepted:,} "
-            f"{'event was' if self.accepted == 1 else 'events were'} read; "
-            f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
-            f"{self.late:,} came too late;{again} "
-            f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
-            f"{f' {AS_UTC}.' if self.read_as_utc else ''}"
-        )
+        refused = {reason: number for reason, number in self.refused.items() if reason not in OUTSIDE}
+        outside = {reason: number for reason, number in self.refused.items() if reason in OUTSIDE}
+        told = [
+            f"{_numbered(self.accepted, 'event was', 'events were')} read",
+            f"{_numbered(self.left_out, 'of them was', 'of them were')} left out by the limit per person{cap}{each}",
+            f"{self.late:,} came too late",
+            *([f"{self.again:,} of steps released before were read again"] if self.again else []),
+            f"besides these, {_numbered(sum(refused.values()), 'was', 'were')} refused{_reasons(refused)}",
+        ]
+        if outside:
+            told[-1] += f", and {_numbered(sum(outside.values()), 'lies', 'lie')} outside the steps of this run"
+            told[-1] += _reasons(outside)
+        told += [f"{part:.1%} of {name} were cut to the range" for name, part in self.cut_to_range.items()]
+        return f"For operators only, since these numbers are not private: {'; '.join(told)}."
+
+
+def _numbered(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def _reasons(refused: dict[str, int]) -> str:
+    told = ", ".join(f"{number:,} {reason}" for reason, number in refused.items())
+    return f" ({told})" if told else ""

@@ -14,7 +14,15 @@ from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
 from eventide.live.guarantee.limits import is_about_events, is_pan_private, limits_of
 from eventide.live.guarantee.page import Budget, Part
-from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, no_promise, plain_promise, share_in
+from eventide.live.guarantee.promise import (
+    EVERYBODY,
+    OF_ALL_STREAMS,
+    OF_ONE_ALONE,
+    THE_PEOPLE,
+    no_promise,
+    plain_promise,
+    share_in,
+)
 from eventide.live.stores.base import Store, StoreSetting
 from eventide.live.stores.budget_report import BudgetReport, budget_report, told
 from eventide.live.stores.epochs import setting_text
@@ -55,7 +63,7 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
     instead = no_promise(found.guarantee)
     kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
     return Part(
-        f"What is published about {setting.people}",
+        f"What is published about {THE_PEOPLE if setting.people == EVERYBODY else setting.people}",
         instead or plain_promise(setting.people, _span(setting), epsilon, released, events=is_about_events(setting)),
         [f"For experts: {found.guarantee}"],
         _budget(found),

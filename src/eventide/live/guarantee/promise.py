@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 OF_ALL_STREAMS = "everything that all streams about them release"
 OF_ONE_ALONE = "everything that this publication alone releases"
+EVERYBODY = "everybody"  # where nobody named a population
+THE_PEOPLE = "the people in these data"
 _SHARED = re.compile(r"with epsilon (\S+)\. .*Of this epsilon (\S+) is for this stream, and the rest for ")
 
 
@@ -26,6 +28,15 @@ class Share(NamedTuple):
 def part_of_stream(own: float, others: str) -> str:
     """The sentence of a guarantee that says what its stream has of epsilon."""
     return f"of this epsilon {own:g} is for this stream, and the rest for {others}"
+
+
+def promised_to(people: str) -> str:
+    """The title of a page; whoever said nothing of whose events these are does not promise anything to the public.
+
+    >>> promised_to("patients"), promised_to("everybody")
+    ('What is promised to patients', 'What is promised to the people in these data')
+    """
+    return f"What is promised to {THE_PEOPLE if people == EVERYBODY else people}"
 
 
 def share_in(sentence: str) -> Share | None:
@@ -58,7 +69,7 @@ def plain_promise(
     Suppose everything that one person among patients did inside any 7 days had been left out. Then each possible result
     of everything that is published would be at most 2.72 times more likely or less likely (epsilon 1).
     """
-    among = "" if people == "everybody" else f" among {people}"
+    among = "" if people == EVERYBODY else f" among {people}"
     what = f"one event about {people}" if events else f"everything that one person{among} did inside any {span}"
     return (
         f"Suppose {what} had been left out. Then each possible result of {released} would be at most "
@@ -72,7 +83,7 @@ def no_promise(sentence: str) -> str | None:
     >>> no_promise("NOT PRIVATE (this store was made for tests): ...")
     'Nothing is promised: NOT PRIVATE (this store was made for tests).'
     """
-    if not sentence.startswith(("NOT PRIVATE", "NOT PROVEN")):
+    if not sentence.startswith(("NOT PRIVATE", "NOT PROVEN", "REFUTED")):
         return None
     return f"Nothing is promised: {sentence.partition('):')[0]})."
 

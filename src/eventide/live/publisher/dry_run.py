@@ -52,6 +52,9 @@ class Outlook(NamedTuple):
         spent = setup.total_budget(self.mechanism, self.questions) / NANO
         return errors_of_looks(self.mechanism, unit, answers) | {"worst_window_spent_at_most": spent}
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         mechanism, known = self.mechanism, self.known()
         report = known | {

@@ -47,10 +47,10 @@ def _of_histograms(mechanism: Mechanism, unit: float) -> dict[str, Any]:
 
 def standard_errors(answers: Answers) -> list[dict[str, Any]]:
     """The error of every query's answers, known beforehand; none for a query that no window of the stream answers."""
-    factor = answers.ledger.window * answers.sensitivity
+    errors = answers.plan.errors(answers.ledger.window, answers.sensitivity)
     return [
-        {"query": str(query), "standard_error": None if math.isnan(error) else factor * math.sqrt(error)}
-        for query, error in zip(answers.plan.queries, answers.plan.query_errors.tolist(), strict=True)
+        {"query": str(query), "standard_error": None if math.isnan(error) else math.sqrt(error)}
+        for query, error in zip(answers.plan.queries, errors.tolist(), strict=True)
     ]
 
 
@@ -73,15 +73,24 @@ def checked(report: dict[str, Any]) -> str:
     if smallest == largest:
         range_of_errors = ""
     else:
-        upto = " or more" if largest is None else f" to {largest:,.3g}"
+        upto = " or more" if largest is None else f" to {_plainly(largest)}"
         range_of_errors = f"{upto}, depending on how much budget it gets"
     steps, capped = of_window(report), report["window_sensitivity"] is not None
     return (
         f"Checked {looked_at}; nothing was published or charged. Expected error of one measurement"
-        f"{' in events' if 'errors_are_in' in report else ''}: {smallest:,.3g}{range_of_errors}. "
+        f"{' in events' if 'errors_are_in' in report else ''}: {_plainly(smallest)}{range_of_errors}. "
         f"{f'One person would lose in {steps}' if capped else f'{steps.capitalize()} would spend'} at most "
         f"{report['epsilon']:g} of epsilon.{_histograms(report)}"
     )
+
+
+def _plainly(error: float) -> str:
+    """An error to three figures, of which large ones are written out.
+
+    >>> _plainly(20249.0), _plainly(2.345)
+    ('20,200', '2.35')
+    """
+    return f"{float(f'{error:.3g}'):,.0f}" if error >= 1000 else f"{error:.3g}"
 
 
 def of_bins(report: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ from eventide.live.publisher.dry_run import Outlook
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.releases import KeptReleases, Releases
 from eventide.live.publisher.setup import places_of, reading, statistics
+from eventide.live.python_words import in_python, told_in_python
 from eventide.live.setting_readers import settings_of
 from eventide.live.sources.frame_events import FrameEvents
 from eventide.live.stores.base import Store
@@ -64,6 +65,7 @@ def publish(
 ) -> Outlook: ...
 
 
+@told_in_python
 def publish(
     frame: Any,
     *,
@@ -128,6 +130,7 @@ def publish(
     spec = StreamSpec(**stream)
     if not spec.step and (only_for_events := stream.keys() & EventOptions.__annotations__.keys()):
         raise InputError(f"{min(only_for_events)} is for events, and these need step; give one, such as 10min")
+    spec.need("epsilon", "window")
     if spec.queries and not (spec.queries_epsilon and store):
         raise InputError("answers to window queries need queries_epsilon, their share, and a store, which keeps them")
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
@@ -153,7 +156,7 @@ def publish(
         names = placed.bins if publisher.names is None else publisher.names.names
     counted = OperatorsOnly.of(feed)
     for sentence in () if counted is None else counted.warnings():
-        warnings.warn(sentence, stacklevel=2)
+        warnings.warn(in_python(sentence), stacklevel=3)
     bins = tuple(name for name in names if publisher.names is None or name in publisher.names.known())
     return Releases(
         bins,
@@ -176,6 +179,9 @@ def _opened(
         opened = open_frame(frame)
         if not spec.step:
             return _count_feed(spec, opened)
+        if not zone_is_given and (own := opened.zone_of(spec.time)) not in (None, "UTC", "Etc/UTC", "Z", "+00:00"):
+            sentence = f"{spec.time} is in {own}, and steps are cut in UTC; give zone={own!r}, or zone='UTC'"
+            warnings.warn(sentence, stacklevel=4)
         return spec, _event_feed(spec, FrameEvents(opened, ordered=ordered), store, zone_is_given=zone_is_given)
     places = [frame] if isinstance(frame, str | Path) else frame
     if any(place == "-" or is_address(place) for place in places):

@@ -21,6 +21,7 @@ from eventide.errors import InputError
 from eventide.events.files.members import SourceFile
 from eventide.events.files.open_file import EventFile
 from eventide.events.reader import EventReader, Events
+from eventide.events.times import no_time
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import FOREVER, EventBatch, Position
 from eventide.live.sources.damage import damage_told
@@ -64,7 +65,7 @@ class CompleteFiles:
         self._looked_through = mark, firsts
         earliest = min((first for first, _ in firsts), default=FOREVER)
         if earliest == FOREVER:
-            raise InputError(f"{self._name} holds no time that can be read; check the column of times")
+            raise InputError(no_time(self._name, reader.columns.time))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -22,6 +22,7 @@ from eventide.arrays import Ints
 from eventide.errors import InputError
 from eventide.events.reader import EventReader, Events
 from eventide.events.rows import ParsedRows, UnparsedRows
+from eventide.events.times import no_time
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import FOREVER, EventBatch, Position
 from eventide.streams.frames import Frame
@@ -49,7 +50,11 @@ class FrameEvents:
             raise InputError("start is missing; a stream is read once, so say when its first step begins")
         earliest = min(self._first_times(reader), default=FOREVER)
         if earliest == FOREVER:
-            raise InputError(f"{self._frame.name} holds no time that can be read; check the column of times")
+            if not any(rows.num_rows for rows in self._frame.read([reader.columns.time], ROWS)):
+                raise InputError(
+                    f"{self._frame.name} has no rows; give start and until to publish steps without events"
+                )
+            raise InputError(no_time(self._frame.name, reader.columns.time))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eventide.arrays import Array, Floats, Ints
-from eventide.privacy.amounts import NANO
 from eventide.privacy.slot_sums import Cut
-from eventide.windows.schemes.scheme import Scheme, SlotLevel
-
-PRECISE = 1e-9  # no variance counts as less than this much of the largest, so that running sums can tell it apart
+from eventide.windows.schemes.scheme import Scheme, SlotLevel, discrete_variance
 
 
 class Lane(NamedTuple):
@@ -98,15 +95,9 @@ class Timetable:
         return left, right
 
     def variance(self, sensitivity: int, cycles: int) -> Floats:
-        """For each level and node, the variance of the noise of the slot that begins there; infinite if none does.
-
-        That is 2q / (1 - q)^2 for discrete Laplace noise, where q = exp(-budget / sensitivity).
-        """
+        """For each level and node, the variance of the noise of the slot that begins there; infinite if none does."""
         budget = np.zeros((len(self.lanes), self.count + 1), dtype=np.int64)
         for level, lane in enumerate(self.lanes):
             budget[level, lane.nodes[:-1]] = lane.budget
-        loss = np.where(budget > 0, budget, np.nan) / (sensitivity * NANO)
-        variance = 2 * np.exp(-loss) / np.expm1(-loss) ** 2
-        variance = np.maximum(variance, max(PRECISE * np.nanmax(variance), 1e-30))
-        variance = np.where(budget > 0, variance, np.inf)
+        variance = discrete_variance(budget, sensitivity)
         return np.concatenate([np.tile(variance[:, :-1], cycles), variance[:, -1:]], axis=1)

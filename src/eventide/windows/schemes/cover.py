@@ -13,7 +13,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.windows.schemes.cover_kernels import cheapest_chains
-from eventide.windows.schemes.scheme import Cyclic, Scheme, Slots, noise_variance, partition, positions, stacked
+from eventide.windows.schemes.scheme import Cyclic, Scheme, Slots, partition, positions, stacked
 from eventide.windows.workload import Workload
 
 
@@ -38,7 +38,7 @@ class Layers(Scheme):
         """The variance of each window's answer, for a query of the given step."""
         asked, position = np.unique(step, return_inverse=True)
         layer = np.array([self.serves[int(s)] for s in asked])[position]
-        return np.asarray((end - begin) // layer * noise_variance(self.slots.budget[:1]))
+        return np.asarray((end - begin) // layer * self.noise(self.slots.budget[:1]))
 
     def chain(self, begin: int, end: int, step: int) -> Ints:
         """The slots, as positions in `slots`, that add up to an interval of the plan."""
@@ -58,7 +58,7 @@ class Cover(Cyclic):
     def _graph(self) -> tuple[Ints, Ints, Ints, Floats]:
         nodes = np.unique(np.concatenate([self.slots.begin, self.slots.end]))
         first = np.searchsorted(self.slots.begin, np.append(nodes, nodes[-1] + 1))
-        return nodes, first, np.searchsorted(nodes, self.slots.end), noise_variance(self.slots.budget)
+        return nodes, first, np.searchsorted(nodes, self.slots.end), self.noise(self.slots.budget)
 
     def chains(self, begin: Ints, end: Ints, weight: Floats) -> tuple[Floats, Floats]:
         """The variance of each interval of the plan, and the weight of the intervals whose chain has each slot."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.windows.schemes.nested_kernels import decompose, squared_flows
-from eventide.windows.schemes.scheme import Cyclic, SlotLevel, Slots, noise_variance, positions
+from eventide.windows.schemes.scheme import Cyclic, SlotLevel, Slots, positions
 
 
 class Level(NamedTuple):
@@ -74,15 +74,16 @@ class Nested(Cyclic):
         shape = (len(self.levels), len(self.nodes))
         left, right = np.empty((2, *shape), dtype=np.int64)
         chain, conductance = np.zeros((2, *shape))
-        for level, ((bounds, _), budget) in enumerate(zip(self.levels, self.budgets, strict=True)):
+        noise = np.split(self.noise(np.concatenate(self.budgets)), np.cumsum([len(each) for each in self.budgets])[:-1])
+        for level, ((bounds, _), variance) in enumerate(zip(self.levels, noise, strict=True)):
             left[level] = np.append(np.repeat(bounds[:-1], np.diff(bounds)), bounds[-1])
             right[level] = np.append(bounds[0], np.repeat(bounds[1:], np.diff(bounds)))
-            conductance[level, bounds[:-1]] = 1 / noise_variance(budget)
+            conductance[level, bounds[:-1]] = 1 / variance
             if level:
                 below = np.diff(chain[level - 1, bounds])
                 fused = below / (1 + conductance[level, bounds[:-1]] * below)
             else:
-                fused = noise_variance(budget)
+                fused = variance
             chain[level, bounds[1:]] = np.cumsum(fused)
         return Tables(left, right, chain, conductance)
 

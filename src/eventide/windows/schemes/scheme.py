@@ -20,6 +20,8 @@ from eventide.errors import InputError
 from eventide.privacy.amounts import NANO
 from eventide.windows.workload import Workload, cut_at_cycle, sums
 
+PRECISE = 1e-9  # no variance counts as less than this much of the largest, so that running sums can tell it apart
+
 
 @dataclass(frozen=True)
 class Slots:
@@ -66,9 +68,23 @@ class SlotLevel(NamedTuple):
 
 
 def noise_variance(budget: Ints) -> Floats:
-    """2 / epsilon^2, the variance of Laplace noise and a bound for its discrete form; infinite without a budget."""
+    """2 / epsilon^2, the variance of Laplace noise and a bound for its discrete form; infinite without a budget.
+
+    Planners reckon with it: it knows no sensitivity, and a plan for half of epsilon has the same slots.
+    """
     with np.errstate(divide="ignore"):
         return np.asarray(2.0 / (budget / NANO) ** 2)
+
+
+def discrete_variance(budget: Ints, sensitivity: int) -> Floats:
+    """The variance of the noise that is drawn, for the slots of a whole plan; infinite without a budget.
+
+    That is 2q / (1 - q)^2 for discrete Laplace noise, where q = exp(-budget / sensitivity).
+    """
+    loss = np.where(budget > 0, budget, np.nan) / (sensitivity * NANO)
+    variance = 2 * np.exp(-loss) / np.expm1(-loss) ** 2
+    variance = np.maximum(variance, max(PRECISE * np.nanmax(variance), 1e-30))
+    return np.where(budget > 0, variance, np.inf)
 
 
 def partition(step: int, workload: Workload) -> Ints:
@@ -93,6 +109,7 @@ class Scheme(ABC):
     length: int
     periodic: bool
     slots: Slots  # what is released
+    drawn_for: int | None = None  # the sensitivity of the noise whose variance is told; without, the planners' bound
 
     @property
     def partitions(self) -> list[SlotLevel]:
@@ -106,6 +123,16 @@ class Scheme(ABC):
     @abstractmethod
     def divided(self, parts: int) -> Scheme:
         """The same slots with one of `parts` equal parts of every budget."""
+
+    def as_drawn(self, parts: int, sensitivity: int) -> Scheme:
+        """The same slots as they are answered: with a part of every budget, and variances of the noise drawn."""
+        started = self.divided(parts)
+        started.drawn_for = sensitivity
+        return started
+
+    def noise(self, budget: Ints) -> Floats:
+        """The variance of each slot's noise, for all slots of the plan at once."""
+        return noise_variance(budget) if self.drawn_for is None else discrete_variance(budget, self.drawn_for)
 
 
 class Cyclic(Scheme):

@@ -1,0 +1,51 @@
+"""Sentences that name options of the command line, for whoever calls a function in Python instead."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from eventide.errors import EventideError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+FLAGS = ("allow-refused", "new-epoch", "take-over", "after-restore", "dry-run")
+_OTHER_NAMES = {"set": "parameters"}
+_OF_BOTH = re.compile(r"\(--[a-z-]+, in Python ([^)]*)\)")
+_BESIDES = re.compile(r" \(in Python [^)]*\)")
+_OPTION = re.compile(r"(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ((?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)))?")
+
+
+def told_in_python(function: Function) -> Function:
+    """The same function, whose errors name parameters."""
+
+    @functools.wraps(function)
+    def called(*given: Any, **named: Any) -> Any:
+        try:
+            return function(*given, **named)
+        except EventideError as problem:
+            if len(problem.args) == 1 and isinstance(problem.args[0], str):
+                problem.args = (in_python(problem.args[0]),)
+            raise
+
+    return cast("Function", called)
+
+
+def in_python(sentence: str) -> str:
+    """The same with names of parameters.
+
+    >>> in_python("count them with --other; to publish nonetheless, give --allow-refused")
+    'count them with other=; to publish nonetheless, give allow_refused=True'
+    >>> in_python("such as --zone UTC or --zone Europe/Berlin (in Python zone=)")
+    "such as zone='UTC' or zone='Europe/Berlin'"
+    >>> in_python("say how they are written (--time-format, in Python time_format=)")
+    'say how they are written (time_format=)'
+    """
+    return _OPTION.sub(_parameter, _BESIDES.sub("", _OF_BOTH.sub(r"(\1)", sentence)))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    option, value = found.groups()
+    name = _OTHER_NAMES.get(option, option.replace("-", "_"))
+    return f"{name}={True if option in FLAGS else repr(value) if value else ''}"
