@@ -29,6 +29,6 @@ ALGORITHMS = {
     1: Algorithm(2, 2, False, 2, math.inf, False, 1.0, 1.0, 0.2),
     2: Algorithm(3, 4, False, 1, 2.0, False, 1.0, 1.0, 0.2),
     3: Algorithm(3, 4, True, 1, 2.0, True, 0.5, 1.0, 0.2),
-    4: Algorithm(3, 4, True, 1, 2.0, True, 0.5, 4.0, 0.1),
+    4: Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1),
 }
 NEWEST = max(ALGORITHMS)
