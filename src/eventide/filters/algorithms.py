@@ -21,11 +21,14 @@ class Algorithm(NamedTuple):
     debt: float  # log odds: of looks that the rest foresaw better than the seasonal voice, no more is remembered
     shares_odds: bool  # how many bins have a rhythm is learned from all of them, and counts for each
     narrowest: float  # intervals that hold too much become no narrower than so many times what the models say
+    first_blur: float  # the seasonal voice takes the first look for so many times as blurred: it shows one phase alone
+    scatter: float  # of single counts around level and season, relative to the level, while the season is learned
 
 
 ALGORITHMS = {
-    1: Algorithm(2, 2, False, 2, math.inf, False, 1.0),
-    2: Algorithm(3, 4, False, 1, 2.0, False, 1.0),
-    3: Algorithm(3, 4, True, 1, 2.0, True, 0.5),
+    1: Algorithm(2, 2, False, 2, math.inf, False, 1.0, 1.0, 0.2),
+    2: Algorithm(3, 4, False, 1, 2.0, False, 1.0, 1.0, 0.2),
+    3: Algorithm(3, 4, True, 1, 2.0, True, 0.5, 1.0, 0.2),
+    4: Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1),
 }
 NEWEST = max(ALGORITHMS)

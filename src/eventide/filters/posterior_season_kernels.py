@@ -23,7 +23,6 @@ PACE, SCATTER = (models.ravel() for models in np.meshgrid(PACES, SCATTERS, index
 VOICES = len(PACE)
 CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
 DRIFT = 0.01  # of the level, a step, while the rhythm is learned
-LEARNING_SCATTER = 0.2  # of single counts around level and season, relative to the level
 CHANGE = 1e-4  # of a harmonic's variance beforehand, added a step
 OUTLIER = 3.0  # deviations: beyond, a look counts no more
 LEAST = 0.02  # of the level: no phase has less
@@ -79,25 +78,30 @@ def take_season(
     rest: Floats,
     least_scale: float,
     debt: float,
+    first_blur: float,
+    single: float,
 ) -> None:
     """Take looks in.
 
     `waited` are the steps since the look before, `level` and `spread` what the rest knows of a bin, and `rest` how well
     it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered, and what
-    outweighs the odds that all bins share.
+    outweighs the odds that all bins share. The first look at a bin counts as `first_blur` times as blurred as it is:
+    its level is that of one phase, and one that is held for known takes long to become that of the day. `single` counts
+    scatter so far around level and season, relative to the level.
     """
     bins = len(rows.looks) // len(belief)
     for index in range(len(row_numbers)):
         row, look, scale = row_numbers[index], looks[index], scales[index]
         if rows.looks[row] == 0:
-            begin(rows, row, level[index], scale, calendar.prior)
+            begin(rows, row, level[index], first_blur * scale, calendar.prior)
         else:
             factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
             telling = spread[index] / (spread[index] + scale)
             foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
             least = -debt - max(odds.shared[row // bins], 0.0)
             rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], least)
-            learn_season(look, scale, waited[index], calendar.waves, rows.season[row], rows.unsure[row], calendar.prior)
+            state = rows.season[row], rows.unsure[row]
+            learn_season(look, scale, waited[index], single, calendar.waves, *state, calendar.prior)
         believe(np.log(rows.own[row]), belief[row // bins], rows.weight[row])
         rows.looks[row] += 1
 
@@ -246,7 +250,7 @@ def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
 
 @kernel(error_model="numpy")
 def learn_season(
-    look: float, scale: float, steps: int, waves: Floats, season: Array, unsure: Array, prior: Floats
+    look: float, scale: float, steps: int, single: float, waves: Floats, season: Array, unsure: Array, prior: Floats
 ) -> None:
     """Take a look into level and harmonics."""
     size = len(season)
@@ -260,7 +264,7 @@ def learn_season(
     slope[0] = factor
     for i in range(1, size):
         slope[i] = level * waves[i]
-    foreseen = 2 * scale * scale + level + (LEARNING_SCATTER * level) ** 2
+    foreseen = 2 * scale * scale + level + (single * level) ** 2
     for i in range(size):
         total = 0.0
         for j in range(size):

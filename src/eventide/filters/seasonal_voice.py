@@ -61,12 +61,15 @@ class SeasonalVoice(Stateful):
         self, row: Ints, look: Floats, scale: Floats, waited: Ints, level: Floats, spread: Floats, rest: Floats
     ) -> None:
         """Take looks at some rows in."""
-        rows, calendar, odds, debt = self.rows, self._calendar(), self._odds, self.algorithm.debt
+        rows, calendar, odds, algorithm = self.rows, self._calendar(), self._odds, self.algorithm
 
         def take(begin: int, end: int) -> None:
             part = slice(begin, end)
             told = (field[part] for field in (row, look, scale, waited, level, spread, rest))
-            take_season(rows, calendar, self._belief, odds, *told, self.least_scale, debt)
+            take_season(
+                *(rows, calendar, self._belief, odds, *told, self.least_scale),
+                *(algorithm.debt, algorithm.first_blur, algorithm.scatter),
+            )
 
         in_slices(len(row), take)
         self._known_odds = None

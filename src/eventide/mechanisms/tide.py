@@ -65,7 +65,7 @@ class Tide(Mechanism):
         Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from
         its measurements, and used where it predicts them better. None or "none" for no calendar.
     algorithm
-        With seasons: 3, or 1 or 2 as it was before. A store goes on with the one that it was begun with.
+        With seasons: 4, or 1, 2 or 3 as it was before. A store goes on with the one that it was begun with.
 
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
@@ -90,7 +90,7 @@ class Tide(Mechanism):
         **common: Unpack[CommonParameters],
     ) -> None:
         if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
-            raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 or 2 for those of before")
+            raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 to {NEWEST - 1} for those of before")
         self.seasons = checked_periods(seasons) or None
         self.algorithm = algorithm or NEWEST if self.seasons else None
         super().__init__(epsilon, window, bins, **common)

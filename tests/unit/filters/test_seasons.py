@@ -10,7 +10,6 @@ from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.posterior_season_kernels import (
     CHANGE,
     DRIFT,
-    LEARNING_SCATTER,
     VOICES,
     learn_season,
     mix,
@@ -73,11 +72,11 @@ def test_a_rhythm_is_learned_as_by_the_plain_extended_kalman_filter():
     random = np.random.default_rng(3)
     for step in range(1, 40, 3):
         waves, look = waves_at(step, cycles), 300 + 200 * np.sin(step) + random.laplace(scale=20)
-        learn_season(look, 20.0, 3, waves, season, unsure, prior)
+        learn_season(look, 20.0, 3, 0.1, waves, season, unsure, prior)
         covariance += np.diag(np.concatenate([[3 * (DRIFT * plain[0]) ** 2], 3 * CHANGE * prior[1:]]))
         factor = 1 + plain[1:] @ waves[1:]
         slope = np.concatenate([[factor], plain[0] * waves[1:]])
-        variance = slope @ covariance @ slope + 2 * 20**2 + plain[0] + (LEARNING_SCATTER * plain[0]) ** 2
+        variance = slope @ covariance @ slope + 2 * 20**2 + plain[0] + (0.1 * plain[0]) ** 2
         gain, limit = covariance @ slope / variance, 3 * np.sqrt(variance)
         covariance -= np.outer(gain, covariance @ slope)
         plain = plain + gain * np.clip(look - plain[0] * factor, -limit, limit)

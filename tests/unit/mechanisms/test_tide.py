@@ -239,7 +239,7 @@ def test_looks_with_a_calendar_cost_what_their_wait_saves():
 
 def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quarter_of_the_steps_so_far():
     stream = wide(np.full((150, 1), 1000))
-    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (3, 1 / 3, 4)):
+    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (4, 1 / 3, 4)):
         mechanism = tide(window=150, bins=stream.shape[1], seasons=(144,), algorithm=algorithm)
         looks = np.flatnonzero(spent := ev.run(mechanism, stream).spent)
         waits = np.diff(looks)
@@ -249,7 +249,7 @@ def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quart
     assert tide(window=150).release([3, 3, 3]).spent == 0.5  # without one
 
 
-@pytest.mark.parametrize(("algorithm", "longest"), [(2, 4), (3, 2)])
+@pytest.mark.parametrize(("algorithm", "longest"), [(2, 4), (4, 2)])
 def test_bins_that_have_shown_their_day_wait_for_half_of_the_steps_so_far(algorithm, longest):
     stream = wide(np.full((150, 1), 1000))
     mechanism = tide(window=150, bins=stream.shape[1], seasons=(37,), algorithm=algorithm)
@@ -261,17 +261,25 @@ def test_bins_that_have_shown_their_day_wait_for_half_of_the_steps_so_far(algori
     assert (waits[~early] > before[~early] // 4).any() == (longest == 2)
 
 
+def test_a_sharp_first_look_at_night_does_not_pin_the_level_of_the_day():
+    day = [4, 3, 3, 4, 8, 20, 45, 80, 100, 95, 90, 90, 95, 100, 100, 105, 110, 100, 80, 60, 40, 25, 12, 6]
+    counts = np.tile(np.outer(day, np.arange(1, 9) / 2).astype(np.int64), (8, 1))
+    runs = [ev.run(tide(bins=8, window=48, seasons=(24,), algorithm=algorithm), counts) for algorithm in (3, 4)]
+    pinned, now = (np.abs(run.values - counts)[24:].mean() for run in runs)
+    assert now < 0.85 * pinned
+
+
 def test_without_seasons_there_is_one_algorithm():
     assert tide().algorithm is tide(algorithm=1).algorithm is None
     assert "algorithm" not in repr(tide())
-    assert tide(seasons=(24,)).clone().algorithm == 3
+    assert tide(seasons=(24,)).clone().algorithm == 4
     assert ev.load(tide(seasons=(24,), algorithm=1).save()).algorithm == 1
-    assert ev.load(tide(seasons=(24,)).save()).algorithm == 3
+    assert ev.load(tide(seasons=(24,)).save()).algorithm == 4
 
 
 def test_an_algorithm_that_is_none_is_refused():
-    for wrong in (0, 4, 2.0, "2"):
-        with pytest.raises(InputError, match="give 3, or 1 or 2 for those of before"):
+    for wrong in (0, 5, 2.0, "2"):
+        with pytest.raises(InputError, match="give 4, or 1 to 3 for those of before"):
             tide(algorithm=wrong)
 
 
