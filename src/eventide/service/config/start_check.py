@@ -33,7 +33,21 @@ def remarks(config: Config) -> list[str]:
         said.append(f"there are no tokens yet at {tokens}, so nobody may send events; make one: eventide config token")
     if log is not None and not _may_write(log.parent):
         said.append(f"the access log {log} cannot be written: its folder is missing or closed")
-    return said
+    return [*said, *seen_by_all(config)]
+
+
+def seen_by_all(config: Config) -> list[str]:
+    """For each store in PostgreSQL whose server every role may connect to: what they see there, and what to do.
+
+    Of a pan-private stream the server is told the same, whoever sends events.
+    """
+    places = [stream.store for stream in config.streams if is_address(stream.store) and not stream.one_by_one]
+    if not places:
+        return []
+    from eventide.live.stores.postgres_onlookers import onlookers
+
+    found = (onlookers(str(place), config.server.clients) for place in places)
+    return [*dict.fromkeys(filter(None, found))]
 
 
 def _refusal(where: str, look: Callable[[], None]) -> EventideError | None:
