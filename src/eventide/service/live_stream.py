@@ -18,6 +18,7 @@ from eventide.events.clock import Clock
 from eventide.events.durations import steps_of_window
 from eventide.events.levels import Levels
 from eventide.live.guarantee.of_store import store_part
+from eventide.live.guarantee.over_epochs import promises, sentences
 from eventide.live.guarantee.page import Part
 from eventide.live.publisher.naming import name_bins
 from eventide.live.publisher.publisher import Publisher
@@ -100,7 +101,8 @@ class LiveStream:
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients)
         self._find_epoch()
-        self._windows, self._windows_lock = LatestWindows(self._epoch, self._windows_before()), threading.Lock()
+        self._before = self._windows_before()
+        self._windows, self._windows_lock = LatestWindows(self._epoch, self._before), threading.Lock()
         self._to_sign: tuple[int, Part] | None = None
         self._signing = threading.Lock()
         with self.windows():
@@ -211,6 +213,15 @@ class LiveStream:
             if self._windows.last < (last := self.notices.last):
                 self._windows.add(self._stored.entries(self._windows.last + 1), last)
             yield self._windows
+
+    def promised_before(self) -> list[str]:
+        """What was promised from when until when, in sentences; none where that never changed."""
+        if self._before is None:
+            return []
+        *earlier, last = self._stored.epochs()
+        now = verify([], [last], last.first_step).spending
+        past = promises([*earlier, last], self._before._replace(spending=[*self._before.spending, *now]))
+        return [f"{each[0].upper()}{each[1:]}." for each in sentences(past, last.setting)]
 
     def to_sign(self) -> Part:
         """What the store says for people who must sign the promise, up to the last release."""

@@ -194,6 +194,7 @@ class Service:
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
+                worst_of=windows.worst_allowed / NANO,
                 verified=windows.holds,
                 next_return=next_return,
                 history=history,
@@ -219,7 +220,7 @@ class Service:
         """The same as an answer."""
         promised = self.promised(stream, may_see)
         return models.GuaranteeAnswer(
-            sentence=str(promised),
+            sentence=" ".join([str(promised), *stream.promised_before()]),
             own=float(stream.settings.epsilon),
             private=promised.not_private is None,
             **dataclasses.asdict(promised),

@@ -485,3 +485,16 @@ def test_steps_that_are_due_together_are_announced_when_they_are_durable(city, m
     city.pass_steps(20)
     assert [len(steps) for steps in committed] == [8, 8, 4]
     assert all(told <= durable for told, durable in announced)
+
+
+def test_a_smaller_epsilon_does_not_rewrite_what_was_promised_before(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, epsilon=Fraction(2))])) as up:
+        up.pass_steps(5)
+    (tmp_path / "tokens").unlink()
+    with running(configuration(tmp_path), new_epoch=True) as up:
+        ledger, told = (up.client("read").get(f"/v1/streams/city/{what}") for what in ("ledger", "guarantee"))
+        page = up.client("read").get("/v1/streams/city/guarantee.html").text
+    assert [ledger.json()[name] for name in ("epsilon", "worst", "worst_of", "verified")] == [1, 2, 2, True]
+    before = "Of steps 0 to 4 (before 2026-01-01T00:05): epsilon 2 inside any 5 minutes (5 consecutive steps of 1 minute)."
+    assert before in told.json()["sentence"]
+    assert before[1:-1] in page

@@ -265,8 +265,10 @@ class LedgerAnswer(Answer):
     """What is left in it."""
     worst: float
     """What the fullest window ever held, also before a backup was restored or the settings changed."""
+    worst_of: float
+    """The epsilon of that time, which that window was not to go above."""
     verified: bool
-    """Whether no window holds more than epsilon, counted again from the stored entries."""
+    """Whether no window holds more than the epsilon of its time, counted again from the stored entries."""
     next_return: ReturnAnswer | None
     """When budget comes back next; null: nothing is spent in this window."""
     history: list[WindowAnswer]
