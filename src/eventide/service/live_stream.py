@@ -9,7 +9,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,6 +29,7 @@ from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
 from eventide.live.stores.verification import Verification, verify
+from eventide.privacy.amounts import NANO
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_cells import pushed_feed
@@ -37,6 +38,7 @@ from eventide.service.store_wait import USUAL_PAUSES, Pauses, StoreWait
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
+PATIENCE = 5.0  # seconds for which a batch waits for a server that went away, before it is refused; readers do not wait
 
 
 class Circumstances(NamedTuple):
@@ -80,7 +82,7 @@ class LiveStream:
         self._stopping = threading.Event()
         self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
-        store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        store = open_store(settings.store, for_tests=for_tests, clients=clients, patience=PATIENCE)
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -99,7 +101,7 @@ class LiveStream:
         if self.publisher.account is not None:
             self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
-        self._stored = open_store(settings.store, read_only=True, clients=clients)
+        self._stored = open_store(settings.store, read_only=True, clients=clients, patience=0.0)
         self._find_epoch()
         self._before = self._windows_before()
         self._windows, self._windows_lock = LatestWindows(self._epoch, self._before), threading.Lock()
@@ -211,8 +213,15 @@ class LiveStream:
         """What the windows hold, up to the last release; it stays so inside the block."""
         with self._windows_lock:
             if self._windows.last < (last := self.notices.last):
-                self._windows.add(self._stored.entries(self._windows.last + 1), last)
+                self._windows.add([*self._stored.entries(self._windows.last + 1)], last)
             yield self._windows
+
+    def part_spent(self) -> float:
+        """The part of the current window's budget that is spent; as it was last known, where the store is away."""
+        if not self._wait.waiting:
+            with suppress(Unavailable), self.windows():
+                pass
+        return float(self._windows.now / (self.settings.epsilon * NANO))
 
     def promised_before(self) -> list[str]:
         """What was promised from when until when, in sentences; none where that never changed."""

@@ -369,6 +369,7 @@ class Publisher:
                 self._commit()
             if closed is None:
                 self.deliver()
+                self.store.look()
             if enough:
                 return
             closes = closed is not None

@@ -96,7 +96,8 @@ def _operations(service: Service) -> APIRouter:
         """Say whether the token may only read, or also operate. A token that may only send events is refused."""
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
-    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=refused)
+    from_stores = refused | refusals(503)
+    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=from_stores)
     add_reading(reading, service, may_read)
     router.include_router(reading)
 

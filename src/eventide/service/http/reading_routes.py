@@ -6,6 +6,7 @@ so many steps, and fewer where each has many numbers.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from eventide.events.levels import Levels
 from eventide.live.publisher.setup import statistics
+from eventide.live.stores.database import Unavailable
 from eventide.service.guarantee_page import page_of_stream
 from eventide.service.http import models
 from eventide.service.http.problems import Problem
@@ -28,6 +30,7 @@ LAST = 2**53
 MOST_AT_ONCE = 1_000  # steps on a page
 CELLS_AT_ONCE = 4_000_000  # numbers on a page; streams of many bins have shorter pages
 FOLLOWED_AT_A_TIME = 32  # releases read from the store together
+AWAY_SECONDS = 2.0  # after which a store that is away is asked again
 QUIET_SECONDS = 15.0  # after which a comment keeps the connection of one who follows alive
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.stream"}
 
@@ -232,7 +235,12 @@ async def follow(stream: LiveStream, first: int, allowed: Callable[[], bool]) ->
     step = first
     yield b"retry: 1000\n\n"
     while stream.followed and allowed():
-        lines = await run_in_threadpool(stream.lines, step, FOLLOWED_AT_A_TIME)
+        try:
+            lines = await run_in_threadpool(stream.lines, step, FOLLOWED_AT_A_TIME)
+        except Unavailable:
+            yield b": the store cannot be used now\n\n"
+            await asyncio.sleep(AWAY_SECONDS)
+            continue
         for number, line in lines:
             yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)
             step = number + 1
