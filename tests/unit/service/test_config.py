@@ -246,6 +246,19 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     assert checked(file)[0] == 0
 
 
+def test_a_check_says_where_the_clock_and_the_steps_do_not_fit(tmp_path):
+    """A store that came to the year 2126 with a wrong clock; and a start of which the year was mistyped."""
+    file = written(tmp_path, PEOPLE + a_stream().replace("2026-01-01", "2126-01-01"))
+    code, said = checked(file)
+    assert (code, "stream one begins at 2126-01-01T00:00:00+00:00, in " in said) == (0, True)
+    ahead = LiveStream(read_config(file).streams[0], ManualClock())
+    ahead.publisher.publish(0, [0, 0])
+    ahead.stop()
+    code, said = checked(file)
+    assert code == 0
+    assert "store of stream one is ahead of this machine's clock: steps are released up to 2126-01-01T00:10" in said
+
+
 def test_a_store_of_other_settings_is_refused_unless_a_new_epoch_is_meant(tmp_path):
     file = written(tmp_path, PEOPLE + a_stream())
     LiveStream(read_config(file).streams[0], ManualClock()).stop()

@@ -308,3 +308,19 @@ def test_the_pause_grows(caplog):
     for _ in range(4):
         wait.wait(Unavailable("full", "make room"))
     assert [record.fields["again_in"] for record in caplog.records] == [0.01, 0.02, 0.04, 0.04]
+
+
+def test_a_stream_that_is_ahead_of_the_clock_is_not_ready(tmp_path):
+    """Its store came to later steps with a wrong clock; when they are over it is well again."""
+    with running(configuration(tmp_path)) as up:
+        up.pass_steps(5)
+        start = up.service.streams["city"].feed.timeline.start
+    (tmp_path / "tokens").unlink()
+    with running(configuration(tmp_path)) as up:  # whose clock is at the start again
+        assert up.service.streams["city"].feed.clock.now() == start
+        answer = up.client().get("/readyz/city")
+        assert (health(up, "city"), answer.status_code) == ("ahead", 503)
+        assert "ahead of this machine's clock" in answer.json()["title"]
+        assert 'eventide_up{stream="city"} 0.0' in up.client("read").get("/metrics").text
+        up.clock.set(up.service.streams["city"].feed.timeline.end(4))
+        assert (health(up, "city"), ready(up, "city")) == ("running", 200)

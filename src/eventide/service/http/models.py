@@ -90,8 +90,9 @@ class StreamAnswer(Answer):
     """The first step that is measured. Steps before it only repeat the last release, until there is budget for more."""
     lag_seconds: float
     """How long the next release is overdue, in whole steps; 0 while the stream is on time."""
-    health: Literal["running", "behind", "waiting", "failed"]
-    """`running`: on time. `behind`: a release is overdue. `waiting`: for its store. `failed`: stopped."""
+    health: Literal["running", "behind", "ahead", "waiting", "failed"]
+    """`running`: on time. `behind`: a release is overdue. `ahead`: steps were released that are not over yet by the
+    clock, so no event counts. `waiting`: for its store. `failed`: stopped."""
     synthetic: bool
     """Whether the events are random numbers, as in the demonstration."""
     questions: QuestionsAnswer | None
