@@ -5,6 +5,7 @@ Ends with the step in hand when it is told to stop.
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from pathlib import Path
 
@@ -59,11 +60,16 @@ def command(
         settings = read_config(config)
         with closing(Doors.of(settings)) as doors:
             service = Service(settings, circumstances=circumstances)
-            serve(service, _say_where, lambda: read_config(config), doors)
+            say = _log_where if log else _say_where
+            serve(service, say, lambda: read_config(config), doors)
 
 
 def _say_where(address: str) -> None:
     click.echo(f"Listening on {address}", err=True)
+
+
+def _log_where(address: str) -> None:
+    logging.getLogger("eventide.live.service").info("listening", extra={"fields": {"address": address}})
 
 
 def require_service() -> None:

@@ -97,11 +97,13 @@ class LiveStream:
             keep=settings.keep,
             **told,
         )
+        self.publisher.log_fields = {"stream": settings.name}
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping, pauses)
         if self.publisher.account is not None:
             self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
         self._stored = open_store(settings.store, read_only=True, clients=clients, patience=0.0)
+        self.first_step = 0  # since which releases are over the bins and groups of now
         self._find_epoch()
         self._before = self._windows_before()
         self._windows, self._windows_lock = LatestWindows(self._epoch, self._before), threading.Lock()
@@ -184,6 +186,12 @@ class LiveStream:
         return [] if names is None else names.free()
 
     @property
+    def closed(self) -> list[int]:
+        """The places of bins that are closed by the next step."""
+        names = self.publisher.names
+        return [] if names is None else names.ended(self.notices.last + 1)
+
+    @property
     def levels(self) -> Levels | None:
         """The groups that the bins are in."""
         return self.publisher.mechanism.levels
@@ -209,7 +217,7 @@ class LiveStream:
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins or groups left out."""
-        first = max(first, self._first_step)
+        first = max(first, self.first_step)
         return list(self._stored.releases(first, min(self.last_until(last), first + most - 1)))
 
     def last_until(self, last: int | None) -> int:
@@ -283,7 +291,7 @@ class LiveStream:
         epochs = self._stored.epochs()
         self._epoch = epochs[-1]
         now = self._epoch.setting
-        self._first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
+        self.first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
         self.answered_from = _first_like_the_last(
             epochs, lambda one: _has_same_rows(one, now) and one.queries == now.queries
         )

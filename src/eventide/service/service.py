@@ -21,7 +21,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.service.config.settings import Config
-from eventide.service.config.start_check import seen_by_all
+from eventide.service.config.start_check import seen_by_all, strangers
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.access_log import AccessLog
@@ -65,7 +65,7 @@ class Service:
             self._open(clock, for_tests, circumstances, pauses)
             for stream in self.streams.values():
                 stream.publisher.store.promise(str(self.promised(stream)))
-            for sentence in seen_by_all(config):
+            for sentence in (*strangers(config), *seen_by_all(config)):
                 LOG.warning("%s", sentence)
         except BaseException:
             self.stop()

@@ -70,9 +70,7 @@ def test_every_role_of_the_server_counts_batches_until_it_may_not_connect(server
 def check_the_way_out(server, analysts):
     """What the page says, word for word: analysts see releases from their own server, and nothing of the store's."""
     of_store, of_analysts = (
-        block
-        for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        if "CREATE ROLE" in block
+        block for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL) if "CREATE ROLE" in block
     )
     run(server, of_store.replace("'...'", "'secret'"), "city")
     of_analysts = of_analysts.replace("host '...'", f"host '127.0.0.1', port '{server.port}'")

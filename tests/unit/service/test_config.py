@@ -246,6 +246,24 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     assert checked(file)[0] == 0
 
 
+def test_a_population_that_was_forgotten_is_told(tmp_path):
+    """Two streams with people and without a population count as about different ones: their epsilons do not add up."""
+    file = written(tmp_path, PEOPLE + (a_stream() + a_stream("two")).replace('population = "people"\n', ""))
+    code, said = checked(file)
+    assert code == 0
+    assert "no stream names the population 'people'" in said
+    assert "the streams one, two name no population, so each is taken to be about people of its own" in said
+    assert "name no population" not in checked(written(tmp_path, PEOPLE + a_stream() + a_stream("two")))[1]
+
+
+@pytest.mark.parametrize("line", ["step = 10s", "start = 2026-11-18 21:20"])
+def test_what_is_no_toml_is_told_with_how_it_is_written(tmp_path, line):
+    key = line.split()[0]
+    text = "\n".join(line if each.startswith(f"{key} =") else each for each in (PEOPLE + a_stream()).splitlines())
+    code, said = checked(written(tmp_path, text))
+    assert (code, "durations stand in quotation marks" in said, "a time has seconds" in said) == (2, True, True)
+
+
 def test_a_check_says_where_the_clock_and_the_steps_do_not_fit(tmp_path):
     """A store that came to the year 2126 with a wrong clock; and a start of which the year was mistyped."""
     file = written(tmp_path, PEOPLE + a_stream().replace("2026-01-01", "2126-01-01"))

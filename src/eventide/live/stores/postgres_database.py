@@ -216,9 +216,20 @@ class PostgresDatabase(Database):
             yield
         except self._psycopg.Error as problem:
             raise Unreachable(
-                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
+                f"{self.place} cannot be opened ({self._told(problem)}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
+
+    def _told(self, problem: Any) -> str:
+        """What the client library says of a connection that failed, without secrets; of everything else the kind."""
+        said = str(problem).strip().splitlines()
+        if not said or not said[-1].startswith("connection "):
+            return type(problem).__name__
+        secrets = [urlsplit(self._address).password, self._settings.get("password"), self._settings.get("sslpassword")]
+        sentence = said[-1].rstrip(".")
+        for secret in filter(None, secrets):
+            sentence = sentence.replace(secret, "...")
+        return sentence
 
     def _first_connection(self, patience: float) -> Any:
         """A connection, waited for while there is no server or it is starting; what it refuses will not pass."""

@@ -141,7 +141,9 @@ def _add_health(app: FastAPI, service: Service) -> None:
         """Say whether this stream takes events and publishes."""
         stream = service.stream(name)
         if not stream.ready:
-            ahead = "the store is ahead of this machine's clock, so no event counts; correct the clock, or see the runbook"
+            ahead = (
+                "the store is ahead of this machine's clock, so no event counts; correct the clock, or see the runbook"
+            )
             raise Problem(503, "not-ready", ahead if stream.ahead else "the stream does not publish now")
         return models.HealthAnswer(status="ok")
 

@@ -126,6 +126,8 @@ class BinsAnswer(Answer):
     """The names, in the order of the values of a release."""
     spare: list[int] = []
     """The places of spare bins that have no name yet. Their values are 0."""
+    closed: list[int] = []
+    """The places of bins that were closed. They take no more events, and their values are 0."""
     levels: list[LevelAnswer] = []
     """The levels, from the smallest groups to the total."""
 

@@ -85,7 +85,8 @@ def answer_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        where = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
+        told = {f"{'.'.join(map(str, each['loc']))} ({each['msg']})" for each in error.errors()}
+        where = ", ".join(sorted(told))
         return Problem(422, "invalid-parameter", f"not as the description asks: {where}").response()
 
     @app.exception_handler(HTTPException)

@@ -83,7 +83,9 @@ def _add_descriptions(router: APIRouter, service: Service, may_read: Any) -> Non
     def bins(name: Name) -> models.BinsAnswer:
         """Give the names behind the values of a release, in their order, and the groups that the bins belong to."""
         found = service.stream(name)
-        return models.BinsAnswer(bins=list(found.bins), spare=found.spare, levels=_levels(found.levels))
+        return models.BinsAnswer(
+            bins=list(found.bins), spare=found.spare, closed=found.closed, levels=_levels(found.levels)
+        )
 
     @router.get("/streams/{name}/guarantee", summary="Show the guarantee", response_description="The promise.")
     def guarantee(name: Name, token: Token = may_read) -> models.GuaranteeAnswer:
@@ -138,10 +140,14 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         """Give stored releases, page by page.
 
         `next` is the step to ask for as `first` to get the next page. With a table it stands in the header
-        `Eventide-Next`. A stream of very many bins has fewer steps on a page than `limit` says.
+        `Eventide-Next`. A stream of very many bins has fewer steps on a page than `limit` says. Releases from before a
+        change of the bins are left out.
         """
         found = service.stream(name)
         bins, end = found.bins, found.last_until(last)
+        if first <= end < found.first_step:
+            title = f"releases before step {found.first_step} have other bins; the operator has them: eventide export"
+            raise Problem(404, "other-bins", title)
         if latest is not None:
             first, limit = max(first, end - latest + 1), latest
         limit = _page_length(limit, len(bins))
@@ -241,10 +247,10 @@ async def follow(stream: LiveStream, first: int, allowed: Callable[[], bool]) ->
             yield b": the store cannot be used now\n\n"
             await asyncio.sleep(AWAY_SECONDS)
             continue
-        for number, line in lines:
-            yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)
-            step = number + 1
-        if not lines and not await stream.notices.wait_beyond(step - 1, QUIET_SECONDS):
+        if lines:  # together: whoever has left is written to once, and then known to have left
+            yield b"".join(b"id: %d\nevent: release\ndata: %s\n\n" % each for each in lines)
+            step = lines[-1][0] + 1
+        elif not await stream.notices.wait_beyond(step - 1, QUIET_SECONDS):
             yield b": still here\n\n"
 
 
