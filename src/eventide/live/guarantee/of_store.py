@@ -69,7 +69,8 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
         [*answers.items()],
         limits_of(setting),
         f"Every window was added up from the stored charges of {found.next_step} steps: "
-        f"{kept if verified.holds else 'the promise was not kept'}, and the fullest held {fullest}. Digest of settings and charges: {_digest(store, found)}.",
+        f"{kept if verified.holds else 'the promise was not kept'}, and the fullest held {fullest}. "
+        f"Digest of settings and charges: {_digest(store, found)}.",
         verified.problems,
         instead,
         past,

@@ -1,7 +1,8 @@
 """What was promised over the whole life of a store, whose epsilon and window may have changed.
 
 Charges of two epochs never meet in one window (`live/stores/verification.py`). So what somebody did inside the shortest
-of the windows meets those of one epoch alone, and over everything that was ever published the largest epsilon bounds it.
+of the windows meets those of one epoch alone, and over everything that was ever published the largest epsilon bounds
+it.
 Epochs that charged nothing told nothing, and promise nothing to be kept.
 """
 

@@ -223,10 +223,10 @@ class PostgresDatabase(Database):
     def _told(self, problem: Any) -> str:
         """What the client library says of a connection that failed, without secrets; of everything else the kind."""
         said = str(problem).strip().splitlines()
-        if not said or not said[-1].startswith("connection "):
+        if not said or not said[0].startswith("connection "):
             return type(problem).__name__
         secrets = [urlsplit(self._address).password, self._settings.get("password"), self._settings.get("sslpassword")]
-        sentence = said[-1].rstrip(".")
+        sentence = said[0].rstrip(".")
         for secret in filter(None, secrets):
             sentence = sentence.replace(secret, "...")
         return sentence

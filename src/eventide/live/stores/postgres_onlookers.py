@@ -36,6 +36,6 @@ def onlookers(url: str, clients: str | Path | None = None) -> str | None:
         return None
     return (
         f"every role of the PostgreSQL server {urlsplit(address).hostname or 'of this machine'} may connect to "
-        f"{', '.join(found)}, and sees there how many batches come, which is raw: give eventide a server of its own, and "
-        f"there run REVOKE CONNECT ON DATABASE {', '.join(found)} FROM PUBLIC"
+        f"{', '.join(found)}, and sees there how many batches come, which is raw: give eventide a server of its own, "
+        f"and there run REVOKE CONNECT ON DATABASE {', '.join(found)} FROM PUBLIC"
     )

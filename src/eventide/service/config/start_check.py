@@ -44,8 +44,8 @@ def strangers(config: Config) -> list[str]:
     alone = [stream.name for stream in config.streams if stream.population == stream.name and stream.user]
     if len(alone) > 1:
         said.append(
-            f"the streams {', '.join(alone)} name no population, so each is taken to be about people of its own; if they "
-            "are about the same people, give all of them one population, which bounds their epsilons together"
+            f"the streams {', '.join(alone)} name no population, so each is taken to be about people of its own; if "
+            "they are about the same people, give all of them one population, which bounds their epsilons together"
         )
     return said
 
