@@ -92,7 +92,7 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert f"{len(events())} events were read" in err
     assert "For operators only" in err
     left_out = len(events()) - sum(map(sum, expected(most)))
-    assert f"{left_out} of them were left out by the limit per person; 0 came too late; 0 were refused." in err
+    assert f"{left_out} of them were left out by the limit per person; 0 came too late; 0 other rows were refused." in err
     assert "Any single step spent at most" in err
     assert (left_out > 0) == (most == 1)
     guarantee = err.splitlines()[-1]
@@ -500,7 +500,7 @@ def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
         main([str(ROOT / word) if word.startswith("docs/") else word for word in words])
     assert (program, ended.value.code) == ("eventide", 0)
     assert read_steps("private.csv") == list(range(48))
-    assert "0 were refused" in capsys.readouterr().err
+    assert "0 other rows were refused" in capsys.readouterr().err
 
 
 def read_steps(path):

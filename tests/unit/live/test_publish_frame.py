@@ -270,7 +270,7 @@ def test_what_is_raw_is_told_to_operators_alone():
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
     assert "206 events were read" in said
-    assert "1 were refused (1 bin is not in the list)" in said
+    assert "1 other rows were refused (1 bin is not in the list)" in said
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
@@ -358,7 +358,7 @@ def test_a_row_outside_the_steps_of_an_ordered_stream_changes_nothing_for_others
     )
     until = BEGIN + timedelta(hours=HOURS)
     releases = ev.publish(stream, ordered=True, start=BEGIN, until=until, **ALL)
-    assert "1 were refused" in str(releases.operators_only)
+    assert "1 other rows were refused" in str(releases.operators_only)
     assert np.array_equal(np.reshape(releases.to_arrow()["value"], (HOURS, -1)), counted(rides()))
 
 

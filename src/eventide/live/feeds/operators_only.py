@@ -89,6 +89,6 @@ class OperatorsOnly:
             f"{'event was' if self.accepted == 1 else 'events were'} read; "
             f"{self.left_out:,} of them were left out by the limit per person{cap}{each and f' ({each})'}; "
             f"{self.late:,} came too late;{again} "
-            f"{sum(self.refused.values()):,} were refused{reasons and f' ({reasons})'}."
+            f"{sum(self.refused.values()):,} other rows were refused{reasons and f' ({reasons})'}."
             f"{f' {AS_UTC}.' if self.read_as_utc else ''}"
         )
