@@ -240,6 +240,10 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     assert "logs/access.jsonl cannot be written" in said
     tokens.chmod(0o600)
     assert checked(file)[0] == 5  # only stores are in the way
+    assert "others may write" not in said
+    tmp_path.chmod(0o777)
+    assert f"others may write to the folder {tmp_path}, so they can replace a store" in checked(file)[1]
+    tmp_path.chmod(0o700)
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     (tmp_path / "missing").mkdir()
     writer.stop()

@@ -33,6 +33,12 @@ def remarks(config: Config) -> list[str]:
         said.append(f"there are no tokens yet at {tokens}, so nobody may send events; make one: eventide config token")
     if log is not None and not _may_write(log.parent):
         said.append(f"the access log {log} cannot be written: its folder is missing or closed")
+    folders = {Path(os.path.realpath(stream.store)).parent for stream in config.streams if not is_address(stream.store)}
+    said += [
+        f"others may write to the folder {folder}, so they can replace a store; run: chmod go-w {folder}"
+        for folder in sorted(folders)
+        if folder.is_dir() and folder.stat().st_mode & 0o022
+    ]
     return [*said, *strangers(config), *seen_by_all(config)]
 
 
