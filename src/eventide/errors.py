@@ -50,7 +50,10 @@ class StateError(EventideError):
 
 
 class StoreError(EventideError):
-    """A store, or a file that releases go to, is busy, damaged, full or of another version; no charge is lost."""
+    """A store, or a file that releases go to, is busy, damaged, full or of another version; no charge is lost.
+
+    Also where a port is in use: like a store in use, that may pass by itself.
+    """
 
 
 def missing_extra(what: str, extra: str) -> InputError:

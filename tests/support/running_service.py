@@ -15,7 +15,7 @@ from eventide.privacy.noise import Zero
 from eventide.service.config.settings import Access, Config, Limits, Server, StreamConfig
 from eventide.service.http.tokens import ROLES, add_token
 from eventide.service.live_stream import Circumstances
-from eventide.service.server import HEADER_SECONDS, build_server, listen, listen_for_health
+from eventide.service.server import HEADER_SECONDS, Doors, build_server
 from eventide.service.service import Service
 from eventide.service.store_wait import USUAL_PAUSES
 
@@ -118,7 +118,9 @@ def running(
     service = Service(config, clock, for_tests=for_tests, truth=truth, circumstances=told, pauses=pauses)
     if isinstance(clock, ManualClock):
         clock.set(next(iter(service.streams.values())).feed.timeline.start)
-    listening, health = listen(config), listen_for_health(config)
+    doors = Doors.of(config)
+    doors.open()
+    listening, health = doors
     server = build_server(service, header_seconds=header_seconds, health=health)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -100,4 +100,4 @@ def _told(listed: dict[str, Any]) -> str:
         facts += [f"closed from step {each['closed']} on"] if each["closed"] is not None else []
         facts += [f"in {', '.join(each['groups'])}"] if each.get("groups") else []
         lines.append(f"{each['name']}{': ' if facts else ''}{'; '.join(facts)}")
-    return "\n".join([*lines, f"{listed['spare']} spare bins left; the next step is {listed['next_step']}"])
+    return "\n".join([*lines, f"{listed['spare']} spare {'bin' if listed['spare'] == 1 else 'bins'} left; the next step is {listed['next_step']}"])

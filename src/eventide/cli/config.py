@@ -60,7 +60,8 @@ def check(ctx: click.Context, file: Path, new_epoch: bool, as_json: bool) -> Non
         click.echo(json.dumps({"file": str(file), **found}))
     else:
         right = "has no mistakes, but a start would be refused:" if refused else "is right."
-        click.echo("\n".join(mistakes or [f"{file} {right}", *refused, *said, NOT_CHECKED]))
+        notes = ["Notes:", *said] if said and refused else said
+        click.echo("\n".join(mistakes or [f"{file} {right}", *refused, *notes, NOT_CHECKED]))
     if mistakes or refused:
         only_stores = problems and all(isinstance(problem, StoreError) for problem in problems)
         ctx.exit(EXIT_CODES[StoreError if only_stores else InputError])

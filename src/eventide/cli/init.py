@@ -32,5 +32,5 @@ def command(path: Path) -> None:
     except OSError as problem:
         raise InputError(f"cannot write {path}: {problem.strerror}; choose another place") from None
     click.echo(f"Wrote {path}. Next: edit it, then run")
-    for verb in ("config check", "config token ingest", "config token read", "serve"):
+    for verb in ("config check", "config token ingest", "config token read", "config token operate", "serve"):
         click.echo(f"  eventide {verb} {path}")

@@ -5,6 +5,8 @@ Ends with the step in hand when it is told to stop.
 
 from __future__ import annotations
 
+import logging
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -47,7 +49,7 @@ def command(
     from eventide.cli.settings import import_from_here
     from eventide.service.config.config_file import read_config
     from eventide.service.live_stream import Circumstances
-    from eventide.service.server import serve
+    from eventide.service.server import Doors, serve
     from eventide.service.service import Service
 
     if longest_window is not None and not after_restore:
@@ -55,8 +57,19 @@ def command(
     import_from_here()
     circumstances = Circumstances(new_epoch, take_over, after_restore, longest_window)
     with logging_to_stderr(log):
-        service = Service(read_config(config), circumstances=circumstances)
-        serve(service, lambda address: click.echo(f"Listening on {address}", err=True), lambda: read_config(config))
+        settings = read_config(config)
+        with closing(Doors.of(settings)) as doors:
+            service = Service(settings, circumstances=circumstances)
+            say = _log_where if log else _say_where
+            serve(service, say, lambda: read_config(config), doors)
+
+
+def _say_where(address: str) -> None:
+    click.echo(f"Listening on {address}", err=True)
+
+
+def _log_where(address: str) -> None:
+    logging.getLogger("eventide.live.service").info("listening", extra={"fields": {"address": address}})
 
 
 def require_service() -> None:

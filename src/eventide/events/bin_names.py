@@ -18,6 +18,10 @@ from eventide.errors import InputError, unknown
 from eventide.events.bins import is_spare
 
 NEVER = np.iinfo(np.int64).max
+NO_SPARE = (
+    "no spare bin is left{}: begin a new epoch with more of them, by a larger spare_bins (--spare-bins) together with "
+    "--new-epoch"
+)
 
 
 class NamedBin(NamedTuple):
@@ -65,6 +69,10 @@ class BinNames:
         """The places that have no name."""
         return [place for place, name in enumerate(self.names) if is_spare(name)]
 
+    def ended(self, step: int) -> list[int]:
+        """The places that are closed at a step."""
+        return sorted(each.place for each in self.said if each.end is not None and each.end <= step)
+
     def given(self, name: str, first: int, place: int | None = None) -> Self:
         """The same with a name for a place, the first free one where none is said."""
         name = name.strip()
@@ -73,7 +81,7 @@ class BinNames:
         if name in self.names:
             raise InputError(f"there is a bin {name!r} already, or there was; a name is given once")
         if not (free := self.free()):
-            raise InputError("no spare bin is left; a store with more of them needs --new-epoch")
+            raise InputError(NO_SPARE.format(f" for {name!r}"))
         if (place := free[0] if place is None else place) not in free:
             raise InputError(f"{self.names[place]!r} is no spare bin that waits for a name; choose another")
         return type(self)(self.places, [*self.said, NamedBin(place, name, first)])

@@ -17,6 +17,7 @@ from eventide.live.addresses import is_address, without_secrets
 from eventide.live.guarantee.limits import ALWAYS
 from eventide.live.guarantee.of_account import account_part
 from eventide.live.guarantee.of_store import store_part
+from eventide.live.guarantee.over_epochs import Promised, over_all
 from eventide.live.guarantee.page import Part, guarantee_page
 from eventide.live.guarantee.promise import OF_ALL_STREAMS, OF_ONE_ALONE, Share, plain_promise, promised_to
 from eventide.live.stores.base import StoreMissing
@@ -71,18 +72,21 @@ def _of_stream(config: Config, stream: StreamConfig, stored: Part | None, told: 
         "What is kept raw, and for how long?": _raw(stream),
         "How long are releases kept?": f"for {stream.keep:,} steps; charges for ever" if stream.keep else "for ever",
     }
-    length, released = milliseconds(stream.step), "everything that is published"
+    released = "everything that is published"
     if stream.population in config.accounts:
         released = OF_ONE_ALONE
     elif total > stream.epsilon:
         released = OF_ALL_STREAMS
         told["With what is the budget shared?"] = Share(float(stream.epsilon), float(total)).told
-    span = f"{in_words(stream.window * length)} ({stream.window} consecutive steps of {in_words(length)})"
+    past = () if stored is None else stored.past  # promised with other settings, perhaps
+    whole = over_all([*past, Promised(0, float(total), stream.window)])
+    length = milliseconds(stream.step)
+    span = f"{in_words(whole.window * length)} ({whole.window} consecutive steps of {in_words(length)})"
     title = f"The stream {stream.name}"
     promise = plain_promise(
         stream.population,
         span,
-        float(total),
+        whole.epsilon,
         released,
         events=not stream.user and not _is_trusted(stream),
     )

@@ -19,6 +19,7 @@ SHOWN = 432  # windows, for the picture
 class LatestWindows:
     """What windows of an epoch hold: `held` by the last step of each, `worst` the most ever; in nano-epsilon.
 
+    `worst_allowed` is the epsilon of the epoch in which that was.
     `before` is what earlier epochs of the store held. `holds` says whether no window was over the epsilon of its epoch.
     """
 
@@ -28,6 +29,7 @@ class LatestWindows:
         self.last = epoch.first_step - 1
         self.held: dict[int, int] = {}
         self.worst, self.holds = (0, True) if before is None else (before.worst, before.holds)
+        self.worst_allowed = epoch.setting.epsilon if before is None or not before.worst else before.worst_allowed
 
     @property
     def now(self) -> int:
@@ -40,7 +42,9 @@ class LatestWindows:
         self._entries += [entry for entry in entries if entry.step <= last]
         held = verify(self._entries, [self._epoch], last + 1).spending[0].windows.tolist()
         fullest = max(held, default=0)
-        self.worst, self.holds = max(self.worst, fullest), self.holds and fullest <= self._epoch.setting.epsilon
+        if fullest > self.worst:
+            self.worst, self.worst_allowed = fullest, self._epoch.setting.epsilon
+        self.holds = self.holds and fullest <= self._epoch.setting.epsilon
         self.held = dict(list(enumerate(held, start=begin))[-SHOWN:])
         self._forget_before(max(begin, last + 1 - self._epoch.setting.window - SHOWN))
 

@@ -9,15 +9,16 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from eventide.errors import EventideError
-from eventide.events.clock import Clock
+from eventide.events.clock import JUMP, Clock
 from eventide.events.durations import steps_of_window
 from eventide.events.levels import Levels
 from eventide.live.guarantee.of_store import store_part
+from eventide.live.guarantee.over_epochs import promises, sentences
 from eventide.live.guarantee.page import Part
 from eventide.live.publisher.naming import name_bins
 from eventide.live.publisher.publisher import Publisher
@@ -28,6 +29,7 @@ from eventide.live.stores.database import Unavailable
 from eventide.live.stores.open_store import open_store
 from eventide.live.stores.stored_releases import levels_of
 from eventide.live.stores.verification import Verification, verify
+from eventide.privacy.amounts import NANO
 from eventide.service.config.settings import StreamConfig
 from eventide.service.latest_windows import LatestWindows
 from eventide.service.pushed_cells import pushed_feed
@@ -36,6 +38,7 @@ from eventide.service.store_wait import USUAL_PAUSES, Pauses, StoreWait
 
 LOG = logging.getLogger("eventide.live.service")
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
+PATIENCE = 5.0  # seconds for which a batch waits for a server that went away, before it is refused; readers do not wait
 
 
 class Circumstances(NamedTuple):
@@ -79,7 +82,7 @@ class LiveStream:
         self._stopping = threading.Event()
         self.feed = pushed_feed(settings, clock=clock, notices=self.notices, most_waiting=most_waiting)
         self.reader = self.feed.reader
-        store = open_store(settings.store, for_tests=for_tests, clients=clients)
+        store = open_store(settings.store, for_tests=for_tests, clients=clients, patience=PATIENCE)
         told = circumstances.of_stream(settings.step)
         self.publisher = Publisher(
             self.feed,
@@ -94,13 +97,16 @@ class LiveStream:
             keep=settings.keep,
             **told,
         )
+        self.publisher.log_fields = {"stream": settings.name}
         self._wait = store.patience = StoreWait(settings.name, self.feed, self._stopping, pauses)
         if self.publisher.account is not None:
             self.publisher.account.patience = self._wait
         self.notices.last = self.publisher.next_step - 1
-        self._stored = open_store(settings.store, read_only=True, clients=clients)
+        self._stored = open_store(settings.store, read_only=True, clients=clients, patience=0.0)
+        self.first_step = 0  # since which releases are over the bins and groups of now
         self._find_epoch()
-        self._windows, self._windows_lock = LatestWindows(self._epoch, self._windows_before()), threading.Lock()
+        self._before = self._windows_before()
+        self._windows, self._windows_lock = LatestWindows(self._epoch, self._before), threading.Lock()
         self._to_sign: tuple[int, Part] | None = None
         self._signing = threading.Lock()
         with self.windows():
@@ -148,15 +154,23 @@ class LiveStream:
     @property
     def ready(self) -> bool:
         """Whether it takes events and publishes."""
-        return not (self.failed or self.closing or self._wait.waiting)
+        return not (self.failed or self.closing or self._wait.waiting or self.ahead)
 
     @property
-    def health(self) -> Literal["running", "behind", "waiting", "failed"]:
+    def ahead(self) -> bool:
+        """Whether a step was released that is not over yet by the clock, which was wrong once: no event counts now."""
+        last = self.notices.last
+        return last >= 0 and self.feed.clock.now() + JUMP < self.feed.timeline.end(last)
+
+    @property
+    def health(self) -> Literal["running", "behind", "ahead", "waiting", "failed"]:
         """Whether steps come out on time."""
         if self.failed:
             return "failed"
         if self._wait.waiting:
             return "waiting"
+        if self.ahead:
+            return "ahead"
         return "behind" if self.feed.overdue() > SLACK else "running"
 
     @property
@@ -170,6 +184,12 @@ class LiveStream:
         """The places of spare bins that wait for a name."""
         names = self.publisher.names
         return [] if names is None else names.free()
+
+    @property
+    def closed(self) -> list[int]:
+        """The places of bins that are closed by the next step."""
+        names = self.publisher.names
+        return [] if names is None else names.ended(self.notices.last + 1)
 
     @property
     def levels(self) -> Levels | None:
@@ -197,7 +217,7 @@ class LiveStream:
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins or groups left out."""
-        first = max(first, self._first_step)
+        first = max(first, self.first_step)
         return list(self._stored.releases(first, min(self.last_until(last), first + most - 1)))
 
     def last_until(self, last: int | None) -> int:
@@ -209,8 +229,24 @@ class LiveStream:
         """What the windows hold, up to the last release; it stays so inside the block."""
         with self._windows_lock:
             if self._windows.last < (last := self.notices.last):
-                self._windows.add(self._stored.entries(self._windows.last + 1), last)
+                self._windows.add([*self._stored.entries(self._windows.last + 1)], last)
             yield self._windows
+
+    def part_spent(self) -> float:
+        """The part of the current window's budget that is spent; as it was last known, where the store is away."""
+        if not self._wait.waiting:
+            with suppress(Unavailable), self.windows():
+                pass
+        return float(self._windows.now / (self.settings.epsilon * NANO))
+
+    def promised_before(self) -> list[str]:
+        """What was promised from when until when, in sentences; none where that never changed."""
+        if self._before is None:
+            return []
+        *earlier, last = self._stored.epochs()
+        now = verify([], [last], last.first_step).spending
+        past = promises([*earlier, last], self._before._replace(spending=[*self._before.spending, *now]))
+        return [f"{each[0].upper()}{each[1:]}." for each in sentences(past, last.setting)]
 
     def to_sign(self) -> Part:
         """What the store says for people who must sign the promise, up to the last release."""
@@ -255,7 +291,7 @@ class LiveStream:
         epochs = self._stored.epochs()
         self._epoch = epochs[-1]
         now = self._epoch.setting
-        self._first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
+        self.first_step = _first_like_the_last(epochs, lambda one: _has_same_rows(one, now))
         self.answered_from = _first_like_the_last(
             epochs, lambda one: _has_same_rows(one, now) and one.queries == now.queries
         )

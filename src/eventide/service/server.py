@@ -8,21 +8,22 @@ health checks has a thread and a loop of its own: however many connect to the ot
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from eventide.errors import EventideError, InputError
+from eventide.errors import EventideError, InputError, StoreError
 from eventide.service.config.settings import Config
 from eventide.service.connections import Connections
 from eventide.service.http.app import build_app, build_health_app
@@ -33,6 +34,7 @@ from eventide.service.service import Service
 
 HEADER_SECONDS = 10.0
 HEALTH_SECONDS, HEALTH_CHECKS = 2.0, 500  # of a port for health checks: to come with a request, and at once
+PASSING = (errno.EADDRINUSE, errno.EADDRNOTAVAIL)  # in use for a moment, or an address that is not there yet
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 LOG = logging.getLogger("eventide.live.service")
 
@@ -43,17 +45,52 @@ _TURNED_AWAY = (
 )
 
 
-def serve(service: Service, told: Callable[[str], None], config: Callable[[], Config] | None = None) -> None:
+class Doors(NamedTuple):
+    """The sockets of a service, and that for health checks alone where they have a port; nobody listens there yet."""
+
+    main: socket.socket
+    health: socket.socket | None
+
+    @classmethod
+    def of(cls, config: Config) -> Doors:
+        """Take the ports, so that one which is in use is told before any store is made."""
+        main = _bound(config.server.host, config.server.port, "host or port")
+        try:
+            port = config.server.health_port
+            return cls(main, None if port is None else _bound(config.server.host, port, "health_port"))
+        except BaseException:
+            main.close()
+            raise
+
+    def open(self) -> None:
+        """Listen: whoever is told the address finds somebody there."""
+        for door in filter(None, self):
+            host, port = door.getsockname()[:2]
+            with _refusals(host, port, "host or port"):
+                door.listen()
+
+    def close(self) -> None:
+        """Give the ports back."""
+        for door in filter(None, self):
+            door.close()
+
+
+def serve(
+    service: Service,
+    told: Callable[[str], None],
+    config: Callable[[], Config] | None = None,
+    doors: Doors | None = None,
+) -> None:
     """Listen, tell the address, and answer until SIGTERM or SIGINT; the steps in hand are finished.
 
-    At SIGHUP `config` is asked again, and bins that are new there get names.
+    At SIGHUP `config` is asked again, and bins that are new there get names. `doors` are those taken before.
     """
     with ExitStack() as failing:
         failing.callback(service.stop)
-        listening = failing.enter_context(listen(service.config))
-        health = listen_for_health(service.config)
-        if health is not None:
-            failing.enter_context(health)
+        doors = doors or Doors.of(service.config)
+        failing.callback(doors.close)
+        doors.open()
+        listening, health = doors
         server = build_server(service, health=health, config=config)
         failing.pop_all()
     host, port = listening.getsockname()[:2]
@@ -243,25 +280,25 @@ def _settings(app: ASGIApp, protocol: Callable[..., Any], **more: Any) -> uvicor
     )
 
 
-def listen(config: Config) -> socket.socket:
-    """The socket to listen on, refused in a sentence where it cannot be had."""
-    return _listening(config.server.host, config.server.port, "host or port")
-
-
-def listen_for_health(config: Config) -> socket.socket | None:
-    """The socket for health checks alone, where they have a port."""
-    port = config.server.health_port
-    return None if port is None else _listening(config.server.host, port, "health_port")
-
-
-def _listening(host: str, port: int, way_out: str) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+@contextmanager
+def _refusals(host: str, port: int, way_out: str) -> Iterator[None]:
+    """Say in a sentence that a port cannot be had; what may pass by itself is no mistake of the configuration."""
     try:
-        listening.bind((host, port))
-        listening.listen()  # whoever is told the address finds somebody there
+        yield
     except OSError as problem:
-        listening.close()
-        raise InputError(f"cannot listen on {host} port {port}: {problem.strerror}; choose another {way_out}") from None
-    return listening
+        what = f"cannot listen on {host} port {port}: {problem.strerror}"
+        if problem.errno in PASSING:
+            raise StoreError(f"{what}; end what listens there, or choose another {way_out}") from None
+        raise InputError(f"{what}; choose another {way_out}") from None
+
+
+def _bound(host: str, port: int, way_out: str) -> socket.socket:
+    found = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        with _refusals(host, port, way_out):
+            found.bind((host, port))
+    except BaseException:
+        found.close()
+        raise
+    return found

@@ -21,6 +21,7 @@ from eventide.live.stores.open_store import open_store
 from eventide.privacy.amounts import NANO
 from eventide.privacy.guarantees import Guarantee
 from eventide.service.config.settings import Config
+from eventide.service.config.start_check import seen_by_all, strangers
 from eventide.service.http import models
 from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.access_log import AccessLog
@@ -64,6 +65,8 @@ class Service:
             self._open(clock, for_tests, circumstances, pauses)
             for stream in self.streams.values():
                 stream.publisher.store.promise(str(self.promised(stream)))
+            for sentence in (*strangers(config), *seen_by_all(config)):
+                LOG.warning("%s", sentence)
         except BaseException:
             self.stop()
             raise
@@ -191,6 +194,7 @@ class Service:
                 spent=windows.now / NANO,
                 left=float(epsilon - Fraction(windows.now, NANO)),
                 worst=windows.worst / NANO,
+                worst_of=windows.worst_allowed / NANO,
                 verified=windows.holds,
                 next_return=next_return,
                 history=history,
@@ -216,7 +220,7 @@ class Service:
         """The same as an answer."""
         promised = self.promised(stream, may_see)
         return models.GuaranteeAnswer(
-            sentence=str(promised),
+            sentence=" ".join([str(promised), *stream.promised_before()]),
             own=float(stream.settings.epsilon),
             private=promised.not_private is None,
             **dataclasses.asdict(promised),

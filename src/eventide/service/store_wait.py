@@ -34,8 +34,12 @@ class StoreWait(Patience):
         self._name, self._feed, self._stopping = name, feed, stopping
         self._pauses, self._pause = pauses, pauses.first
 
+    looks = True
+
     def lost(self) -> None:
         """A server may be back in a moment: until then batches wait with us."""
+        if not self.waiting:
+            LOG.warning("stream %s waits for its store: its server does not answer", self._name)
         self.waiting = True
 
     def wait(self, fault: Unavailable) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -255,6 +256,25 @@ def test_after_a_restored_backup_a_longer_file_is_to_be_kept(run):
     Path("out.jsonl").write_text("".join([*lines[:4], lines[3].replace('"step":3', '"step":4'), *lines[4:]]))
     code, _, err = run("city.db", "--check", "out.jsonl")
     assert (code, "keep the file" in err) == (2, True)
+
+
+def test_steps_that_a_restored_backup_lost_are_passed_over_and_the_rest_is_compared(run):
+    """A check that fails for ever is one that nobody looks at."""
+    feed = ev.MemoryFeed([[number, 2, 3] for number in range(20)])
+    for until, how in ((4, {}), (8, {}), (12, {"after_restore": True})):
+        if how:
+            shutil.copy("backup.db", "city.db")
+        mechanism = ev.Uniform(epsilon=1, window=2, bins=BINS)
+        with ev.Publisher(feed, mechanism, "city.db", ["out.jsonl"], **how) as publisher:
+            publisher.run(until=until)
+        if until == 4:
+            shutil.copy("city.db", "backup.db")
+    code, _, err = run("city.db", "--check", "out.jsonl")
+    assert (code, "8 steps" in err, "steps 4 to 7 were lost" in err) == (0, True, True)
+    lines = Path("out.jsonl").read_text().splitlines(keepends=True)
+    Path("out.jsonl").write_text("".join([*lines[:9], lines[8], *lines[10:]]))
+    code, _, err = run("city.db", "--check", "out.jsonl")
+    assert (code, "differs from the store at step 9" in err) == (2, True)
 
 
 def test_what_cannot_be_compared_is_refused(run):

@@ -92,6 +92,36 @@ def test_the_page_of_one_store_of_several_states_what_all_of_them_may_tell(tmp_p
     assert "(epsilon 0.7)" not in page
 
 
+def test_the_largest_epsilon_in_the_shortest_window_is_promised_for_all_that_was_ever_published(tmp_path: Path) -> None:
+    """The newest promise is none about the steps before it; each is told with its time, and the picture has both."""
+    for epsilon, window, steps in ((2, 3, 6), (0.5, 4, 14), (0.5, 4, 18)):
+        mechanism = ev.Uniform(epsilon=epsilon, window=window, bins=2)
+        feed = ev.MemoryFeed([[3, 5]] * steps)
+        with ev.Publisher(feed, mechanism, tmp_path / "city.db", new_epoch=True) as publisher:
+            publisher.run()
+    page = written(tmp_path / "city.db", tmp_path / "page.html")[1]
+    assert "inside any 3 consecutive steps had been left out" in page
+    assert "at most 7.39 times more likely or less likely (epsilon 2)" in page
+    assert "of steps 0 to 5 (before step 6): epsilon 2 inside any 3 consecutive steps" in page
+    assert "from step 6 on (step 6): epsilon 0.5 inside any 4 consecutive steps" in page
+    assert "no window was over the epsilon of its time, and the fullest held 2 of 2." in page
+    assert page.count('<line class="limit"') == 2
+    mechanism = ev.Uniform(epsilon=3, window=4, bins=2)
+    with ev.Publisher(ev.MemoryFeed([[3, 5]] * 18), mechanism, tmp_path / "city.db", new_epoch=True) as publisher:
+        publisher.run()  # nothing: so what was published is bounded by what was promised before, and now by epsilon 3
+    assert "(epsilon 3)" in written(tmp_path / "city.db", tmp_path / "page.html")[1]
+
+
+def test_an_epoch_that_measured_nothing_promised_nothing(tmp_path: Path) -> None:
+    for epsilon, steps in ((9, 0), (1, 6)):
+        mechanism = ev.Uniform(epsilon=epsilon, window=3, bins=2)
+        feed = ev.MemoryFeed([[3, 5]] * steps)
+        with ev.Publisher(feed, mechanism, tmp_path / "city.db", new_epoch=True) as publisher:
+            publisher.run()
+    page = written(tmp_path / "city.db", tmp_path / "page.html")[1]
+    assert ("(epsilon 1)" in page, "epsilon 9" in page) == (True, False)
+
+
 def test_spare_bins_are_listed_by_the_names_that_they_got(tmp_path: Path) -> None:
     store = published(tmp_path, "--spare-bins", "1")
     assert CliRunner().invoke(main, ["bins", str(store), "--name", "harbour"]).exit_code == 0

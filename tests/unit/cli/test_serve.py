@@ -88,8 +88,11 @@ def test_a_port_that_is_taken_is_said_to_be(config, tmp_path):
         taken.bind(("127.0.0.1", port))
         taken.listen()
         result = CliRunner().invoke(main, ["serve", str(config)])
-    assert result.exit_code == 2
-    assert "choose another host or port" in result.stderr
+    assert result.exit_code == 5  # so that systemd tries again: it may be free in a moment
+    assert "end what listens there, or choose another host or port" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["eventide.toml"]  # no store was made
+    config.write_text(config.read_text().replace('host = "127.0.0.1"', 'host = "no such host"'))
+    assert CliRunner().invoke(main, ["serve", str(config)]).exit_code == 2
 
 
 def test_a_bad_configuration_starts_nothing(config, tmp_path):
@@ -110,8 +113,10 @@ def test_tokens_that_others_may_read_start_nothing(config, tmp_path):
 
 def test_a_second_service_on_a_store_is_refused(config, tmp_path):
     with started("serve", "eventide.toml", folder=tmp_path):
+        config.write_text(re.sub(r"port = \d+", f"port = {free_port()}", config.read_text()))
         result = CliRunner().invoke(main, ["serve", str(config)])
     assert result.exit_code == 5
+    assert "city.store is being written by process" in result.stderr
 
 
 def test_missing_packages_are_named(monkeypatch):

@@ -795,3 +795,11 @@ def test_streams_of_one_population_are_remembered_in_the_database(server, tmp_pa
         connection.execute("UPDATE eventide_populations.record SET text = '{}'")
     with pytest.raises(StoreError, match=r"people\.population in 127.*not what the service wrote"):
         live(alone, 8)
+
+
+def test_what_the_server_said_of_a_connection_is_told(server):
+    missing = server.address.replace("/postgres", "/nodb") + "#visits"
+    with pytest.raises(StoreError, match='database "nodb" does not exist'):
+        open_store(missing)
+    with pytest.raises(StoreError, match=f"port {server.port + 1} failed: Connection refused"):
+        open_store(server.address.replace(str(server.port), str(server.port + 1)), read_only=True)

@@ -485,3 +485,39 @@ def test_steps_that_are_due_together_are_announced_when_they_are_durable(city, m
     city.pass_steps(20)
     assert [len(steps) for steps in committed] == [8, 8, 4]
     assert all(told <= durable for told, durable in announced)
+
+
+def test_a_smaller_epsilon_does_not_rewrite_what_was_promised_before(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, epsilon=Fraction(2))])) as up:
+        up.pass_steps(5)
+    (tmp_path / "tokens").unlink()
+    with running(configuration(tmp_path), new_epoch=True) as up:
+        ledger, told = (up.client("read").get(f"/v1/streams/city/{what}") for what in ("ledger", "guarantee"))
+        page = up.client("read").get("/v1/streams/city/guarantee.html").text
+    assert [ledger.json()[name] for name in ("epsilon", "worst", "worst_of", "verified")] == [1, 2, 2, True]
+    before = (
+        "Of steps 0 to 4 (before 2026-01-01T00:05): epsilon 2 inside any 5 minutes (5 consecutive steps of 1 minute)."
+    )
+    assert before in told.json()["sentence"]
+    assert before[1:-1] in page
+
+
+def test_releases_over_other_bins_are_refused_and_no_empty_page(tmp_path):
+    with running(configuration(tmp_path)) as up:
+        up.pass_steps(3)
+    (tmp_path / "tokens").unlink()
+    more = stream(tmp_path, bins=("north", "south", "harbour", "quay"))
+    with running(configuration(tmp_path, [more]), new_epoch=True) as up:
+        up.clock.set(up.service.streams["city"].feed.timeline.end(4))
+        wait_until(lambda: up.service.streams["city"].notices.last == 4)
+        read = up.client("read").get
+        before, whole = read("/v1/streams/city/releases?last=2"), read("/v1/streams/city/releases")
+    assert (before.status_code, before.json()["code"]) == (404, "other-bins")
+    assert "before step 3 have other bins" in before.json()["title"]
+    assert [one["step"] for one in whole.json()["releases"]] == [3, 4]
+
+
+def test_a_parameter_that_is_not_allowed_is_told_with_what_is(tmp_path):
+    with running(configuration(tmp_path)) as up:
+        told = up.client("read").get("/v1/streams/city/releases?latest=-1").json()["title"]
+    assert told == "not as the description asks: query.latest (Input should be greater than or equal to 1)"

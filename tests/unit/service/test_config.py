@@ -240,10 +240,45 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     assert "logs/access.jsonl cannot be written" in said
     tokens.chmod(0o600)
     assert checked(file)[0] == 5  # only stores are in the way
+    assert "others may write" not in said
+    tmp_path.chmod(0o777)
+    assert f"others may write to the folder {tmp_path}, so they can replace a store" in checked(file)[1]
+    tmp_path.chmod(0o700)
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     (tmp_path / "missing").mkdir()
     writer.stop()
     assert checked(file)[0] == 0
+
+
+def test_a_population_that_was_forgotten_is_told(tmp_path):
+    """Two streams with people and without a population count as about different ones: their epsilons do not add up."""
+    file = written(tmp_path, PEOPLE + (a_stream() + a_stream("two")).replace('population = "people"\n', ""))
+    code, said = checked(file)
+    assert code == 0
+    assert "no stream names the population 'people'" in said
+    assert "the streams one, two name no population, so each is taken to be about people of its own" in said
+    assert "name no population" not in checked(written(tmp_path, PEOPLE + a_stream() + a_stream("two")))[1]
+
+
+@pytest.mark.parametrize("line", ["step = 10s", "start = 2026-11-18 21:20"])
+def test_what_is_no_toml_is_told_with_how_it_is_written(tmp_path, line):
+    key = line.split()[0]
+    text = "\n".join(line if each.startswith(f"{key} =") else each for each in (PEOPLE + a_stream()).splitlines())
+    code, said = checked(written(tmp_path, text))
+    assert (code, "durations stand in quotation marks" in said, "a time has seconds" in said) == (2, True, True)
+
+
+def test_a_check_says_where_the_clock_and_the_steps_do_not_fit(tmp_path):
+    """A store that came to the year 2126 with a wrong clock; and a start of which the year was mistyped."""
+    file = written(tmp_path, PEOPLE + a_stream().replace("2026-01-01", "2126-01-01"))
+    code, said = checked(file)
+    assert (code, "stream one begins at 2126-01-01T00:00:00+00:00, in " in said) == (0, True)
+    ahead = LiveStream(read_config(file).streams[0], ManualClock())
+    ahead.publisher.publish(0, [0, 0])
+    ahead.stop()
+    code, said = checked(file)
+    assert code == 0
+    assert "store of stream one is ahead of this machine's clock: steps are released up to 2126-01-01T00:10" in said
 
 
 def test_a_store_of_other_settings_is_refused_unless_a_new_epoch_is_meant(tmp_path):

@@ -69,6 +69,16 @@ def test_the_first_start_is_told_as_a_note_and_never_as_a_warning(tmp_path, capl
     ]
 
 
+def test_steps_that_only_repeat_are_one_line_and_each_line_names_its_stream(tmp_path, caplog):
+    """However many there are: 46,357 lines of a first start would push warnings out of the journal."""
+    caplog.set_level(logging.INFO, "eventide.live")
+    lived(stream(tmp_path), 300)
+    told = [(each.getMessage(), each.fields) for each in caplog.records if hasattr(each, "fields")]
+    (first, repeated), (then, released), *_ = told
+    assert (first, repeated["stream"], repeated["first"], repeated["step"]) == ("repeated", "city", 0, 299)
+    assert (then, released["stream"], released["step"]) == ("released", "city", 300)
+
+
 def test_notes_are_shown_where_only_warnings_are_logged(capsys):
     with logging_to_stderr(None):
         NOTICES.info("all is well")

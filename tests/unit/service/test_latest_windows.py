@@ -126,4 +126,4 @@ def test_a_window_over_the_epsilon_of_an_earlier_epoch_is_told():
         before = verify([Entry(0, "point", "", amount)], [Epoch(0, 0, 0, setting)], 4)
         windows = LatestWindows(smaller, before)
         windows.add([Entry(4, "point", "", 10**8)], 4)
-        assert (windows.worst, windows.holds) == (amount, holds)
+        assert (windows.worst, windows.worst_allowed, windows.holds) == (amount, 10**9, holds)

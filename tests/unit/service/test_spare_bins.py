@@ -87,3 +87,16 @@ def test_what_takes_a_restart_is_told_and_all_goes_on(hospital, tmp_path, caplog
     assert warning in caplog.text
     hospital.pass_steps()
     assert len(releases(hospital)) == 4
+
+
+def test_a_ward_that_was_closed_is_told_from_one_with_nobody(hospital, tmp_path):
+    hospital.pass_steps()
+    words = ["bins", str(tmp_path / "city.store"), "--close", "W3", "--from", "4"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+
+    def closed():
+        return hospital.client("read").get("/v1/streams/city/bins").json()["closed"]
+
+    assert closed() == []
+    hospital.pass_steps(4)
+    wait_until(lambda: closed() == [2])

@@ -236,7 +236,7 @@ def test_a_disk_that_is_really_full_for_a_while_costs_nothing(tmp_path, small_di
 
 
 @pytest.mark.database
-def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path):
+def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path, caplog):
     server = PostgresServer().start()
     try:
         away = stream(tmp_path, "away", store=f"{server.address}#away")
@@ -245,10 +245,14 @@ def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path):
             database._patience = 0.5
             up.post([event("north", "before")], "away")
             up.pass_steps(2, "away")
+            up.client("read").get("/metrics")
             os.kill(server.process.pid, signal.SIGINT)  # a fast shutdown
             server.process.wait()
+            wait_until(lambda: ready(up, "away") == 503)  # though no step is due, and nobody sends anything
+            assert health(up, "away") == "waiting"
+            assert "stream away waits for its store: its server does not answer" in caplog.messages
+            check_readers_are_told_at_once(up)
             up.clock.set(up.service.streams["away"].feed.timeline.end(5))
-            wait_until(lambda: health(up, "away") == "waiting")
             wait_until(lambda: up.post([event("north", "during", 6)], "away", key="a").status_code == 503)
             wait_until(lambda: up.service.streams["city"].notices.last == 5)
             assert (ready(up, "away"), ready(up)) == (503, 200)
@@ -256,10 +260,25 @@ def test_postgresql_that_is_stopped_and_started_costs_nothing(tmp_path):
             wait_until(lambda: up.service.streams["away"].notices.last == 5)
             assert up.post([event("north", "during", 6)], "away", key="a").status_code == 200
             up.pass_steps(name="away")
-            last = up.client("read").get("/v1/streams/away/releases?latest=1").json()["releases"][0]
+            newest = "/v1/streams/away/releases?latest=1"
+            wait_until(lambda: up.client("read").get(newest).status_code == 200)
+            last = up.client("read").get(newest).json()["releases"][0]
             assert (last["step"], last["values"][0]) == (6, 1)
+            assert "stream away goes on: its store can be used again" in caplog.messages
+            assert not any("unexpected" in message for message in caplog.messages)
     finally:
         server.kill()
+
+
+def check_readers_are_told_at_once(up):
+    """Whoever reads waits for no server; figures come from memory, of all streams."""
+    answer = up.client("read").get("/v1/streams/away/releases", timeout=30)
+    assert (answer.status_code, answer.json()["code"]) == (503, "store-unavailable")
+    assert answer.headers["retry-after"] == "5"
+    figures = up.client("operate").get("/metrics", timeout=30)
+    assert 'eventide_up{stream="away"} 0.0' in figures.text
+    assert 'eventide_up{stream="city"} 1.0' in figures.text
+    assert 'eventide_window_spent_ratio{stream="away"} 0.4' in figures.text
 
 
 @pytest.mark.database
@@ -289,3 +308,19 @@ def test_the_pause_grows(caplog):
     for _ in range(4):
         wait.wait(Unavailable("full", "make room"))
     assert [record.fields["again_in"] for record in caplog.records] == [0.01, 0.02, 0.04, 0.04]
+
+
+def test_a_stream_that_is_ahead_of_the_clock_is_not_ready(tmp_path):
+    """Its store came to later steps with a wrong clock; when they are over it is well again."""
+    with running(configuration(tmp_path)) as up:
+        up.pass_steps(5)
+        start = up.service.streams["city"].feed.timeline.start
+    (tmp_path / "tokens").unlink()
+    with running(configuration(tmp_path)) as up:  # whose clock is at the start again
+        assert up.service.streams["city"].feed.clock.now() == start
+        answer = up.client().get("/readyz/city")
+        assert (health(up, "city"), answer.status_code) == ("ahead", 503)
+        assert "ahead of this machine's clock" in answer.json()["title"]
+        assert 'eventide_up{stream="city"} 0.0' in up.client("read").get("/metrics").text
+        up.clock.set(up.service.streams["city"].feed.timeline.end(4))
+        assert (health(up, "city"), ready(up, "city")) == ("running", 200)

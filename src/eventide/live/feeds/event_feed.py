@@ -292,6 +292,11 @@ class EventFeed:
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next step is over and not closed yet."""
+        return self._next < self._end and self._seen_until >= self._deadline(self._next)
+
     def closed(self, most: float = math.inf) -> Iterator[ClosedStep]:
         """Close the steps that are over, so many at the most; in a complete source more are to come."""
         complete = self._source is not None and self._source.complete

@@ -10,9 +10,9 @@ from eventide.events.durations import as_unit, in_words, milliseconds
 from eventide.events.several_statistics import SeveralStatistics
 from eventide.events.statistic_names import statistic_of
 from eventide.events.statistics import Statistic
-from eventide.events.timeline import Timeline
 from eventide.live.addresses import is_address
 from eventide.live.guarantee.limits import is_about_events, is_pan_private, limits_of
+from eventide.live.guarantee.over_epochs import moment, over_all, promises, sentences, span
 from eventide.live.guarantee.page import Budget, Part
 from eventide.live.guarantee.promise import (
     EVERYBODY,
@@ -52,28 +52,47 @@ def store_part(store: Store, place: str | Path, until: int | None = None) -> Par
     }
     if found.intrusions:
         answers["Who has seen the memory?"] = "\n".join(f"an intrusion was {told(each)}" for each in found.intrusions)
-    epsilon, released = setting.epsilon / NANO, "everything that is published"
+    past = promises(found.epochs, verified)
+    if changed := sentences(past, setting):
+        answers["What was promised, and when?"] = "\n".join(changed)
+    whole, released = over_all(past), "everything that is published"
     if share := share_in(found.guarantee):
         answers["With what is the budget shared?"] = share.told
-        epsilon, released = share.total, OF_ALL_STREAMS
+        released = OF_ALL_STREAMS
     if "account" in setting.steps:
         released = OF_ONE_ALONE
         shared = f"with everything that draws from the account {setting.steps['account']}, which has a page of its own"
         answers["With what is the budget shared?"] = shared
-    instead = no_promise(found.guarantee)
-    kept = "no window was over epsilon" if verified.holds else "the promise was not kept"
+    instead = _no_promise(found)
+    kept = "no window was over epsilon" if len(past) == 1 else "no window was over the epsilon of its time"
+    fullest = f"{verified.worst / NANO:g}" + ("" if len(past) == 1 else f" of {verified.worst_allowed / NANO:g}")
     return Part(
         f"What is published about {THE_PEOPLE if setting.people == EVERYBODY else setting.people}",
-        instead or plain_promise(setting.people, _span(setting), epsilon, released, events=is_about_events(setting)),
+        instead
+        or plain_promise(
+            setting.people, span(whole.window, setting), whole.epsilon, released, events=is_about_events(setting)
+        ),
         [f"For experts: {found.guarantee}"],
         _budget(found),
         [*answers.items()],
         limits_of(setting),
-        f"Every window was added up from the stored charges of {found.next_step} steps: {kept}, and the fullest held "
-        f"{verified.worst / NANO:g}. Digest of settings and charges: {_digest(store, found)}.",
+        f"Every window was added up from the stored charges of {found.next_step} steps: "
+        f"{kept if verified.holds else 'the promise was not kept'}, and the fullest held {fullest}. "
+        f"Digest of settings and charges: {_digest(store, found)}.",
         verified.problems,
         instead,
+        past,
     )
+
+
+def _no_promise(found: BudgetReport) -> str | None:
+    """What is said instead where nothing is promised now, or was not of something that was measured before."""
+    measured = [
+        epoch.guarantee
+        for epoch, spending in zip(found.epochs, found.verification.spending, strict=True)
+        if len(spending.touched)
+    ]
+    return next(filter(None, map(no_promise, [found.guarantee, *measured])), None)
 
 
 def _steps(found: BudgetReport) -> str:
@@ -95,14 +114,6 @@ def _digest(store: Store, found: BudgetReport) -> str:
         if entry.step < found.next_step
     ]
     return "sha256:" + hashlib.sha256("\n".join([*settings, *charges]).encode()).hexdigest()
-
-
-def _span(setting: StoreSetting) -> str:
-    steps = "single step" if setting.window == 1 else f"{setting.window} consecutive steps"
-    if "length" not in setting.steps:
-        return steps
-    length = setting.steps["length"]
-    return f"{in_words(setting.window * length)} ({steps} of {in_words(length)})"
 
 
 def _published(setting: StoreSetting) -> str:
@@ -207,9 +218,10 @@ def _budget(found: BudgetReport) -> Budget | None:
     last = found.next_step - 1
     ends = ("step 0", f"step {last}")
     if "start" in setting.steps:
-        steps = setting.steps
-        timeline = Timeline(steps["start"], f"{steps['length']}ms", steps["zone"])
-        ends = (timeline.iso(0)[:16], timeline.iso(last)[:16])
+        ends = (moment(0, setting), moment(last, setting))
     held = found.in_windows().tolist()
-    what = f"Budget held by the window of {setting.window} steps that ends at each step"
-    return Budget(list(range(len(held))), held, setting.epsilon / NANO, ends, what)
+    limits = [each.epoch.setting.epsilon / NANO for each in found.verification.spending for _ in each.windows]
+    windows = {epoch.setting.window for epoch in found.epochs}
+    length = f" of {setting.window} steps" if len(windows) == 1 else ""
+    what = f"Budget held by the window{length} that ends at each step"
+    return Budget(list(range(len(held))), held, limits, ends, what)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from eventide import __version__
 from eventide.display.pages import paragraphs, printed_page
 from eventide.display.step_picture import step_picture
+from eventide.live.guarantee.over_epochs import Promised
 
 _SIGNATURE = (
     f'<section class="signed"><p>This page was made by eventide {__version__}.</p>'
@@ -24,7 +25,7 @@ class Budget(NamedTuple):
 
     places: Sequence[float]
     held: Sequence[float]
-    epsilon: float
+    epsilon: float | Sequence[float]  # one for all places, or one for each
     ends: tuple[str, str]
     what: str
 
@@ -41,6 +42,7 @@ class Part(NamedTuple):
     proof: str
     problems: Sequence[str] = ()
     instead: str | None = None  # of a promise, where none holds
+    past: Sequence[Promised] = ()  # what was promised of the steps so far
 
 
 def guarantee_page(title: str, parts: Sequence[Part], answers: Sequence[tuple[str, str]] = ()) -> str:

@@ -72,8 +72,8 @@ def plain_promise(
     among = "" if people == EVERYBODY else f" among {people}"
     what = f"one event about {people}" if events else f"everything that one person{among} did inside any {span}"
     return (
-        f"Suppose {what} had been left out. Then each possible result of {released} would be at most "
-        f"{_factor(epsilon)} times more likely or less likely (epsilon {epsilon:g})."
+        f"Suppose {what} had been left out. Then each possible result of {released} would be "
+        f"{_factor(epsilon)} (epsilon {epsilon:g})."
     )
 
 
@@ -89,4 +89,6 @@ def no_promise(sentence: str) -> str | None:
 
 
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.3g}" if epsilon < 300 else "any number"
+    if epsilon < 300:
+        return f"at most {math.exp(epsilon):.3g} times more likely or less likely"
+    return "more likely or less likely, without any bound that means something"

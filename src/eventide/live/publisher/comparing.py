@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from eventide.errors import InputError
 from eventide.live.sinks.appending_file import AppendingFile, AppendingTable
@@ -16,10 +16,14 @@ from eventide.releases.lines import read_line
 
 
 class Comparison(NamedTuple):
-    """How many steps of a file are as they were stored, and the first step where something else stands, if any."""
+    """How many steps of a file are as they were stored, and the first step where something else stands, if any.
+
+    `lost` are those that only the file has: they were released behind the backup that the store was restored from.
+    """
 
     alike: int
     differs_at: int | None
+    lost: tuple[int, ...] = ()
 
 
 def compare(store: Store, path: Path) -> Comparison:
@@ -35,16 +39,32 @@ def compare(store: Store, path: Path) -> Comparison:
         if place > len(sink.header) and begin > kept_from:
             return Comparison(0, kept_from)
         file.seek(place)
-        end = path.stat().st_size
-        for step, release in store.releases(begin):
+        end, step, lost = path.stat().st_size, begin - 1, list[int]()
+        restored = {epoch.first_step for epoch in store.epochs() if epoch.restored}
+        for following, release in store.releases(begin):
+            if following in restored:
+                lost += _passed_over(sink, file, step, following)
+            step = following
             if file.tell() == end:
-                return Comparison(alike, None)
+                return Comparison(alike, None, tuple(lost))
             expected = sink.encode(release)
             found = file.read(len(expected))
             if found != expected:
-                return Comparison(alike, step)
+                return Comparison(alike, step, tuple(lost))
             alike += 1
-        return Comparison(alike, begin + alike if file.read(1) else None)
+        return Comparison(alike, step + 1 if file.read(1) else None, tuple(lost))
+
+
+def _passed_over(sink: AppendingFile, file: BinaryIO, after: int, until: int) -> list[int]:
+    """Pass over the lines of steps between two that are stored; give these steps."""
+    passed: dict[int, None] = {}
+    while True:
+        place = file.tell()
+        line = file.readline()
+        if not line or not after < (step := _step_of(sink, line)) < until:
+            file.seek(place)
+            return list(passed)
+        passed[step] = None
 
 
 def _sink(store: Store, path: Path) -> AppendingFile:

@@ -177,6 +177,10 @@ class Publisher:
         self._deliveries = Deliveries(self.store)
         self._place: StorePlace | None = None
         self._drawn: list[_Drawn] = []  # in order, to be committed together
+        self.log_fields: dict[str, Any] = {}  # what each line of the log says besides
+        self._repeats: tuple[int, dict[str, Any]] | None = (
+            None  # since which step, and the last of them: not logged yet
+        )
         self.next_step = self._origin = 0
         self.measured_from = 0  # steps before it repeat the last release, and cost nothing
         self.published = self.fresh_looks = 0
@@ -369,10 +373,14 @@ class Publisher:
                 self._commit()
             if closed is None:
                 self.deliver()
+                self.store.look()
+            if enough or (closed is None and not getattr(self.feed, "is_due", False)):
+                self._tell_repeats()
             if enough:
                 return
             closes = closed is not None
         self._commit()
+        self._tell_repeats()
 
     def _most_together(self) -> int:
         """How many steps one commit may have: one, where others have to hear of each before the next is drawn."""
@@ -384,6 +392,7 @@ class Publisher:
         """Draw a step and commit it at once."""
         self._draw(closed)
         self._commit()
+        self._tell_repeats()
 
     @property
     def _next_drawn(self) -> int:
@@ -548,7 +557,19 @@ class Publisher:
         """Log what may be known to anybody: no count, and no number of events."""
         if log.isEnabledFor(logging.INFO):
             step = drawn.commit.step
-            log.info(drawn.event, extra={"fields": {"step": step, **drawn.fields, "lag": self._lag(step)}})
+            fields = {**self.log_fields, "step": step, **drawn.fields, "lag": self._lag(step)}
+            if drawn.event != "repeated":
+                self._tell_repeats()
+                log.info(drawn.event, extra={"fields": fields})
+            else:
+                first = step if self._repeats is None else self._repeats[0]
+                self._repeats = first, fields
+
+    def _tell_repeats(self) -> None:
+        """Log the steps that only repeated since the last line in one, however many they were."""
+        if self._repeats is not None:
+            (first, fields), self._repeats = self._repeats, None
+            log.info("repeated", extra={"fields": fields if first == fields["step"] else {"first": first, **fields}})
 
     def _lag(self, step: int) -> float | None:
         """The seconds since the end of a step, in whole steps: finer ones would tell how long the counting took."""

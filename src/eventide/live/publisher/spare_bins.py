@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eventide.errors import InputError
-from eventide.events.bin_names import BinNames
+from eventide.events.bin_names import NO_SPARE, BinNames
 from eventide.events.bins import is_spare
 from eventide.events.levels import TOTAL, Levels
 from eventide.live.stores.base import StoreSetting
@@ -46,15 +46,20 @@ def over_places(mechanism: Mechanism, last: StoreSetting | None) -> Placed:
     new = []
     for name in own:
         if name not in known:
-            place = free_place(names, levels, groups[name])
+            place = free_place(names, levels, groups[name], name)
             names = names.given(name, 0, place)
             new.append((name, place))
     over = {"bins": last.bins} | ({} if levels is None else {"levels": levels})
     return Placed(type(mechanism)(**mechanism.parameters() | over), tuple(new))
 
 
-def free_place(names: BinNames, levels: Levels | None, groups: Sequence[str] | None = None) -> int:
-    """The first spare bin that waits for a name, in these groups of the levels; where none are said, in any."""
+def free_place(
+    names: BinNames, levels: Levels | None, groups: Sequence[str] | None = None, name: str | None = None
+) -> int:
+    """The first spare bin that waits for a name, in these groups of the levels; where none are said, in any.
+
+    `name` is the one that it is to get.
+    """
     free = names.free()
     found = [place for place in free if groups is None or groups_of(levels, names.places[place]) == tuple(groups)]
     if free and not found:
@@ -63,7 +68,7 @@ def free_place(names: BinNames, levels: Levels | None, groups: Sequence[str] | N
             "gave them when the store was made; choose other groups, or begin anew with --new-epoch"
         )
     if not found:
-        raise InputError("no spare bin is left; a store with more of them needs --new-epoch")
+        raise InputError(NO_SPARE.format(f" for {name!r}" if name else ""))
     return found[0]
 
 

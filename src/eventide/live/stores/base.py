@@ -229,6 +229,9 @@ class Store(abc.ABC):
     def withdraw(self) -> None:  # noqa: B027 - what is not durable needs no undoing
         """Undo what this writer has begun, if no step was ever committed, and give up its place."""
 
+    def look(self) -> None:  # noqa: B027 - only a server goes away while nobody uses it
+        """Called now and then while nothing is to be done: see whether the store is still there."""
+
     def check_place(self) -> None:  # noqa: B027 - nobody else can be the writer of what only this process knows
         """Refuse if another writer has taken this one's place, or the store is gone."""
 

@@ -94,6 +94,7 @@ class Database(abc.ABC):
     def __init__(self) -> None:
         self.turn = threading.RLock()
         self.gives_up: Callable[[], bool] = lambda: False  # whether a server that went away is waited for no longer
+        self.wait_until_back: Callable[[], None] = lambda: self.come_back()  # a writer has more patience
 
     @abc.abstractmethod
     def all(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -142,6 +143,11 @@ class Database(abc.ABC):
 
     def come_back(self) -> None:  # noqa: B027 - a file does not go away
         """Connect again after the connection was lost, or refuse after a while."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection was lost, as far as that shows without asking."""
+        return False
 
     def make_room(self) -> None:  # noqa: B027 - a server sees to it
         """Called before something that failed is tried again: give back what is taken up and not needed."""

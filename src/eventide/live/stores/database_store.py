@@ -48,6 +48,7 @@ class DatabaseStore(Store):
         self._writer: _Writer | None = None
         self._latest: list[tuple[int, bytes]] = []  # the releases that this writer committed last
         database.gives_up = lambda: self.patience.is_over
+        database.wait_until_back = self._wait_until_back
         try:
             self.name, self._key, self.for_tests = self._rows.identity()
         except BaseException:
@@ -324,6 +325,23 @@ class DatabaseStore(Store):
                 self._database.check_in_place()
 
         self._patiently(once)
+
+    def look(self) -> None:
+        """Wait for a server that went away while nothing was to be done, where somebody wants to know that at once."""
+        if self.patience.looks and self._database.is_lost:
+            with self._database.turn:
+                self._wait_until_back()
+
+    def _wait_until_back(self) -> None:
+        """Connect again, as long as patience lasts."""
+        self.patience.lost()
+        while True:
+            try:
+                self._database.come_back()
+                break
+            except Unavailable as fault:
+                self.patience.wait(fault)
+        self.patience.healed()
 
     def _patiently(self, work: Callable[[], Result]) -> Result:
         """Do some work, again where the connection was lost, and as long as patience lasts where it cannot be done."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from eventide.errors import InputError
 from eventide.live.addresses import without_secrets
@@ -25,6 +26,7 @@ def open_store(
     read_only: bool = False,
     waits: bool | None = None,
     clients: str | Path | None = None,
+    patience: float | None = None,
 ) -> Store:
     """The store at `place`; a reader never makes one, and what is there is never begun anew.
 
@@ -40,20 +42,31 @@ def open_store(
         Wait for a server that is away; a writer does where this is left out, and who only looks is told at once.
     clients
         A file of client settings, for an address; the one that EVENTIDE_CLIENTS names where left out.
+    patience
+        Seconds to wait for a server that goes away later, before whoever asked is told; a minute where left out.
     """
-    store = DatabaseStore(_database(place, for_tests, read_only, not read_only if waits is None else waits, clients))
+    waits = not read_only if waits is None else waits
+    store = DatabaseStore(_database(place, for_tests, read_only, waits, clients, patience))
     if for_tests and not store.for_tests:
         store.close()
         raise InputError(f"{without_secrets(str(place))} is a store for real data; tests need one of their own")
     return store
 
 
-def _database(place: str | Path, for_tests: bool, read_only: bool, waits: bool, clients: str | Path | None) -> Database:
+def _database(
+    place: str | Path,
+    for_tests: bool,
+    read_only: bool,
+    waits: bool,
+    clients: str | Path | None,
+    patience: float | None,
+) -> Database:
     scheme, address, _ = str(place).partition("://")
     if address:
         if scheme not in ("postgresql", "postgres"):
             raise InputError(f"{scheme}:// is no store that eventide knows; give postgresql:// or the path of a file")
-        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only, waits=waits, clients=clients)
+        how: dict[str, Any] = {"waits": waits, "clients": clients, "patience": patience}
+        return PostgresDatabase(str(place), for_tests=for_tests, read_only=read_only, **how)
     path = Path(place)
     with refusals(path):
         if path.is_dir():

@@ -15,6 +15,9 @@ from eventide.live.stores.database import Unavailable
 class Patience:
     """None: the fault is raised at once, for whoever can start again."""
 
+    looks = False
+    """Whether a server that goes away is to be missed at once, and not only when it is needed."""
+
     def lost(self) -> None:
         """Called when a server went away; the database waits for it a while by itself."""
 

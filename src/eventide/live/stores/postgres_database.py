@@ -8,6 +8,7 @@ with `ConnectionLost`, and the store reads whether it was committed. Needs the e
 from __future__ import annotations
 
 import logging
+import select
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ log = logging.getLogger("eventide.live")
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+REMEMBERED = 1.0  # seconds for which somebody who waits for nothing takes a server that was away as away
 INTRUSIONS_CHANNEL = "eventide_intrusion"
 _AWAY = (  # what a client or server says of a fault that passes
     *("refused", "No such file", "timeout expired", "unexpectedly", "reset by peer", "No route", "unreachable"),
@@ -34,7 +36,10 @@ _WAY_BACK = "nothing is published any more: restore a backup and go on with --af
 
 
 class PostgresDatabase(Database):
-    """The store that an address postgresql://user@host/database#name means; clients: a file of client settings."""
+    """The store that an address postgresql://user@host/database#name means; clients: a file of client settings.
+
+    patience: seconds to wait for a server that goes away later; 0 for somebody who asks again anyway.
+    """
 
     held = "head"
     """The table of one row that a transaction holds."""
@@ -56,10 +61,11 @@ class PostgresDatabase(Database):
         self.place = f"{urlsplit(self._address).hostname or 'PostgreSQL'}#{self._schema}"
         self._read_only, self._patience = read_only, PATIENCE if patience is None else patience
         self._in_transaction = self._writes = self._listens = False
+        self._away_since = -REMEMBERED  # when it was last found away
         self._told_of_intrusion = True  # or nobody knows
         self._erased = set(RAW)  # what was left behind, or ends with an epoch, goes as well
         with self._opening():
-            self._connection = self._first_connection(self._patience if waits else 0.0)
+            self._connection = self._first_connection(max(self._patience, PATIENCE) if waits else 0.0)
         try:
             with self._opening():
                 self.version = self._find(for_tests=for_tests)
@@ -79,7 +85,22 @@ class PostgresDatabase(Database):
                 except ConnectionLost:
                     if self._in_transaction:
                         raise
-                    self.come_back()
+                    self.wait_until_back()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection has ended; the server is asked nothing, as it counts its statements."""
+        if not self.turn.acquire(blocking=False):
+            return False  # whoever uses it finds out
+        try:
+            connection = self._connection.pgconn
+            if select.select([connection.socket], [], [], 0)[0]:
+                connection.consume_input()
+        except (self._psycopg.Error, OSError, ValueError):
+            return True
+        finally:
+            self.turn.release()
+        return bool(self._connection.closed)
 
     def has_table(self, name: str) -> bool:
         """Whether there is a table that not every store has."""
@@ -157,7 +178,7 @@ class PostgresDatabase(Database):
     def come_back(self) -> None:
         """Connect again, for as long as patience lasts."""
         until = time.monotonic() + self._patience
-        while True:
+        while not (self._patience == 0 and time.monotonic() - self._away_since < REMEMBERED):
             with suppress(self._psycopg.Error):
                 self._connection.close()
                 self._connection = self._connected()
@@ -165,11 +186,13 @@ class PostgresDatabase(Database):
                 if self._writes:
                     self._locked()  # where the old session still seems to live, the fence has the last word
                 return
-            if time.monotonic() > until or self.gives_up():
-                raise Unavailable(
-                    f"{self.place} went away and did not come back", "nothing is lost: start again when it answers"
-                )
+            if time.monotonic() >= until or self.gives_up():
+                self._away_since = time.monotonic()
+                break
             time.sleep(PAUSE)
+        raise Unavailable(
+            f"{self.place} went away and did not come back", "nothing is lost: start again when it answers"
+        )
 
     def forget(self, erased: Collection[str]) -> None:
         """Let the server overwrite what was erased."""
@@ -193,9 +216,20 @@ class PostgresDatabase(Database):
             yield
         except self._psycopg.Error as problem:
             raise Unreachable(
-                f"{self.place} cannot be opened ({type(problem).__name__}); look at the address, the server, the "
+                f"{self.place} cannot be opened ({self._told(problem)}); look at the address, the server, the "
                 "rights of its user, and the password or TLS in the settings of its client"
             ) from None
+
+    def _told(self, problem: Any) -> str:
+        """What the client library says of a connection that failed, without secrets; of everything else the kind."""
+        said = str(problem).strip().splitlines()
+        if not said or not said[0].startswith("connection "):
+            return type(problem).__name__
+        secrets = [urlsplit(self._address).password, self._settings.get("password"), self._settings.get("sslpassword")]
+        sentence = said[0].rstrip(".")
+        for secret in filter(None, secrets):
+            sentence = sentence.replace(secret, "...")
+        return sentence
 
     def _first_connection(self, patience: float) -> Any:
         """A connection, waited for while there is no server or it is starting; what it refuses will not pass."""
@@ -217,7 +251,7 @@ class PostgresDatabase(Database):
     def _prepare(self) -> None:
         self._connection.execute(f'SET search_path TO "{self._schema}"')
         self._connection.execute("SET synchronous_commit TO on")
-        self._connection.execute(f"SET lock_timeout TO {round(self._patience * 1000)}")
+        self._connection.execute(f"SET lock_timeout TO {round((self._patience or PATIENCE) * 1000)}")
         if self._read_only:
             self._connection.execute("SET default_transaction_read_only TO on")
         if self._listens:

@@ -43,6 +43,12 @@ class Verification(NamedTuple):
         """Whether no window was over."""
         return not self.problems
 
+    @property
+    def worst_allowed(self) -> int:
+        """The epsilon of the epoch of the fullest window, in nano-epsilon; 0 where there is no epoch."""
+        ends = [(each.epoch.first_step + len(each.windows), each.epoch.setting.epsilon) for each in self.spending]
+        return next((epsilon for end, epsilon in ends if self.worst_end < end), 0)
+
 
 def verify(entries: Iterable[Entry], epochs: Sequence[Epoch], next_step: int) -> Verification:
     """Add up every window of every epoch of a store whose steps before `next_step` are released."""

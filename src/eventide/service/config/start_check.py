@@ -33,7 +33,41 @@ def remarks(config: Config) -> list[str]:
         said.append(f"there are no tokens yet at {tokens}, so nobody may send events; make one: eventide config token")
     if log is not None and not _may_write(log.parent):
         said.append(f"the access log {log} cannot be written: its folder is missing or closed")
+    folders = {Path(os.path.realpath(stream.store)).parent for stream in config.streams if not is_address(stream.store)}
+    said += [
+        f"others may write to the folder {folder}, so they can replace a store; run: chmod go-w {folder}"
+        for folder in sorted(folders)
+        if folder.is_dir() and folder.stat().st_mode & 0o022
+    ]
+    return [*said, *strangers(config), *seen_by_all(config)]
+
+
+def strangers(config: Config) -> list[str]:
+    """Populations that nobody names, and streams that are taken to be about different people though they may not be."""
+    named = {stream.population for stream in config.streams}
+    said = [f"no stream names the population {name!r}" for name in config.populations if name not in named]
+    said += [f"no stream names the population {name!r}" for name in config.accounts if name not in named]
+    alone = [stream.name for stream in config.streams if stream.population == stream.name and stream.user]
+    if len(alone) > 1:
+        said.append(
+            f"the streams {', '.join(alone)} name no population, so each is taken to be about people of its own; if "
+            "they are about the same people, give all of them one population, which bounds their epsilons together"
+        )
     return said
+
+
+def seen_by_all(config: Config) -> list[str]:
+    """For each store in PostgreSQL whose server every role may connect to: what they see there, and what to do.
+
+    Of a pan-private stream the server is told the same, whoever sends events.
+    """
+    places = [stream.store for stream in config.streams if is_address(stream.store) and not stream.one_by_one]
+    if not places:
+        return []
+    from eventide.live.stores.postgres_onlookers import onlookers
+
+    found = (onlookers(str(place), config.server.clients) for place in places)
+    return [*dict.fromkeys(filter(None, found))]
 
 
 def _refusal(where: str, look: Callable[[], None]) -> EventideError | None:

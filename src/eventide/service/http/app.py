@@ -96,7 +96,8 @@ def _operations(service: Service) -> APIRouter:
         """Say whether the token may only read, or also operate. A token that may only send events is refused."""
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
-    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=refused)
+    from_stores = refused | refusals(503)
+    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=from_stores)
     add_reading(reading, service, may_read)
     router.include_router(reading)
 
@@ -138,8 +139,12 @@ def _add_health(app: FastAPI, service: Service) -> None:
     @well("/readyz/{name}", summary="Check that a stream is published", responses=refusals(404, 422, 503))
     async def stream_ready(name: Name) -> models.HealthAnswer:
         """Say whether this stream takes events and publishes."""
-        if not service.stream(name).ready:
-            raise Problem(503, "not-ready", "the stream does not publish now")
+        stream = service.stream(name)
+        if not stream.ready:
+            ahead = (
+                "the store is ahead of this machine's clock, so no event counts; correct the clock, or see the runbook"
+            )
+            raise Problem(503, "not-ready", ahead if stream.ahead else "the stream does not publish now")
         return models.HealthAnswer(status="ok")
 
 

@@ -129,7 +129,7 @@ def _answer(receipt: Receipt, told: list[models.RefusedEvent]) -> models.Receipt
     if refused and not (counters.accepted or receipt.duplicate):
         title = (
             "no event of this batch was taken; `refused` says why: correct the fields, or the sender's clock and zone; "
-            "late events cannot count any more"
+            "late events cannot count any more (if this batch was sent before, what was accepted then did count)"
         )
         problem = Problem(422, "all-refused", title)
         problem.document = models.RefusedBatch(**problem.document.model_dump(), refused=refused, events=told)

@@ -90,8 +90,9 @@ class StreamAnswer(Answer):
     """The first step that is measured. Steps before it only repeat the last release, until there is budget for more."""
     lag_seconds: float
     """How long the next release is overdue, in whole steps; 0 while the stream is on time."""
-    health: Literal["running", "behind", "waiting", "failed"]
-    """`running`: on time. `behind`: a release is overdue. `waiting`: for its store. `failed`: stopped."""
+    health: Literal["running", "behind", "ahead", "waiting", "failed"]
+    """`running`: on time. `behind`: a release is overdue. `ahead`: steps were released that are not over yet by the
+    clock, so no event counts. `waiting`: for its store. `failed`: stopped."""
     synthetic: bool
     """Whether the events are random numbers, as in the demonstration."""
     questions: QuestionsAnswer | None
@@ -125,6 +126,8 @@ class BinsAnswer(Answer):
     """The names, in the order of the values of a release."""
     spare: list[int] = []
     """The places of spare bins that have no name yet. Their values are 0."""
+    closed: list[int] = []
+    """The places of bins that were closed. They take no more events, and their values are 0."""
     levels: list[LevelAnswer] = []
     """The levels, from the smallest groups to the total."""
 
@@ -265,8 +268,10 @@ class LedgerAnswer(Answer):
     """What is left in it."""
     worst: float
     """What the fullest window ever held, also before a backup was restored or the settings changed."""
+    worst_of: float
+    """The epsilon of that time, which that window was not to go above."""
     verified: bool
-    """Whether no window holds more than epsilon, counted again from the stored entries."""
+    """Whether no window holds more than the epsilon of its time, counted again from the stored entries."""
     next_return: ReturnAnswer | None
     """When budget comes back next; null: nothing is spent in this window."""
     history: list[WindowAnswer]

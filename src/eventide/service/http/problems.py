@@ -13,7 +13,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
+from eventide.live.stores.database import Unavailable
+
 MEDIA_TYPE = "application/problem+json"
+AWAY = "the stream's store cannot be used now; ask again later"
 CODES = {404: "not-found", 405: "method-not-allowed"}
 MEANINGS = {
     400: "The request is not as it must be: the body is not JSON, or the key of the batch is not allowed.",
@@ -72,13 +75,18 @@ def answer_problems(app: FastAPI) -> None:
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         return Problem(500, "unexpected", "a fault of the service").response()
 
+    @app.exception_handler(Unavailable)
+    async def away(request: Request, error: Unavailable) -> JSONResponse:
+        return Problem(503, "store-unavailable", AWAY, Retry_After="5").response()
+
     @app.exception_handler(Problem)
     async def refused(request: Request, problem: Problem) -> JSONResponse:
         return problem.response()
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        where = ", ".join(sorted({".".join(map(str, each["loc"])) for each in error.errors()}))
+        told = {f"{'.'.join(map(str, each['loc']))} ({each['msg']})" for each in error.errors()}
+        where = ", ".join(sorted(told))
         return Problem(422, "invalid-parameter", f"not as the description asks: {where}").response()
 
     @app.exception_handler(HTTPException)

@@ -12,7 +12,6 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from eventide.privacy.amounts import NANO
 from eventide.service.live_stream import LiveStream
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -40,7 +39,7 @@ class _Figures(Collector):
         overdue = "how long the next release is overdue, in whole steps"
         yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
         part = "part of the current window's budget that is spent; with a cap of what one person can lose"
-        yield self._of_streams(gauge, "window_spent_ratio", part, _spent)
+        yield self._of_streams(gauge, "window_spent_ratio", part, LiveStream.part_spent)
         yield self._of_streams(counter, "releases", "releases in the store", lambda stream: stream.notices.last + 1)
         if self.with_raw:
             accepted, late = "events taken", "events after their step's deadline"
@@ -73,8 +72,3 @@ class _Figures(Collector):
         for stream in self.streams:
             figure.add_metric([stream.settings.name], value(stream))
         return figure
-
-
-def _spent(stream: LiveStream) -> float:
-    with stream.windows() as windows:
-        return float(windows.now / (stream.settings.epsilon * NANO))

@@ -6,6 +6,7 @@ so many steps, and fewer where each has many numbers.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from eventide.events.levels import Levels
 from eventide.live.publisher.setup import statistics
+from eventide.live.stores.database import Unavailable
 from eventide.service.guarantee_page import page_of_stream
 from eventide.service.http import models
 from eventide.service.http.problems import Problem
@@ -28,6 +30,7 @@ LAST = 2**53
 MOST_AT_ONCE = 1_000  # steps on a page
 CELLS_AT_ONCE = 4_000_000  # numbers on a page; streams of many bins have shorter pages
 FOLLOWED_AT_A_TIME = 32  # releases read from the store together
+AWAY_SECONDS = 2.0  # after which a store that is away is asked again
 QUIET_SECONDS = 15.0  # after which a comment keeps the connection of one who follows alive
 MEDIA_TYPES = {"json": "application/json", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.stream"}
 
@@ -80,7 +83,9 @@ def _add_descriptions(router: APIRouter, service: Service, may_read: Any) -> Non
     def bins(name: Name) -> models.BinsAnswer:
         """Give the names behind the values of a release, in their order, and the groups that the bins belong to."""
         found = service.stream(name)
-        return models.BinsAnswer(bins=list(found.bins), spare=found.spare, levels=_levels(found.levels))
+        return models.BinsAnswer(
+            bins=list(found.bins), spare=found.spare, closed=found.closed, levels=_levels(found.levels)
+        )
 
     @router.get("/streams/{name}/guarantee", summary="Show the guarantee", response_description="The promise.")
     def guarantee(name: Name, token: Token = may_read) -> models.GuaranteeAnswer:
@@ -135,10 +140,14 @@ def _add_releases(router: APIRouter, service: Service) -> None:
         """Give stored releases, page by page.
 
         `next` is the step to ask for as `first` to get the next page. With a table it stands in the header
-        `Eventide-Next`. A stream of very many bins has fewer steps on a page than `limit` says.
+        `Eventide-Next`. A stream of very many bins has fewer steps on a page than `limit` says. Releases from before a
+        change of the bins are left out.
         """
         found = service.stream(name)
         bins, end = found.bins, found.last_until(last)
+        if first <= end < found.first_step:
+            title = f"releases before step {found.first_step} have other bins; the operator has them: eventide export"
+            raise Problem(404, "other-bins", title)
         if latest is not None:
             first, limit = max(first, end - latest + 1), latest
         limit = _page_length(limit, len(bins))
@@ -232,11 +241,16 @@ async def follow(stream: LiveStream, first: int, allowed: Callable[[], bool]) ->
     step = first
     yield b"retry: 1000\n\n"
     while stream.followed and allowed():
-        lines = await run_in_threadpool(stream.lines, step, FOLLOWED_AT_A_TIME)
-        for number, line in lines:
-            yield b"id: %d\nevent: release\ndata: %s\n\n" % (number, line)
-            step = number + 1
-        if not lines and not await stream.notices.wait_beyond(step - 1, QUIET_SECONDS):
+        try:
+            lines = await run_in_threadpool(stream.lines, step, FOLLOWED_AT_A_TIME)
+        except Unavailable:
+            yield b": the store cannot be used now\n\n"
+            await asyncio.sleep(AWAY_SECONDS)
+            continue
+        if lines:  # together: whoever has left is written to once, and then known to have left
+            yield b"".join(b"id: %d\nevent: release\ndata: %s\n\n" % each for each in lines)
+            step = lines[-1][0] + 1
+        elif not await stream.notices.wait_beyond(step - 1, QUIET_SECONDS):
             yield b": still here\n\n"
 
 

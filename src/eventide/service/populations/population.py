@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventide.errors import EventideError, InputError, StoreError
-from eventide.events.clock import SystemClock
+from eventide.events.clock import JUMP, SystemClock
 from eventide.live.accounts.account import Account
 from eventide.live.accounts.open_account import open_account
 from eventide.live.addresses import is_address, without_secrets
@@ -180,6 +180,22 @@ def waiting(stream: StreamConfig, measured_from: int) -> str:
     )
 
 
+def _out_of_time(stream: StreamConfig, next_step: int) -> list[str]:
+    """What the clock says against a start: the store has come to a later time, or step 0 is still to come."""
+    timeline, now = stream.timeline(), SystemClock().now()
+    begins = timeline.begin(next_step)
+    if begins <= now + max(JUMP, timeline.length):
+        return []
+    if next_step:
+        return [
+            f"the store of stream {stream.name} is ahead of this machine's clock: steps are released up to "
+            f"{timeline.iso(next_step)}, and events until then do not count; correct the clock, or see the runbook"
+        ]
+    days = (begins - now) // 86_400_000_000
+    when = f"in {days:,} days" if days else "today"
+    return [f"stream {stream.name} begins at {timeline.iso(0)}, {when}: events from before are refused"]
+
+
 def outlook(config: Config, *, new_epoch: bool = False) -> tuple[list[str], list[EventideError]]:
     """Sentences about all streams that would not simply go on, or begin at once; and what would be refused.
 
@@ -259,7 +275,7 @@ def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
 def _prospects(
     stream: StreamConfig, mechanism: Mechanism, not_before: int, clients: str | None, account: Account | None
 ) -> tuple[list[str], list[str]]:
-    """What has changed, if a new epoch would begin; and until when nothing would be measured."""
+    """What has changed, if a new epoch would begin; and until when nothing would be measured, or taken."""
     found = Publisher.check(
         _feed_of(stream),
         mechanism,
@@ -274,7 +290,8 @@ def _prospects(
     )
     changed = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
     first = found.epoch.measured_from
-    return changed, [waiting(stream, first)] if first > found.next_step else []
+    waits = [waiting(stream, first)] if first > found.next_step else []
+    return changed, [*waits, *_out_of_time(stream, found.next_step)]
 
 
 def _feed_of(stream: StreamConfig) -> EventFeed | NoisyFeed:

@@ -19,6 +19,7 @@ const ASK_EVERY = 3_000;
 const SPEAK_EVERY = 30_000;
 const TROUBLES = {
   failed: "Publishing has stopped; the operator's log says why. What was released stays.",
+  ahead: "The machine's clock was wrong once: steps were released that are still to come, and until then no event counts.",
   waiting: "The store cannot be used now. Publishing goes on by itself when it can.",
 };
 

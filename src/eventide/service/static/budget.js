@@ -31,13 +31,17 @@ export function drawBudget(ledger) {
   ], { xaxis: { nticks: 3 }, yaxis: { range: [0, 1.15 * ledger.epsilon], nticks: 3 } });
 }
 
+function worst(ledger) {
+  return amount(ledger.worst, ledger.worst_of) + (ledger.worst_of === ledger.epsilon ? "" : " of the " + number(ledger.worst_of, 9) + " that was allowed then");
+}
+
 function aWindow(ledger) {
   return amount(ledger.left, ledger.epsilon) + " left in the last " + many(ledger.window, "step") + "; the fullest window ever held " +
-    amount(ledger.worst, ledger.epsilon) + "." + (ledger.next_return ? " Next to come back: " + amount(ledger.next_return.amount) + " at " +
+    worst(ledger) + "." + (ledger.next_return ? " Next to come back: " + amount(ledger.next_return.amount) + " at " +
     shortTime(ledger.next_return) + "." : "");
 }
 
 function aPerson(ledger) {
   return "Few events of one person count, so every step has a budget of its own. In any " + many(ledger.window, "step") +
-    " one person has lost at most " + amount(ledger.worst, ledger.epsilon) + ".";
+    " one person has lost at most " + worst(ledger) + ".";
 }
