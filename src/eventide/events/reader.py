@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +50,8 @@ class Events(NamedTuple):
     """Events as arrays of one length, how many rows were refused, by reason, and perhaps what all were read from.
 
     `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid,
-    with a column for each where it has several.
+    with a column for each where it has several. `refused_at` are the times of refused rows, where they can be read, by
+    reason.
     """
 
     time: Ints
@@ -60,6 +62,7 @@ class Events(NamedTuple):
     raw: UnparsedRows | None = None
     in_zone: int = 0
     value: Ints | None = None
+    refused_at: Mapping[str, Ints] = MappingProxyType({})
 
     def __repr__(self) -> str:
         return "<events>"
@@ -187,13 +190,14 @@ class EventReader:
         if self.grid is not None:
             value, checks[UNREADABLE_VALUE] = self._values(rows)
         good, refused = first_fault(checks)
+        refused_at = _times_of_refused(checks, time) if refused else {}
         if unreadable:
             refused[UNREADABLE_ROW] = unreadable
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
             value = None if value is None else value[good]
         arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
-        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value)
+        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value, refused_at)
 
     def _values(self, rows: Any) -> tuple[Ints, Bools]:
         """The values of rows, and in which of these all of them can be read."""
@@ -215,6 +219,16 @@ class EventReader:
 
 def _trimmed(names: Any) -> Any:
     return pc.ascii_trim_whitespace(names.view(pa.string())).view(pa.binary())
+
+
+def _times_of_refused(checks: dict[str, Bools], time: Ints) -> dict[str, Ints]:
+    """The times of rows that were refused for each reason but their time."""
+    good, found = checks[UNREADABLE_TIME], {}
+    for reason, passed in checks.items():
+        if (failed := good & ~passed).any():
+            found[reason] = time[failed]
+            good = good & passed
+    return found
 
 
 def first_fault(checks: dict[str, Bools]) -> tuple[Bools, Counter[str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, TypedDict
@@ -50,6 +51,7 @@ POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
 
 
+_NO_TIMES: Ints = np.zeros(0, np.int64)
 _Columns = tuple[Any, ...]  # users, bins, and values where there are some
 
 
@@ -255,7 +257,7 @@ class EventFeed:
     def take(self, batch: EventBatch) -> None:
         """Count the events of a batch towards their steps, and look how far its source has seen."""
         self.read_as_utc |= batch.events.in_zone > 0 and not self.reader.zone_is_given
-        counters = Counters(refused=batch.events.refused.copy())
+        counters = self._refused(batch.events)
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):
             tallies = ((step, self._tally(*columns).to_bytes()) for step, columns in parts)
@@ -265,6 +267,7 @@ class EventFeed:
             self._opened(step).add(*columns)
         if self._stop is not None and counters.refused[AFTER_END]:  # a later run may go on behind the end of this one
             self._before.setdefault(self._stop, self._position)
+        self._remember_unnamed(batch.events)
         self.counters.add(counters)
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)
@@ -289,6 +292,26 @@ class EventFeed:
                 self._left_out_of += tally.left_out_of_each(counts)
             position = next(iter(self._before.values()), self._position)
             yield ClosedStep(step, counts, position, kept, more=complete or is_next())
+
+    def _refused(self, events: Events) -> Counters:
+        """What was refused so far. Whatever lies outside of the steps is refused for that: a later run may take it."""
+        counters = Counters(refused=events.refused.copy())
+        for reason, times in events.refused_at.items():
+            before = int(np.count_nonzero(times < self.timeline.start))
+            after = int(np.count_nonzero(times >= self._stop_time))
+            counters.refused += Counter({BEFORE_START: before, AFTER_END: after})
+            counters.refused[reason] -= before + after
+        counters.refused = +counters.refused
+        return counters
+
+    def _remember_unnamed(self, events: Events) -> None:
+        """Where complete files have events of bins that may get a name before their step is released."""
+        if self._names is None or self._source is None or not self._source.complete:
+            return
+        times = events.refused_at.get(UNKNOWN_BIN, _NO_TIMES)
+        inside = times[(times >= self.timeline.begin(self._next)) & (times < self._stop_time)]
+        for step in np.unique(self.timeline.index(inside)).tolist():
+            self._before.setdefault(step, self._position)
 
     def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
         """The counts of a step, and what has to be kept of it."""
