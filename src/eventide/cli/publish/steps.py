@@ -25,7 +25,7 @@ from eventide.live.notices import NOTICES
 from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.prediction import answers_told, checked, document, sentences
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setup import passed_over, places_of, statistics
+from eventide.live.publisher.setup import passed_over, past_of_pipe, places_of, statistics
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
@@ -79,7 +79,9 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
-        if passed := passed_over(feed, publisher.next_step, publisher.measured_from):
+        if past := past_of_pipe(feed, publisher.next_step):
+            NOTICES.info("%s", past)
+        elif passed := passed_over(feed, publisher.next_step, publisher.measured_from):
             NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
         lacking = _brought_to_sinks(publisher, terminated)

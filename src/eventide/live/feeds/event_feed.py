@@ -42,7 +42,7 @@ from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.first_rows import FirstRows
-from eventide.live.sources.base import FOREVER, EventBatch, EventSource, Position
+from eventide.live.sources.base import FOREVER, EventBatch, EventSource, OnlyFromNow, Position
 from eventide.privacy.guarantees import EVERY_EVENT
 
 log = logging.getLogger("eventide.live")
@@ -201,7 +201,18 @@ class EventFeed:
 
     def first_to_come(self) -> int:
         """The first step for which events can still arrive, by the clock alone."""
-        return max(0, self.step_at(self._now() - self._late))
+        now = self._source.first_arrival() if isinstance(self._source, OnlyFromNow) else self._now()
+        return max(0, self.step_at(now - self._late))
+
+    @property
+    def has_no_past(self) -> bool:
+        """Whether nothing that comes can belong to steps that were over before the source was opened."""
+        return isinstance(self._source, OnlyFromNow)
+
+    @property
+    def stop(self) -> int | None:
+        """The step to stop before, where somebody said it."""
+        return self._stop
 
     def _now(self) -> int:
         return (self._clock or SystemClock()).now()
