@@ -169,10 +169,36 @@ def test_half_of_the_rows_are_not_most_of_them(publish):
 
 
 def test_rows_before_the_start_and_behind_the_end_are_no_faults(publish):
-    write("events.csv", rows(timestamp=lambda number: f"202{number % 2 * 9}-01-01"))
+    outside = rows(timestamp=lambda number: f"202{number % 2 * 9}-01-01T00:00:00Z")
+    write("events.csv", [*outside, *rows(3)])
     code, out, _ = publish("events.csv", *STORED)
     assert code == 0
-    assert released(out) == [[0, 0, 0]] * 3
+    assert released(out) == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl", "events.parquet"])
+@pytest.mark.parametrize("time", ["2023-03-30T01:00:00Z", "2025-03-30T01:00:00Z"])
+def test_complete_files_of_which_no_row_belongs_to_any_step_are_refused(publish, name, time):
+    write(name, rows(timestamp=lambda number: time))
+    code, out, err = publish(name, *STORED)
+    assert (code, out) == (2, "")
+    assert (
+        "no row that can be counted lies between the start 2024-03-30T00:00:00+00:00 and the end 2024-03-30T03" in err
+    )
+    assert "so nothing was published or charged" in err
+    with closing(open_store("store.db", read_only=True)) as store:
+        assert (store.next_step(), store.epochs(), list(store.entries())) == (0, [], [])
+    assert publish(name, *STORED, "--allow-refused")[0] == 0
+    assert publish(name, *STORED, "--until", "2024-03-30T04:00")[0] == 0  # once something is released nobody asks
+
+
+@pytest.mark.parametrize(("name", "content"), [("events.csv", "timestamp,user,bin\n"), ("events.jsonl", "")])
+def test_an_empty_delivery_is_refused(publish, name, content):
+    Path(name).write_text(content)
+    code, out, err = publish(name, *STORED)
+    assert (code, out) == (2, "")
+    assert "the source holds no row, so nothing was published or charged" in err
+    assert publish(name, *STORED, "--allow-refused")[0] == 0
 
 
 def test_the_number_of_a_row_is_that_of_its_line(publish):

@@ -45,7 +45,9 @@ NOT_FOR_EVERYBODY = (
 )
 REFUSED = Unseen(
     "*",
-    r"(Error: |MostRowsRefused: |MixedZones: )?(more than half of the first rows were refused|of the first times in).*",
+    r"(Error: |MostRowsRefused: |MixedZones: |NothingInside: )?"
+    r"(more than half of the first rows were refused|of the first times in|the source holds no row|"
+    r"no row that can be counted).*",
     "the refusal of input that cannot be meant so, before the first release: there is nothing to hide yet",
 )
 UNSEEN = (*TIMES, *NOT_FOR_EVERYBODY, REFUSED)

@@ -139,7 +139,9 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="STEPS",
     help="With --after-restore: the longest window since the backup, if it was longer than the store knows.",
 )
-@click.option("--allow-refused", is_flag=True, help="Publish although most of the first rows are refused.")
+@click.option(
+    "--allow-refused", is_flag=True, help="Publish although most of the first rows are refused, or no row is counted."
+)
 @click.option(
     "--out",
     metavar="PATH",

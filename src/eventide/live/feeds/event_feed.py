@@ -41,7 +41,7 @@ from eventide.events.tally import EventTally, Tally
 from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
-from eventide.live.feeds.first_rows import FirstRows
+from eventide.live.feeds.first_rows import FirstRows, NothingInside
 from eventide.live.sources.base import FOREVER, EventBatch, EventSource, OnlyFromNow, Position
 from eventide.privacy.guarantees import EVERY_EVENT
 
@@ -227,15 +227,40 @@ class EventFeed:
         self.begin(resume)
         self._source.open(resume.position, self.reader)
         first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
+        looks = resume.check_first_rows and self._source.complete
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
             events = batch.events
             first_rows.add(len(events.time) + events.refused.total(), events.refused, events.raw, events.in_zone)
             for step in self.closed():
                 first_rows.decide()
+                if looks:
+                    self._refuse_nothing()
+                looks = False
                 yield step
             yield None
         first_rows.decide()
+        if looks:
+            self._refuse_nothing()
+
+    def _refuse_nothing(self) -> None:
+        """Refuse complete files that have no event for any step; asked when the first one is over."""
+        if self.counters.accepted or self._seen_until < self._stop_time:
+            return
+        if not (self.counters.late or self.counters.refused):
+            raise NothingInside(
+                "the source holds no row, so nothing was published or charged. Look whether it was delivered; to "
+                "publish nonetheless, give --allow-refused"
+            )
+        start = self.timeline.iso(0)
+        behind = f"behind the start {start}"
+        where = (
+            behind if self._stop is None else f"between the start {start} and the end {self.timeline.iso(self._stop)}"
+        )
+        raise NothingInside(
+            f"no row that can be counted lies {where}, so nothing was published or charged. Correct --start and "
+            "--until, or say with --time-format how times are written; to publish nonetheless, give --allow-refused"
+        )
 
     def close(self) -> None:
         """Let go of the source."""

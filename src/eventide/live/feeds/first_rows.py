@@ -4,6 +4,8 @@ Before the first release of a store, most of the first rows must be readable, or
 rows, and what it says (a row number, the bin name nearest to a cell) is for the operator alone. Once a step is released
 it is never asked again: whether later steps come out must not depend on anybody's rows.
 
+Complete files of which no row lies between the start and the end are refused as well: a wrong year, an empty delivery.
+
 Times with and without a zone in one column are refused as well, unless somebody said in which zone the others are: the
 others would be read in UTC, and perhaps be hours off.
 """
@@ -54,6 +56,10 @@ class MostRowsRefused(FirstRowsRefused):
             "--allow-refused"
         )
         self.reason = reason
+
+
+class NothingInside(FirstRowsRefused):
+    """No row of complete files belongs to any step: pure noise would be published."""
 
 
 class MixedZones(FirstRowsRefused):

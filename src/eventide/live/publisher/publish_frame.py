@@ -96,7 +96,7 @@ def publish(
     take_over
         Become the writer though another seems to be at work.
     allow_refused
-        Publish although more than half of the first rows are refused.
+        Publish although more than half of the first rows are refused, or no row lies between start and until.
     account
         The account that everything published about these people draws from, its path or address; epsilon is the part of
         this store, and population must be the account's.

@@ -125,8 +125,8 @@ class Publisher:
         The account that everything published about these people draws from, its path or address. The mechanism's
         epsilon is the part of this store; the account says from which step on it may measure.
     allow_refused
-        Publish although more than half of the first rows are refused. Without it they are an error before the first
-        release of a store, and the store is as it was.
+        Publish although more than half of the first rows are refused, or no row of complete files lies between start
+        and until. Without it that is an error before the first release of a store, and the store is as it was.
     keep
         For how many steps releases are kept, 0 for ever. What a sink still lacks is kept longer; charges stay.
     last_patience
