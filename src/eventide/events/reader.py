@@ -143,6 +143,12 @@ class EventReader:
         self._look_up(names.known())
 
     @property
+    def read_from(self) -> dict[str, str | None]:
+        """The columns and the time format that tell events from rows."""
+        told = None if self._time_format is None else self._time_format.given
+        return {**self.columns._asdict(), "time_format": told}
+
+    @property
     def elsewhere(self) -> int:
         """The place of the bin for other events, -1 where there is none."""
         return -1 if self.other is None else self.bins.index(self.other)

@@ -370,3 +370,56 @@ def test_once_something_is_released_each_time_is_judged_by_itself(publish):
     assert publish("events.csv", *STORED, "--zone", "UTC", "--until", "2024-03-30T01:00")[0] == 0
     code, out, _ = publish("events.csv", *STORED)
     assert (code, released(out)) == (0, PUBLISHED[1:])
+
+
+FIRST_HOUR = ("--until", "2024-03-30T01:00")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--bin", "user"), "bin (bin before, user now)"),
+        (("--time", "tme"), "time (timestamp before, tme now)"),
+        (("--time-format", "s"), "time format (nothing before, s now)"),
+        (("--user", "fare", "--time-format", "s"), "time format (nothing before, s now); user (user before, fare now)"),
+    ],
+)
+def test_a_store_is_not_gone_on_with_from_other_columns_unless_they_are_meant(publish, words, says):
+    write("events.jsonl", rows(fare=str))
+    assert publish("events.jsonl", *STORED, *FIRST_HOUR)[0] == 0
+    for dry in ((), ("--dry-run",)):
+        code, out, err = publish("events.jsonl", *STORED, *words, *dry)
+        assert (code, out) == (2, "")
+        assert f"this store was published from other columns: {says}. Nothing was published or charged" in err
+    assert len(stored()) == 1
+    code, _, err = publish("events.jsonl", *STORED, *words, "--new-columns")
+    assert (code, len(stored())) == (0, 3), err
+    assert "from other columns" in publish("events.jsonl", *STORED, "--until", "2024-03-30T04:00")[2]
+
+
+def test_a_store_that_does_not_know_its_columns_learns_them(publish, monkeypatch):
+    """As one does that an older version has begun."""
+    write("events.jsonl", rows())
+    with monkeypatch.context() as older:
+        older.setattr(EventFeed, "read_from", lambda feed: None)
+        assert publish("events.jsonl", *STORED, *FIRST_HOUR)[0] == 0
+    with closing(open_store("store.db", read_only=True)) as store:
+        assert store.epochs()[0].setting.read is None
+    assert publish("events.jsonl", *STORED, "--until", "2024-03-30T02:00")[0] == 0
+    assert "from other columns" in publish("events.jsonl", *STORED, "--bin", "user")[2]
+    with closing(open_store("store.db", read_only=True)) as store:
+        store.verify()
+        assert len(store.epochs()) == 1
+
+
+def test_of_a_later_run_the_operator_is_told_and_nothing_is_stopped(publish):
+    write("events.csv", [*rows(3), *rows(bin=lambda number: "elsewhere")])
+    assert publish("events.csv", *STORED, *FIRST_HOUR, "--allow-refused")[0] == 0
+    code, out, err = publish("events.csv", *STORED)
+    assert (code, released(out)) == (0, [[0, 1, 0], [0, 0, 1]])
+    told = next(
+        line for line in err.splitlines() if "more than half of the first rows of this run were refused" in line
+    )
+    assert told.startswith("For operators only, since it depends on the events: ")
+    assert "column 'bin', first at row 4, the nearest bin name is" in told
+    assert "For operators only, since it depends on the events: more than a tenth of the rows were refused" in err

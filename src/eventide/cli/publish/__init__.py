@@ -36,6 +36,7 @@ class Options:
     store: str | None
     account: str | None
     new_epoch: bool
+    new_columns: bool
     take_over: bool
     after_restore: bool
     longest_window: str | None
@@ -125,6 +126,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     "--new-epoch",
     is_flag=True,
     help="Accept changed settings. Nothing is measured for one window, with a cap for one block more.",
+)
+@click.option(
+    "--new-columns",
+    is_flag=True,
+    help="Accept another --time, --time-format, --user or --bin than the store was published with.",
 )
 @click.option(
     "--take-over", is_flag=True, help="Publish to a store that another process holds; that one can write no more."

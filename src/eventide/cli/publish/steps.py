@@ -9,8 +9,11 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import click
 
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, naming, with_progress
@@ -20,6 +23,7 @@ from eventide.cli.publish.summary import described, not_checked, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.notices import NOTICES
 from eventide.live.publisher.delivery import Undelivered
@@ -47,6 +51,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "questions": questions,
         "population": options.spec.population,
         "new_epoch": options.new_epoch,
+        "new_columns": options.new_columns,
         "after_restore": options.after_restore,
         "account": options.account,
         "clients": options.clients,
@@ -83,6 +88,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             NOTICES.info("%s", past)
         elif passed := passed_over(feed, publisher.next_step, publisher.measured_from):
             NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
+        if isinstance(feed, EventFeed) and not options.allow_refused:
+            feed.tell_operator = partial(click.echo, err=True)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
         lacking = _brought_to_sinks(publisher, terminated)
     counted = OperatorsOnly.of(feed)
@@ -93,7 +100,12 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "out": without_secrets(options.out) if options.out not in (None, "-") else None,
     }
     report |= {} if counted is None else {"operators_only": vars(counted)}
-    return report, [summary(report), *_left_out(sinks), *([] if counted is None else [str(counted)]), *lacking]
+    return report, [
+        summary(report),
+        *_left_out(sinks),
+        *([] if counted is None else [str(counted), *counted.many()]),
+        *lacking,
+    ]
 
 
 def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -73,6 +73,7 @@ class EventFeed:
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
 
+    tell_operator: Callable[[str], None] | None = None  # about the first rows of a run that nothing may stop
     trusts_bound = False  # whether `max_per_step` is only said, and kept by nobody
 
     def __init__(
@@ -153,6 +154,10 @@ class EventFeed:
         }
         return described | self.statistic.described()
 
+    def read_from(self) -> dict[str, str | None] | None:
+        """From which columns of its source events are read; None where senders say it anew with each event."""
+        return None if self._source is None else self.reader.read_from
+
     def promise(self) -> Promise:
         """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
         unit = "one person" if self._has_users else EVERY_EVENT
@@ -226,7 +231,8 @@ class EventFeed:
         assert self._source is not None, "a feed without a source is pushed to"
         self.begin(resume)
         self._source.open(resume.position, self.reader)
-        first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
+        tell = None if resume.check_first_rows else self.tell_operator
+        first_rows = FirstRows(self.reader, checked=resume.check_first_rows or tell is not None, tell=tell)
         looks = resume.check_first_rows and self._source.complete
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)

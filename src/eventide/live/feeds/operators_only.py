@@ -9,6 +9,7 @@ from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ADVICE
 
+HEAD = "For operators only, since it depends on the events:"
 MUCH = 0.1  # of the events: what is worth a warning
 AS_UTC = (
     "Times without a zone were read as UTC. If they are of another zone, give it, such as --zone Europe/Berlin (in "
@@ -65,19 +66,22 @@ class OperatorsOnly:
 
         The sentences hold no numbers, and whether they are there is raw: for operators only as well.
         """
-        head = "For operators only, since it depends on the events:"
+        yield from self.many()
+        if self.read_as_utc:
+            yield f"{HEAD} {AS_UTC}."
+
+    def many(self) -> Iterator[str]:
+        """The warnings about numbers that `str()` has as well."""
         refused = {reason: number for reason, number in self.refused.items() if reason in ADVICE}
         if (number := sum(refused.values())) > MUCH * (self.accepted + number):
             often = max(refused, key=lambda reason: refused[reason])
-            yield f"{head} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
+            yield f"{HEAD} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
         of_one = {"events": self.left_out / self.accepted} if self.accepted else {}
         if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
             yield (
-                f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
+                f"{HEAD} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
                 "small. A larger max_per_step lets more of each person count, with more noise; so does a larger cap."
             )
-        if self.read_as_utc:
-            yield f"{head} {AS_UTC}."
 
     def __str__(self) -> str:
         again = f" {self.again:,} of steps released before were read again;" if self.again else ""

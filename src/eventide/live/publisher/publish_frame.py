@@ -41,6 +41,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -56,6 +57,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -70,6 +72,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -93,6 +96,8 @@ def publish(
         rows that are not sorted are an error. Without it all events of a stream are counted first.
     new_epoch
         Accept that the setting has changed since the store was made.
+    new_columns
+        Accept that events are read from other columns, or with another time format, than those before.
     take_over
         Become the writer though another seems to be at work.
     allow_refused
@@ -133,7 +138,7 @@ def publish(
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
     told: dict[str, Any] = {"questions": spec.questions(), "population": spec.population}
-    told |= {"new_epoch": new_epoch, "account": account}
+    told |= {"new_epoch": new_epoch, "new_columns": new_columns, "account": account}
     if dry_run:
         with closing(feed):
             return Publisher.check(feed, mechanism, store, **told)

@@ -29,7 +29,7 @@ from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource
 from eventide.live.stores.base import Store, StoreMissing, StoreSetting, StoreState
-from eventide.live.stores.epochs import is_same
+from eventide.live.stores.epochs import is_same, refuse_other_columns
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
@@ -231,7 +231,14 @@ def setting_of(
         window_sensitivity=mechanism.window_sensitivity,
         cap=cap._asdict() if (cap := feed.promise().cap) else None,
         named=[] if any(map(is_spare, mechanism.bins)) else None,
+        read=feed.read_from() if isinstance(feed, EventFeed) else None,
     )
+
+
+def check_columns(store: Store, setting: StoreSetting, *, changed: bool) -> None:
+    """Refuse other columns than those of the last run, unless they are meant or nothing was released yet."""
+    if store.next_step() and not changed:
+        refuse_other_columns(store.epochs()[-1].setting, setting)
 
 
 def guarantee_of(
