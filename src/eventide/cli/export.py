@@ -62,7 +62,7 @@ def command(
 ) -> None:
     """Write the releases of STORE to a file, or compare a file with them.
 
-    The file appears when it is complete.
+    The file appears when it is complete. One that exists is replaced only if it has the same columns.
 
     \b
     Example: eventide export city.db --out releases.parquet
@@ -144,7 +144,7 @@ def _write_answers(store: Store, out: str, layout: str | None, source: Path) -> 
     if not names:
         raise InputError("this store holds no answers: it was made without window queries")
     number = 0
-    with open_releases(out, names, layout, source, ANSWER_FORMATS) as file:
+    with open_releases(out, names, layout, source, ANSWER_FORMATS, replaces_any=False) as file:
         with counting("exporting", store.next_step(), quiet=out == "-") as tell:
             for step, answers in stored_answers(store, names):
                 file.write(rows_of(answers))
@@ -209,7 +209,7 @@ def _write(
         groups = read_groups(groups_file, bins)
         places, names, kinds = places_of(groups, bins), tuple(groups), total_formats(starts=starts)
     steps = 0
-    with open_releases(out, names, layout, source, kinds) as file:
+    with open_releases(out, names, layout, source, kinds, replaces_any=False) as file:
         with counting("exporting", store.next_step(), quiet=out == "-") as tell:
             for steps, release in enumerate(stored_releases(store, bins, None if given else levels), start=1):
                 if given is not None:

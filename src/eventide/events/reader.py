@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Events(NamedTuple):
 
     `in_zone` says how many rows have a time that names no zone. `value` is in units of the reader's grid,
     with a column for each where it has several; `outside` says for each how many values were cut to its range.
+    `refused_at` are the times of refused rows, where they can be read, by reason.
     """
 
     time: Ints
@@ -61,6 +63,7 @@ class Events(NamedTuple):
     in_zone: int = 0
     value: Ints | None = None
     outside: tuple[int, ...] = ()
+    refused_at: Mapping[str, Ints] = MappingProxyType({})
 
     def __repr__(self) -> str:
         return "<events>"
@@ -146,6 +149,12 @@ class EventReader:
         return self._time_format is not None
 
     @property
+    def read_from(self) -> dict[str, str | None]:
+        """The columns and the time format that tell events from rows."""
+        told = None if self._time_format is None else self._time_format.given
+        return {**self.columns._asdict(), "time_format": told}
+
+    @property
     def elsewhere(self) -> int:
         """The place of the bin for other events, -1 where there is none."""
         return -1 if self.other is None else self.bins.index(self.other)
@@ -194,13 +203,15 @@ class EventReader:
         if self.grid is not None:
             value, checks[UNREADABLE_VALUE], outside = self._values(rows)
         good, refused = first_fault(checks)
+        refused_at = _times_of_refused(checks, time) if refused else {}
         if unreadable:
             refused[UNREADABLE_ROW] = unreadable
         if not good.all():
             time, bins, user = time[good], bins[good], None if user is None else user[good]
             value = None if value is None else value[good]
         arrived = time if arrival is None else np.broadcast_to(arrival, good.shape)[good]
-        return Events(time, user, bins, arrived, refused, raw, int(np.count_nonzero(in_zone)), value, outside)
+        zoneless = int(np.count_nonzero(in_zone))
+        return Events(time, user, bins, arrived, refused, raw, zoneless, value, outside, refused_at)
 
     def _values(self, rows: Any) -> tuple[Ints, Bools, tuple[int, ...]]:
         """The values of rows, in which of these all of them can be read, and how many of each lie outside its range."""
@@ -224,6 +235,16 @@ class EventReader:
 
 def _trimmed(names: Any) -> Any:
     return pc.ascii_trim_whitespace(names.view(pa.string())).view(pa.binary())
+
+
+def _times_of_refused(checks: dict[str, Bools], time: Ints) -> dict[str, Ints]:
+    """The times of rows that were refused for each reason but their time."""
+    good, found = checks[UNREADABLE_TIME], {}
+    for reason, passed in checks.items():
+        if (failed := good & ~passed).any():
+            found[reason] = time[failed]
+            good = good & passed
+    return found
 
 
 def first_fault(checks: dict[str, Bools]) -> tuple[Bools, Counter[str]]:

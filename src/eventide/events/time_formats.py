@@ -30,7 +30,7 @@ class TimeFormat:
     """
 
     def __init__(self, text: str) -> None:
-        self._text, self._unit = text, UNITS.get(text)
+        self.given, self._text, self._unit = text, text, UNITS.get(text)
         if self._unit is None and not _tells_the_day(text):
             raise InputError(
                 f"{text!r} is no format of times; write s, ms, us or ns for a number since 1970, or a pattern that "

@@ -6,6 +6,7 @@ behind, and a file that was there before stays as it was.
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import sys
@@ -14,6 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from eventide.errors import InputError, StoreError
 from eventide.releases.formats import FORMATS, Format, Formats
 
@@ -21,10 +25,13 @@ from eventide.releases.formats import FORMATS, Format, Formats
 class ReleaseFile:
     """Takes releases; `commit` makes them appear."""
 
-    def __init__(self, content: Format, unfinished: Path | None, path: Path | None) -> None:
+    def __init__(
+        self, content: Format, unfinished: Path | None, path: Path | None, *, replaces_any: bool = True
+    ) -> None:
         self._content = content
         self._unfinished = unfinished
         self.path = path
+        self._replaces_any = replaces_any
 
     def write(self, release: Any) -> None:
         """Take a release."""
@@ -39,6 +46,8 @@ class ReleaseFile:
             if self.path and self._unfinished:
                 os.fsync(self._content.stream.fileno())
                 self._content.stream.close()
+                if not self._replaces_any:
+                    _refuse_foreign(self.path, self._unfinished)
                 self._unfinished.replace(self.path)
 
 
@@ -49,11 +58,14 @@ def open_releases(
     layout: str | None = None,
     source: Path | None = None,
     formats: Formats = FORMATS,
+    *,
+    replaces_any: bool = True,
 ) -> Iterator[ReleaseFile]:
     """Open a `.jsonl`, `.csv` or `.parquet` file for releases; None or "-" is standard output, in JSON lines.
 
     What cannot be written is refused now rather than after the work; `source`, the file being read, is never replaced.
-    Other `formats` of the same endings write something else, such as answers.
+    Other `formats` of the same endings write something else, such as answers. With `replaces_any` False a file that is
+    there is replaced only if it has the same columns, as an earlier output of the same kind has.
     """
     if out is None or out == "-":
         yield ReleaseFile(formats[".jsonl"](sys.stdout.buffer, bins, layout), None, None)
@@ -69,7 +81,37 @@ def open_releases(
         with _refusals(path):
             content = formats[path.suffix.lower()](stream, bins, layout)
         undone.callback(content.abandon)
-        yield ReleaseFile(content, unfinished, path)
+        yield ReleaseFile(content, unfinished, path, replaces_any=replaces_any)
+
+
+def _refuse_foreign(path: Path, made: Path) -> None:
+    """Refuse to replace a file that has other columns than what was made."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    found = _columns(path, path.suffix.lower())
+    if found is None or found != _columns(made, path.suffix.lower()):
+        raise InputError(
+            f"--out {path} exists, and is no earlier output with the same columns; choose another file, or remove this "
+            "one"
+        )
+
+
+def _columns(path: Path, ending: str) -> Any:
+    """What the columns of a file are; None where it is none of its kind."""
+    with path.open("rb") as file:
+        if ending == ".parquet":
+            try:
+                return pq.read_schema(file).names
+            except pa.ArrowException:
+                return None
+        first = file.readline()
+    if ending != ".jsonl":
+        return first.strip()
+    try:
+        keys = set(json.loads(first or b"null"))
+    except (ValueError, TypeError):
+        return None
+    return "releases" if {"step", "values"} <= keys else keys
 
 
 def refuse_path(path: Path, sources: Sequence[Path], endings: Sequence[str] = tuple(FORMATS)) -> None:

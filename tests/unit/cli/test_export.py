@@ -10,6 +10,7 @@ import sqlite3
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -79,6 +80,25 @@ def test_csv_wide_and_long(run):
     assert rows("with.csv")[0][:5] == ["step", "start", "north", "north_low", "north_high"]
     code, _, err = run("city.db", "--out", "with.jsonl", "--intervals")
     assert (code, "--intervals is for releases as .csv or .parquet" in err) == (2, True)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_file_is_replaced_only_by_an_output_of_the_same_kind(run, ending):
+    made().close()
+    out = Path(f"out.{ending}")
+    for raw in (b"time,card,stop\n1,2,3\n", b'{"time": 1, "card": 2}\n', b"PAR1", None):
+        if raw is None:
+            table = {"step": [1], "card": [2]}
+            pq.write_table(pa.table(table), out)
+            raw = out.read_bytes()
+        out.write_bytes(raw)
+        code, _, err = run("city.db", "--out", str(out))
+        assert (code, out.read_bytes()) == (2, raw)
+        assert f"--out out.{ending} exists, and is no earlier output with the same columns" in err
+        assert not list(Path().glob(".out*"))
+    out.unlink()
+    for _ in range(2):
+        assert run("city.db", "--out", str(out))[0] == 0
 
 
 def test_parquet_and_no_clock(run):

@@ -170,10 +170,36 @@ def test_half_of_the_rows_are_not_most_of_them(publish):
 
 
 def test_rows_before_the_start_and_behind_the_end_are_no_faults(publish):
-    write("events.csv", rows(timestamp=lambda number: f"202{number % 2 * 9}-01-01"))
+    outside = rows(timestamp=lambda number: f"202{number % 2 * 9}-01-01T00:00:00Z")
+    write("events.csv", [*outside, *rows(3)])
     code, out, _ = publish("events.csv", *STORED)
     assert code == 0
-    assert released(out) == [[0, 0, 0]] * 3
+    assert released(out) == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl", "events.parquet"])
+@pytest.mark.parametrize("time", ["2023-03-30T01:00:00Z", "2025-03-30T01:00:00Z"])
+def test_complete_files_of_which_no_row_belongs_to_any_step_are_refused(publish, name, time):
+    write(name, rows(timestamp=lambda number: time))
+    code, out, err = publish(name, *STORED)
+    assert (code, out) == (2, "")
+    assert (
+        "no row that can be counted lies between the start 2024-03-30T00:00:00+00:00 and the end 2024-03-30T03" in err
+    )
+    assert "so nothing was published or charged" in err
+    with closing(open_store("store.db", read_only=True)) as store:
+        assert (store.next_step(), store.epochs(), list(store.entries())) == (0, [], [])
+    assert publish(name, *STORED, "--allow-refused")[0] == 0
+    assert publish(name, *STORED, "--until", "2024-03-30T04:00")[0] == 0  # once something is released nobody asks
+
+
+@pytest.mark.parametrize(("name", "content"), [("events.csv", "timestamp,user,bin\n"), ("events.jsonl", "")])
+def test_an_empty_delivery_is_refused(publish, name, content):
+    Path(name).write_text(content)
+    code, out, err = publish(name, *STORED)
+    assert (code, out) == (2, "")
+    assert "the source holds no row, so nothing was published or charged" in err
+    assert publish(name, *STORED, "--allow-refused")[0] == 0
 
 
 def test_the_number_of_a_row_is_that_of_its_line(publish):
@@ -412,3 +438,56 @@ def test_operators_are_told_if_no_time_lies_in_our_days(times, told, strange):
     counted = ev.publish(frame, start="1970-01-01", until="1970-01-03", **how).operators_only
     assert any("All times lie before 1980 or after 2100" in each for each in counted.warnings()) == strange
     assert ("All times lie before 1980" in str(counted)) == strange
+
+
+FIRST_HOUR = ("--until", "2024-03-30T01:00")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--bin", "user"), "bin (bin before, user now)"),
+        (("--time", "tme"), "time (timestamp before, tme now)"),
+        (("--time-format", "s"), "time format (nothing before, s now)"),
+        (("--user", "fare", "--time-format", "s"), "time format (nothing before, s now); user (user before, fare now)"),
+    ],
+)
+def test_a_store_is_not_gone_on_with_from_other_columns_unless_they_are_meant(publish, words, says):
+    write("events.jsonl", rows(fare=str))
+    assert publish("events.jsonl", *STORED, *FIRST_HOUR)[0] == 0
+    for dry in ((), ("--dry-run",)):
+        code, out, err = publish("events.jsonl", *STORED, *words, *dry)
+        assert (code, out) == (2, "")
+        assert f"this store was published from other columns: {says}. Nothing was published or charged" in err
+    assert len(stored()) == 1
+    code, _, err = publish("events.jsonl", *STORED, *words, "--new-columns")
+    assert (code, len(stored())) == (0, 3), err
+    assert "from other columns" in publish("events.jsonl", *STORED, "--until", "2024-03-30T04:00")[2]
+
+
+def test_a_store_that_does_not_know_its_columns_learns_them(publish, monkeypatch):
+    """As one does that an older version has begun."""
+    write("events.jsonl", rows())
+    with monkeypatch.context() as older:
+        older.setattr(EventFeed, "read_from", lambda feed: None)
+        assert publish("events.jsonl", *STORED, *FIRST_HOUR)[0] == 0
+    with closing(open_store("store.db", read_only=True)) as store:
+        assert store.epochs()[0].setting.read is None
+    assert publish("events.jsonl", *STORED, "--until", "2024-03-30T02:00")[0] == 0
+    assert "from other columns" in publish("events.jsonl", *STORED, "--bin", "user")[2]
+    with closing(open_store("store.db", read_only=True)) as store:
+        store.verify()
+        assert len(store.epochs()) == 1
+
+
+def test_of_a_later_run_the_operator_is_told_and_nothing_is_stopped(publish):
+    write("events.csv", [*rows(3), *rows(bin=lambda number: "elsewhere")])
+    assert publish("events.csv", *STORED, *FIRST_HOUR, "--allow-refused")[0] == 0
+    code, out, err = publish("events.csv", *STORED)
+    assert (code, released(out)) == (0, [[0, 1, 0], [0, 0, 1]])
+    told = next(
+        line for line in err.splitlines() if "more than half of the first rows of this run were refused" in line
+    )
+    assert told.startswith("For operators only, since it depends on the events: ")
+    assert "column 'bin', first at row 4, the nearest bin name is" in told
+    assert "For operators only, since it depends on the events: more than a tenth of the rows were refused" in err

@@ -1,12 +1,19 @@
 """A live source whose start nobody gave is measured from its first start on: the clock decides it, never its events."""
 
+import os
 from contextlib import closing
 
 import pytest
 
 import eventide as ev
+from eventide.errors import InputError
 from eventide.events.clock import ManualClock
-from eventide.live.publisher.setup import passed_over
+from eventide.events.reader import Columns, EventReader
+from eventide.events.timeline import Timeline
+from eventide.live.feeds.event_feed import EventFeed
+from eventide.live.publisher.setup import passed_over, past_of_pipe
+from eventide.live.sources.line_by_line import PipeLines
+from eventide.live.sources.standard_input import StandardInput
 from eventide.live.stores.open_store import open_store
 from eventide.releases.lines import read_line
 
@@ -63,3 +70,39 @@ def test_a_check_says_where_measuring_begins(tmp_path):
     clock = ManualClock(MIDNIGHT + 7 * MINUTE)
     found = ev.Publisher.check(tmp_path / "log.jsonl", ev.Uniform(epsilon=1, window=3, bins=2), clock=clock, **HOW)
     assert (found.next_step, found.epoch.measured_from) == (0, 7)
+
+
+@pytest.fixture
+def history():
+    """A pipe that holds an event of the past."""
+    reading, writing = os.pipe()
+    os.write(writing, PAST.encode())
+    os.close(writing)
+    yield reading
+    os.close(reading)
+
+
+def of_pipe(pipe, minutes, until, kind=StandardInput):
+    clock = ManualClock(MIDNIGHT + round(minutes * MINUTE))
+    reader = EventReader(["a", "b"], Columns("timestamp", None, "bin"))
+    return EventFeed(kind(pipe, clock), Timeline("2026-02-16", "1min"), reader, clock, until=until)
+
+
+@pytest.mark.parametrize("kind", [StandardInput, PipeLines])
+def test_a_pipe_that_is_opened_when_all_is_over_is_refused_before_anything_is_charged(tmp_path, history, kind):
+    def begin(until, store=tmp_path / "s.db"):
+        feed = of_pipe(history, 3.25, f"2026-02-16T00:0{until}", kind)
+        return ev.Publisher(feed, ev.Uniform(epsilon=1, window=3, bins=["a", "b"]), store)
+
+    with pytest.raises(InputError, match="were over before standard input was opened"):
+        begin(3)
+    with closing(open_store(tmp_path / "s.db", read_only=True)) as kept:
+        assert kept.epochs() == []
+    assert past_of_pipe(of_pipe(history, 3.25, None), 0).startswith("steps before step 3 (2026-02-16T00:03:00+00:00) ")
+    assert past_of_pipe(of_pipe(history, 3.25, None), 3) is None
+
+
+def test_what_was_over_before_a_pipe_was_opened_costs_nothing(history):
+    feed = of_pipe(history, 3.25, "2026-02-16T00:05")
+    with ev.Publisher(feed, ev.Uniform(epsilon=1, window=3, bins=["a", "b"])) as publisher:
+        assert (publisher.next_step, publisher.measured_from) == (0, 3)

@@ -8,6 +8,8 @@ import sqlite3
 from contextlib import closing
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -291,6 +293,49 @@ def test_events_of_a_bin_that_is_not_open_go_where_unknown_ones_go(tmp_path):
     assert values.tolist() == [[1, 2, 0, 0], [1, 2, 0, 0], [1, 1, 1, 0], [0, 2, 1, 0]]
     with closing(open_store(tmp_path / "s.db")) as store, pytest.raises(InputError, match="for other events"):
         close_bin(store, "else")
+
+
+def test_events_of_a_bin_that_is_named_later_wait_for_their_step(tmp_path):
+    """Whatever lies behind the end of a run is read by the next one, also of a bin that no list had by then."""
+
+    def publish(until, bins, number=0):
+        table = pa.table({"timestamp": times, "user": [str(each) for each in range(len(times))], "bin": names})
+        pq.write_table(table, tmp_path / "events.parquet", row_group_size=20)
+        feed = {"step": "1h", "start": START, "until": f"2026-01-01T0{until}:00:00Z", "user": "user"}
+        told = mechanism(with_spares(bins, number) if number else bins, name="uniform")
+        (tmp_path / str(number)).mkdir(exist_ok=True)
+        store = open_store(tmp_path / str(number) / "s.db", for_tests=True)
+        with ev.Publisher(
+            tmp_path / "events.parquet", told, store, **feed, allow_refused=True, new_epoch=not number
+        ) as part:
+            part.run()
+        return part.feed.counters
+
+    times = ["2026-01-01T00:10:00Z"] + ["2026-01-01T02:10:00Z"] * 70 + ["2026-01-01T03:10:00Z"] * 30
+    names = ["north"] + ["harbour"] * 100
+    first = publish(2, ["north", "south"], 2)
+    assert (first.accepted, dict(first.refused)) == (1, {"after the end": 19})
+    named(tmp_path / "2", "harbour", "2")
+    assert publish(4, ["north", "south"], 2).accepted == 100
+    assert [line["values"][2] for line in released(tmp_path / "2")[0]] == [0, 0, 70, 30]
+    publish(1, ["north"])
+    publish(4, ["north", "harbour"])
+    assert released(tmp_path / "0")[0][-1]["values"] == [0, 30]
+
+
+def test_a_run_over_files_that_is_stopped_reads_events_again_whose_bin_got_a_name(tmp_path):
+    rows = [("00:10", "north"), *[("02:10", "harbour")] * 5, *[("01:10", "north")] * 6, ("02:20", "north")]
+    table = [{"timestamp": f"2026-01-01T{at}:00Z", "user": f"u{n}", "bin": name} for n, (at, name) in enumerate(rows)]
+    pq.write_table(pa.Table.from_pylist(table), tmp_path / "events.parquet", row_group_size=6)
+    feed = {"step": "1h", "start": START, "until": "2026-01-01T03:00:00Z", "user": "user"}
+    for until in (2, 3):
+        store = open_store(tmp_path / "s.db", for_tests=True)
+        told = mechanism(with_spares(["north"], 1), name="uniform")
+        with ev.Publisher(tmp_path / "events.parquet", told, store, **feed, allow_refused=True) as part:
+            part.run(until=until)
+        if until == 2:
+            named(tmp_path, "harbour", "2")
+    assert released(tmp_path)[0][2]["values"] == [1, 5]
 
 
 def test_a_store_without_spare_bins_is_as_it_was(tmp_path):

@@ -45,8 +45,9 @@ NOT_FOR_EVERYBODY = (
 )
 REFUSED = Unseen(
     "*",
-    r"(Error: |MostRowsRefused: |MixedZones: |NumberedDates: )?"
-    r"(more than half of the first rows were refused|of the first times in|the first times in column).*",
+    r"(Error: |MostRowsRefused: |MixedZones: |NumberedDates: |NothingInside: )?"
+    r"(more than half of the first rows were refused|of the first times in|the first times in column|"
+    r"the source holds no row|no row that can be counted).*",
     "the refusal of input that cannot be meant so, before the first release: there is nothing to hide yet",
 )
 UNSEEN = (*TIMES, *NOT_FOR_EVERYBODY, REFUSED)

@@ -36,6 +36,7 @@ class Options:
     store: str | None
     account: str | None
     new_epoch: bool
+    new_columns: bool
     take_over: bool
     after_restore: bool
     longest_window: str | None
@@ -127,6 +128,11 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Accept changed settings. Nothing is measured for one window, with a cap for one block more.",
 )
 @click.option(
+    "--new-columns",
+    is_flag=True,
+    help="Accept another --time, --time-format, --user or --bin than the store was published with.",
+)
+@click.option(
     "--take-over", is_flag=True, help="Publish to a store that another process holds; that one can write no more."
 )
 @click.option(
@@ -139,7 +145,9 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="STEPS",
     help="With --after-restore: the longest window since the backup, if it was longer than the store knows.",
 )
-@click.option("--allow-refused", is_flag=True, help="Publish although most of the first rows are refused.")
+@click.option(
+    "--allow-refused", is_flag=True, help="Publish although most of the first rows are refused, or no row is counted."
+)
 @click.option(
     "--out",
     metavar="PATH",

@@ -9,8 +9,11 @@ import contextlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import click
 
 from eventide.cli.live_log import logging_to_stderr
 from eventide.cli.progress import counting, naming, with_progress
@@ -20,12 +23,13 @@ from eventide.cli.publish.summary import described, not_checked, summary
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
+from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.operators_only import OperatorsOnly
 from eventide.live.notices import NOTICES
 from eventide.live.publisher.delivery import Undelivered
 from eventide.live.publisher.prediction import answers_told, checked, document, sentences
 from eventide.live.publisher.publisher import Publisher
-from eventide.live.publisher.setup import passed_over, places_of, statistics
+from eventide.live.publisher.setup import passed_over, past_of_pipe, places_of, statistics
 from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
@@ -47,6 +51,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         "questions": questions,
         "population": options.spec.population,
         "new_epoch": options.new_epoch,
+        "new_columns": options.new_columns,
         "after_restore": options.after_restore,
         "account": options.account,
         "clients": options.clients,
@@ -79,8 +84,12 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         ) as publisher,
         counting("Publishing", steps and steps - publisher.next_step, quiet) as count,
     ):
-        if passed := passed_over(feed, publisher.next_step, publisher.measured_from):
+        if past := past_of_pipe(feed, publisher.next_step):
+            NOTICES.info("%s", past)
+        elif passed := passed_over(feed, publisher.next_step, publisher.measured_from):
             NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
+        if isinstance(feed, EventFeed) and not options.allow_refused:
+            feed.tell_operator = partial(click.echo, err=True)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
         lacking = _brought_to_sinks(publisher, terminated)
     counted = OperatorsOnly.of(feed)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, TypedDict
 
@@ -41,8 +42,8 @@ from eventide.events.tally import EventTally, Tally
 from eventide.events.timeline import MILLISECOND, Timeline, parse_time
 from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
-from eventide.live.feeds.first_rows import FirstRows
-from eventide.live.sources.base import FOREVER, EventBatch, EventSource, Position
+from eventide.live.feeds.first_rows import FirstRows, NothingInside
+from eventide.live.sources.base import FOREVER, EventBatch, EventSource, OnlyFromNow, Position
 from eventide.privacy.guarantees import EVERY_EVENT
 
 log = logging.getLogger("eventide.live")
@@ -51,6 +52,7 @@ POLL_SECONDS = 0.5
 LONGEST_GAP = 1_000_000  # steps without an event in a complete source; more is surely a wrong time
 
 
+_NO_TIMES: Ints = np.zeros(0, np.int64)
 _Columns = tuple[Any, ...]  # users, bins, and values where there are some
 
 
@@ -72,6 +74,7 @@ class EventFeed:
     pushed. `clock` is there to warn if steps were released that are not over yet.
     """
 
+    tell_operator: Callable[[str], None] | None = None  # about the first rows of a run that nothing may stop
     trusts_bound = False  # whether `max_per_step` is only said, and kept by nobody
 
     def __init__(
@@ -154,6 +157,10 @@ class EventFeed:
         }
         return described | self.statistic.described()
 
+    def read_from(self) -> dict[str, str | None] | None:
+        """From which columns of its source events are read; None where senders say it anew with each event."""
+        return None if self._source is None else self.reader.read_from
+
     def promise(self) -> Promise:
         """Events are bounded here, so nothing is taken on trust but what the data itself decided."""
         unit = "one person" if self._has_users else EVERY_EVENT
@@ -216,7 +223,18 @@ class EventFeed:
 
     def first_to_come(self) -> int:
         """The first step for which events can still arrive, by the clock alone."""
-        return max(0, self.step_at(self._now() - self._late))
+        now = self._source.first_arrival() if isinstance(self._source, OnlyFromNow) else self._now()
+        return max(0, self.step_at(now - self._late))
+
+    @property
+    def has_no_past(self) -> bool:
+        """Whether nothing that comes can belong to steps that were over before the source was opened."""
+        return isinstance(self._source, OnlyFromNow)
+
+    @property
+    def stop(self) -> int | None:
+        """The step to stop before, where somebody said it."""
+        return self._stop
 
     def _now(self) -> int:
         return (self._clock or SystemClock()).now()
@@ -230,7 +248,9 @@ class EventFeed:
         assert self._source is not None, "a feed without a source is pushed to"
         self.begin(resume)
         self._source.open(resume.position, self.reader)
-        first_rows = FirstRows(self.reader, checked=resume.check_first_rows)
+        tell = None if resume.check_first_rows else self.tell_operator
+        first_rows = FirstRows(self.reader, checked=resume.check_first_rows or tell is not None, tell=tell)
+        looks = resume.check_first_rows and self._source.complete
         while not self._over and (batch := self._source.poll(POLL_SECONDS)) is not None:
             self.take(batch)
             events = batch.events
@@ -238,9 +258,33 @@ class EventFeed:
             first_rows.add(rows, events.refused, events.raw, events.in_zone, events.time)
             for step in self.closed():
                 first_rows.decide()
+                if looks:
+                    self._refuse_nothing()
+                looks = False
                 yield step
             yield None
         first_rows.decide()
+        if looks:
+            self._refuse_nothing()
+
+    def _refuse_nothing(self) -> None:
+        """Refuse complete files that have no event for any step; asked when the first one is over."""
+        if self.counters.accepted or self._seen_until < self._stop_time:
+            return
+        if not (self.counters.late or self.counters.refused):
+            raise NothingInside(
+                "the source holds no row, so nothing was published or charged. Look whether it was delivered; to "
+                "publish nonetheless, give --allow-refused"
+            )
+        start = self.timeline.iso(0)
+        behind = f"behind the start {start}"
+        where = (
+            behind if self._stop is None else f"between the start {start} and the end {self.timeline.iso(self._stop)}"
+        )
+        raise NothingInside(
+            f"no row that can be counted lies {where}, so nothing was published or charged. Correct --start and "
+            "--until, or say with --time-format how times are written; to publish nonetheless, give --allow-refused"
+        )
 
     def close(self) -> None:
         """Let go of the source."""
@@ -278,7 +322,7 @@ class EventFeed:
             self._outside += np.array([[cut, rows] for cut in batch.events.outside])
         if not self._in_our_days and batch.events.time.size:
             self._in_our_days = are_plausible(batch.events.time)
-        counters = Counters(refused=batch.events.refused.copy())
+        counters = self._refused(batch.events)
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):
             tallies = ((step, self._tally(*columns).to_bytes()) for step, columns in parts)
@@ -288,6 +332,7 @@ class EventFeed:
             self._opened(step).add(*columns)
         if self._stop is not None and counters.refused[AFTER_END]:  # a later run may go on behind the end of this one
             self._before.setdefault(self._stop, self._position)
+        self._remember_unnamed(batch.events)
         self.counters.add(counters)
         self._position = batch.position
         self._seen_until = max(self._seen_until, batch.seen_until)
@@ -317,6 +362,26 @@ class EventFeed:
                 self._left_out_of += tally.left_out_of_each(counts)
             position = next(iter(self._before.values()), self._position)
             yield ClosedStep(step, counts, position, kept, more=complete or is_next())
+
+    def _refused(self, events: Events) -> Counters:
+        """What was refused so far. Whatever lies outside of the steps is refused for that: a later run may take it."""
+        counters = Counters(refused=events.refused.copy())
+        for reason, times in events.refused_at.items():
+            before = int(np.count_nonzero(times < self.timeline.start))
+            after = int(np.count_nonzero(times >= self._stop_time))
+            counters.refused += Counter({BEFORE_START: before, AFTER_END: after})
+            counters.refused[reason] -= before + after
+        counters.refused = +counters.refused
+        return counters
+
+    def _remember_unnamed(self, events: Events) -> None:
+        """Where complete files have events of bins that may get a name before their step is released."""
+        if self._names is None or self._source is None or not self._source.complete:
+            return
+        times = events.refused_at.get(UNKNOWN_BIN, _NO_TIMES)
+        inside = times[(times >= self.timeline.begin(self._next)) & (times < self._stop_time)]
+        for step in np.unique(self.timeline.index(inside)).tolist():
+            self._before.setdefault(step, self._position)
 
     def _counts_of(self, step: int, tally: Tally) -> tuple[Ints, tuple[int, bytes] | None]:
         """The counts of a step, and what has to be kept of it."""

@@ -2,7 +2,9 @@
 
 Before the first release of a store, most of the first rows must be readable, or nothing is published. This looks at raw
 rows, and what it says (a row number, the bin name nearest to a cell) is for the operator alone. Once a step is released
-it is never asked again: whether later steps come out must not depend on anybody's rows.
+it stops nothing any more: whether later steps come out must not depend on anybody's rows. Then the operator is told.
+
+Complete files of which no row lies between the start and the end are refused as well: a wrong year, an empty delivery.
 
 Times with and without a zone in one column are refused as well, unless somebody said in which zone the others are: the
 others would be read in UTC, and perhaps be hours off. And so are dates that are written as numbers, such as 20260131:
@@ -14,6 +16,7 @@ from __future__ import annotations
 import difflib
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from itertools import islice
 
 import pyarrow as pa
@@ -36,6 +39,7 @@ ENOUGH = 1_000  # rows
 MOST_COMPARED = 100_000  # bin names
 LONGEST_COMPARED = 200  # characters
 MOST_REFUSED = "more than half of the first rows were refused"
+MOST_REFUSED_NOW = "more than half of the first rows of this run were refused"
 ADVICE = {
     UNREADABLE_ROW: "Give one JSON object a line, or CSV lines with as many cells as the header",
     UNREADABLE_TIME: "Write times as 2026-01-31T23:59:00Z or as seconds since 1970, say how they are written with "
@@ -61,6 +65,10 @@ class MostRowsRefused(FirstRowsRefused):
         self.reason = reason
 
 
+class NothingInside(FirstRowsRefused):
+    """No row of complete files belongs to any step: pure noise would be published."""
+
+
 class MixedZones(FirstRowsRefused):
     """Some of their times name a zone and some do not."""
 
@@ -72,8 +80,8 @@ class NumberedDates(FirstRowsRefused):
 class FirstRows:
     """Counts what becomes of rows until there are enough, or until the caller must know, and then decides once."""
 
-    def __init__(self, reader: EventReader, *, checked: bool) -> None:
-        self._reader = reader
+    def __init__(self, reader: EventReader, *, checked: bool, tell: Callable[[str], None] | None = None) -> None:
+        self._reader, self._tell = reader, tell
         self._decided = not checked
         self._read = 0  # rows that were read or refused
         self._passed: Counter[str | None] = Counter()  # lines, messages or rows of tables, of each file
@@ -111,7 +119,17 @@ class FirstRows:
             self.decide()
 
     def decide(self) -> None:
-        """Refuse if most rows were refused, or zones are mixed; the next calls say nothing more."""
+        """Refuse if most rows were refused, or zones are mixed; the next calls say nothing more.
+
+        Where there is somebody to tell, nothing is refused.
+        """
+        if self._tell is not None and not self._decided:
+            if 2 * self._refused.total() > self._read:
+                self._tell(
+                    f"For operators only, since it depends on the events: {MOST_REFUSED_NOW}, and nothing is stopped "
+                    f"for that once a step was released. Most often: {self._reason()}"
+                )
+            self._decided = True
         if not self._decided and 2 * self._refused.total() > self._read:
             raise MostRowsRefused(self._reason())
         with_time = self._read - self._refused[UNREADABLE_ROW] - self._refused[UNREADABLE_TIME]

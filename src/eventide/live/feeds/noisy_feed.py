@@ -96,7 +96,7 @@ class NoisyFeed(EventFeed):
 
     def counted(self, batch: EventBatch) -> Counters:
         """The same, and for their sender alone what became of them."""
-        counters = Counters(refused=batch.events.refused.copy())
+        counters = self._refused(batch.events)
         self._cells.look_around()
         events = batch.events
         near = events.time <= events.arrival + self._ahead
@@ -128,6 +128,7 @@ class NoisyFeed(EventFeed):
 
 def overwrite(events: Events) -> None:
     """Leave nothing of events in their arrays; those that Arrow made cannot be written to, and are freed."""
-    for column in (events.time, events.user, events.bin, events.arrival, events.value):
+    columns = (events.time, events.user, events.bin, events.arrival, events.value)
+    for column in (*columns, *events.refused_at.values()):
         if column is not None and column.flags.writeable:
             column.fill(0)

@@ -10,6 +10,7 @@ from eventide.live.feeds.base import Feed
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.first_rows import ADVICE
 
+HEAD = "For operators only, since it depends on the events:"
 MUCH = 0.1  # of the events: what is worth a warning
 MANY = 0.01  # of the rows: where a bin was forgotten, all of it is missing
 OUTSIDE = (BEFORE_START, AFTER_END)  # with which nothing is wrong
@@ -81,33 +82,32 @@ class OperatorsOnly:
         The sentences hold no numbers, and whether they are there is raw: for operators only as well. They name options
         of the command line.
         """
-        head = "For operators only, since it depends on the events:"
         refused = {reason: number for reason, number in self.refused.items() if reason in ADVICE}
         rows = self.accepted + sum(refused.values())
         if sum(refused.values()) > MUCH * rows:
             often = max(refused, key=lambda reason: refused[reason])
-            yield f"{head} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
+            yield f"{HEAD} more than a tenth of the rows were refused, most often: {often}. {ADVICE[often]}."
         elif refused.get(UNKNOWN_BIN, 0) > MANY * rows:
             yield (
-                f"{head} more than a hundredth of the rows were refused: {UNKNOWN_BIN}. If a bin was forgotten, all of "
+                f"{HEAD} more than a hundredth of the rows were refused: {UNKNOWN_BIN}. If a bin was forgotten, all of "
                 f"it is missing. {ADVICE[UNKNOWN_BIN]}."
             )
         of_one = {"events": self.left_out / self.accepted} if self.accepted else {}
         if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
             limit = "--cap" if 2 * (self.left_out_by_cap or 0) > self.left_out else "--max-per-step"
             yield (
-                f"{head} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
+                f"{HEAD} the limit per person left out more than a tenth of {', '.join(much)}, so values are too "
                 f"small. A larger {limit} lets more of each person count, with more noise."
             )
         if much := [column for column, part in self.cut_to_range.items() if part > MUCH]:
             yield (
-                f"{head} more than a tenth of the values of {', '.join(much)} lie outside the range, and count as its "
+                f"{HEAD} more than a tenth of the values of {', '.join(much)} lie outside the range, and count as its "
                 "ends. A wider range (--between; for quantiles --edges) lets them count as they are, with more noise."
             )
         if self.read_as_utc:
-            yield f"{head} {AS_UTC}."
+            yield f"{HEAD} {AS_UTC}."
         if self.strange_times:
-            yield f"{head} {STRANGE_TIMES}."
+            yield f"{HEAD} {STRANGE_TIMES}."
 
     def lines(self) -> list[str]:
         """The numbers, and each warning in a line of its own."""

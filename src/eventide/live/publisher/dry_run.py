@@ -79,6 +79,7 @@ def check(
     population: str = "everybody",
     people: str | None = None,
     new_epoch: bool = False,
+    new_columns: bool = False,
     after_restore: bool = False,
     not_before: int = 0,
     account: Account | str | Path | None = None,
@@ -110,6 +111,7 @@ def check(
             account=drawn_from.name if drawn_from else None,
         )
         mechanism = placed.mechanism
+        setup.check_columns(stored, setting, changed=new_columns or new_epoch)
         if questions is not None:
             questions.start(mechanism)
         opened = setup.sinks_of(sinks, mechanism, feed, stored, clients)

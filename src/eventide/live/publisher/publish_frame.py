@@ -42,6 +42,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -57,6 +58,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -72,6 +74,7 @@ def publish(
     store: Store | str | Path | None = None,
     ordered: bool = False,
     new_epoch: bool = False,
+    new_columns: bool = False,
     take_over: bool = False,
     allow_refused: bool = False,
     account: Account | str | Path | None = None,
@@ -95,10 +98,12 @@ def publish(
         rows that are not sorted are an error. Without it all events of a stream are counted first.
     new_epoch
         Accept that the setting has changed since the store was made.
+    new_columns
+        Accept that events are read from other columns, or with another time format, than those before.
     take_over
         Become the writer though another seems to be at work.
     allow_refused
-        Publish although more than half of the first rows are refused.
+        Publish although more than half of the first rows are refused, or no row lies between start and until.
     account
         The account that everything published about these people draws from, its path or address; epsilon is the part of
         this store, and population must be the account's.
@@ -136,7 +141,7 @@ def publish(
     spec, feed = _opened(frame, spec, store, ordered=ordered, zone_is_given="zone" in stream)
     mechanism = spec.build_mechanism()
     told: dict[str, Any] = {"questions": spec.questions(), "population": spec.population}
-    told |= {"new_epoch": new_epoch, "account": account}
+    told |= {"new_epoch": new_epoch, "new_columns": new_columns, "account": account}
     if dry_run:
         with closing(feed):
             return Publisher.check(feed, mechanism, store, **told)

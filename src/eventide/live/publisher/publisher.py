@@ -78,6 +78,7 @@ class PublisherOptions(TypedDict, total=False):
     population: str
     people: str | None
     new_epoch: bool
+    new_columns: bool
     take_over: bool
     after_restore: bool
     longest_window: int | None
@@ -112,6 +113,8 @@ class Publisher:
         Whose events these are. Everything published about them shares a store. `people` is the older name.
     new_epoch
         Accept that the setting has changed.
+    new_columns
+        Accept that events are read from other columns, or with another time format, than those before.
     take_over
         Become the writer though another seems to be at work.
     after_restore
@@ -125,8 +128,8 @@ class Publisher:
         The account that everything published about these people draws from, its path or address. The mechanism's
         epsilon is the part of this store; the account says from which step on it may measure.
     allow_refused
-        Publish although more than half of the first rows are refused. Without it they are an error before the first
-        release of a store, and the store is as it was.
+        Publish although more than half of the first rows are refused, or no row of complete files lies between start
+        and until. Without it that is an error before the first release of a store, and the store is as it was.
     keep
         For how many steps releases are kept, 0 for ever. What a sink still lacks is kept longer; charges stay.
     last_patience
@@ -160,6 +163,7 @@ class Publisher:
         population: str = "everybody",
         people: str | None = None,
         new_epoch: bool = False,
+        new_columns: bool = False,
         take_over: bool = False,
         after_restore: bool = False,
         longest_window: int | None = None,
@@ -201,6 +205,7 @@ class Publisher:
                 account=self._place.account.name if self._place else None,
             )
             mechanism = placed.mechanism
+            setup.check_columns(self.store, setting, changed=new_columns or new_epoch)
             opened = setup.sinks_of(sinks, mechanism, self.feed, self.store, clients)
             self._deliveries = Deliveries(self.store, opened, last_patience)
             if self.feed.promise().one_by_one:
@@ -226,6 +231,8 @@ class Publisher:
             self._stand(mechanism, questions, state, not_before)
             self._name(placed.new)
             self.store.promise(str(self.guarantee))
+            if setting.read is not None:
+                self.store.remember_columns(setting.read)
         except BaseException:
             self.close()
             raise

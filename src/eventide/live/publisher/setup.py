@@ -29,7 +29,7 @@ from eventide.live.sinks.base import Sink
 from eventide.live.sinks.open_sink import open_sink
 from eventide.live.sources.base import EventSource
 from eventide.live.stores.base import Store, StoreMissing, StoreSetting, StoreState
-from eventide.live.stores.epochs import is_same
+from eventide.live.stores.epochs import is_same, refuse_other_columns
 from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.live.stream_spec import FeedOptions, StreamSpec
@@ -42,6 +42,8 @@ from eventide.privacy.archive import unpack
 from eventide.privacy.guarantees import THIS_RUN_ONLY, Guarantee
 from eventide.privacy.noise import recorded_name
 from eventide.releases.level_values import EVENTS, statistics_of
+
+WRITE_TO_A_FILE = "To publish what is older, write it to a file, and publish the file to a new store"
 
 log = logging.getLogger("eventide.live")
 
@@ -229,7 +231,14 @@ def setting_of(
         window_sensitivity=mechanism.window_sensitivity,
         cap=cap._asdict() if (cap := feed.promise().cap) else None,
         named=[] if any(map(is_spare, mechanism.bins)) else None,
+        read=feed.read_from() if isinstance(feed, EventFeed) else None,
     )
+
+
+def check_columns(store: Store, setting: StoreSetting, *, changed: bool) -> None:
+    """Refuse other columns than those of the last run, unless they are meant or nothing was released yet."""
+    if store.next_step() and not changed:
+        refuse_other_columns(store.epochs()[-1].setting, setting)
 
 
 def guarantee_of(
@@ -285,13 +294,31 @@ def open_cells(mechanism: Mechanism, feed: Feed, store: Store, origin: int, next
 
 
 def first_counted(feed: Feed, store: Store) -> int:
-    """The first step that may be measured where a live stream begins whose past nobody asked for, else 0.
+    """The first step that may be measured where a live stream begins whose past nobody asked for or can have, else 0.
 
-    Steps that were over by then are not measured, whether they have events or not: the clock alone decides.
+    Steps that were over by then are not measured, whether they have events or not: the clock alone decides. A run of
+    which all steps were over before its pipe was opened is refused.
     """
-    if not isinstance(feed, EventFeed) or not feed.begins_now or store.epochs():
+    if not isinstance(feed, EventFeed) or not (feed.begins_now or feed.has_no_past) or store.epochs():
         return 0
-    return feed.first_to_come()
+    first = feed.first_to_come()
+    if feed.has_no_past and feed.stop is not None and first >= feed.stop:
+        raise InputError(
+            f"all steps, until {feed.start_of(feed.stop)}, were over before standard input was opened. An event of a "
+            "pipe arrives when it is read, so none would count, and nothing was published or charged. "
+            f"{WRITE_TO_A_FILE}"
+        )
+    return first
+
+
+def past_of_pipe(feed: Feed, next_step: int) -> str | None:
+    """A sentence about steps for which nothing that a pipe brings can count, if there are some; by the clock alone."""
+    if not (isinstance(feed, EventFeed) and feed.has_no_past and next_step < (first := feed.first_to_come())):
+        return None
+    return (
+        f"steps before step {first} ({feed.start_of(first)}) were over before standard input was opened. An event of a "
+        f"pipe arrives when it is read, so what it has of them comes too late. {WRITE_TO_A_FILE}"
+    )
 
 
 def passed_over(feed: Feed, next_step: int, measured_from: int) -> str | None:

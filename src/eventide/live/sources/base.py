@@ -96,3 +96,11 @@ class EventSource(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+@runtime_checkable
+class OnlyFromNow(Protocol):
+    """A source whose events arrive when they are read, as those of a pipe: what is older than that comes too late."""
+
+    def first_arrival(self) -> int:
+        """The moment before which no event arrives."""

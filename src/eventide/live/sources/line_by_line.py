@@ -73,6 +73,10 @@ class PipeLines:
         self._lines, self._clock = _Lines(descriptor, "standard input"), clock or SystemClock()
         self._moment: int | None = None  # when the next line was seen to be there
 
+    def first_arrival(self) -> int:
+        """The moment before which no event arrives: a line arrives when it is read, and none was read yet."""
+        return self._clock.certain()
+
     def open(self, position: Position, reader: EventReader) -> None:
         """Begin with the next line."""
         self._reader = reader

@@ -29,6 +29,10 @@ class StandardInput:
         self._format: CsvLineReader | JsonLineReader | None = None
         self._torn = b""
 
+    def first_arrival(self) -> int:
+        """The moment before which no event arrives: a line arrives when it is read, and none was read yet."""
+        return self._clock.certain()
+
     def open(self, position: Position, reader: EventReader) -> None:
         """Begin with the next line."""
         self._reader = reader

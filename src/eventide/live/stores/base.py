@@ -41,6 +41,7 @@ class StoreSetting(NamedTuple):
     window_sensitivity: int | None = None  # the most that counts change when one person's rows in a window do
     cap: dict[str, int] | None = None  # what it follows from: how many events of a person count in how many steps
     named: list[list[Any]] | None = None  # what bins were named or closed since, and when: no change of the setting
+    read: dict[str, str | None] | None = None  # from which columns events were read last, where that is known
 
     @property
     def bin_names(self) -> BinNames | None:
@@ -330,6 +331,9 @@ class Store(abc.ABC):
 
     def promise(self, guarantee: str) -> None:  # noqa: B027 - a store that nobody reads later keeps nothing
         """Keep the sentence that the publisher of this epoch gives, for whoever reads the store."""
+
+    def remember_columns(self, read: dict[str, str | None]) -> None:  # noqa: B027 - as above
+        """Keep from which columns events are read from now on."""
 
     def verify(self) -> None:  # noqa: B027 - what is not durable cannot be damaged
         """Read everything and refuse if a bit of it has changed."""

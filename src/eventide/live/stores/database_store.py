@@ -131,6 +131,17 @@ class DatabaseStore(Store):
             self._settled(lambda _: self._written.epoch(self.epochs()[-1]._replace(guarantee=guarantee)))
             self._writer = writer._replace(epoch=writer.epoch._replace(guarantee=guarantee))
 
+    def remember_columns(self, read: dict[str, str | None]) -> None:
+        """Keep from which columns events are read from now on."""
+        self._writing()
+
+        def write(_: Head) -> None:
+            last = self.epochs()[-1]
+            self._written.epoch(last._replace(setting=last.setting._replace(read=read)))
+
+        if self._patiently(self.epochs)[-1].setting.read != read:
+            self._settled(write)
+
     def bin_names(self) -> BinNames | None:
         """The names that the bins of the last epoch have by now; None where they never change."""
         return self._patiently(super().bin_names)

@@ -17,12 +17,13 @@ from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
 from eventide.privacy.noise import PRIVATE_NAMES
 
+READ = {"time": "time", "time_format": "time format", "user": "user", "bin": "bin"}  # where events are read from
 LONGEST_SHOWN = 60  # characters of a value in a message
 
 
 def setting_text(setting: StoreSetting) -> str:
     """A setting as JSON; what older versions did not know is left out where there is none of it."""
-    since_then = ("window_sensitivity", "cap", "named")
+    since_then = ("window_sensitivity", "cap", "named", "read")
     fields = {name: value for name, value in setting._asdict().items() if value is not None or name not in since_then}
     return json.dumps(fields, sort_keys=True, default=str)
 
@@ -35,7 +36,29 @@ def read_setting(text: str) -> StoreSetting:
 
 def is_same(one: StoreSetting, other: StoreSetting) -> bool:
     """Whether a store goes on from one to the other without a new epoch."""
-    return setting_text(one._replace(named=None)) == setting_text(other._replace(named=None))
+    return setting_text(_itself(one)) == setting_text(_itself(other))
+
+
+def _itself(setting: StoreSetting) -> StoreSetting:
+    """A setting without what may change while it stays the same."""
+    return setting._replace(named=None, read=None)
+
+
+def refuse_other_columns(stored: StoreSetting, wanted: StoreSetting) -> None:
+    """Refuse events that are read from other columns than before: mostly a mistake, which would publish pure noise."""
+    if stored.read is None or wanted.read is None:
+        return  # it is not known, as of a store that an older version has begun
+    changed = [
+        f"{READ[name]} ({_shown(stored.read.get(name))} before, {_shown(wanted.read.get(name))} now)"
+        for name in READ
+        if stored.read.get(name) != wanted.read.get(name)
+    ]
+    if changed:
+        raise InputError(
+            f"this store was published from other columns: {'; '.join(changed)}. Nothing was published or charged. "
+            "Correct what was given; if the same events have other columns now, give --new-columns (in Python "
+            "new_columns=True)"
+        )
 
 
 def refuse_noise(setting: StoreSetting, *, for_tests: bool) -> None:
@@ -142,7 +165,7 @@ def refuse_full_windows(measured_from: int) -> None:
 
 def differences(stored: StoreSetting, wanted: StoreSetting, names: Iterable[str]) -> list[str]:
     """Every field of these names that differs, in words."""
-    before, now = (json.loads(setting_text(setting._replace(named=None))) for setting in (stored, wanted))
+    before, now = (json.loads(setting_text(_itself(setting))) for setting in (stored, wanted))
     return [text for name in names for text in _different(name, before.get(name), now.get(name))]
 
 
