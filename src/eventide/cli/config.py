@@ -31,9 +31,10 @@ def command() -> None:
 @command.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--new-epoch", is_flag=True, help="Check a start with --new-epoch, which accepts changed settings.")
+@click.option("--errors", is_flag=True, help="Also say which error to expect of each stream; may take a moment.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
-def check(ctx: click.Context, file: Path, new_epoch: bool, as_json: bool) -> None:
+def check(ctx: click.Context, file: Path, new_epoch: bool, errors: bool, as_json: bool) -> None:
     """Name every mistake in FILE with its line, and say how to correct it.
 
     If there is none, say what a start on this machine would do now: everything it would refuse (a folder that is
@@ -51,7 +52,7 @@ def check(ctx: click.Context, file: Path, new_epoch: bool, as_json: bool) -> Non
 
     import_from_here()
     config, mistakes = examine(file)
-    said, problems = ([], []) if config is None else outlook(config, new_epoch=new_epoch)
+    said, problems = ([], []) if config is None else outlook(config, new_epoch=new_epoch, errors=errors)
     if config is not None:
         said, problems = [*said, *remarks(config)], [*obstacles(config), *problems]
     refused = [str(problem) for problem in problems]

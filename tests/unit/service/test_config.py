@@ -250,6 +250,13 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     assert checked(file)[0] == 0
 
 
+def test_the_error_to_expect_is_told_where_somebody_asks_for_it(tmp_path):
+    file = written(tmp_path, PEOPLE + a_stream() + 'mechanism = "uniform"\n')
+    code, said = checked(file, "--errors")
+    assert (code, "stream one:\nWith this setting the expected error of a count is about" in said) == (0, True)
+    assert "expected error" not in checked(file)[1]
+
+
 def test_a_population_that_was_forgotten_is_told(tmp_path):
     """Two streams with people and without a population count as about different ones: their epsilons do not add up."""
     file = written(tmp_path, PEOPLE + (a_stream() + a_stream("two")).replace('population = "people"\n', ""))

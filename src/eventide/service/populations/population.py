@@ -19,6 +19,8 @@ from eventide.live.accounts.open_account import open_account
 from eventide.live.addresses import is_address, without_secrets
 from eventide.live.feeds.event_feed import EventFeed
 from eventide.live.feeds.noisy_feed import NoisyFeed
+from eventide.live.publisher.dry_run import Outlook
+from eventide.live.publisher.prediction import sentences
 from eventide.live.publisher.publisher import Publisher
 from eventide.live.publisher.setup import places_of, reading, sinks_of
 from eventide.live.stores.base import StoreMissing, StoreSetting
@@ -196,11 +198,14 @@ def _out_of_time(stream: StreamConfig, next_step: int) -> list[str]:
     return [f"stream {stream.name} begins at {timeline.iso(0)}, {when}: events from before are refused"]
 
 
-def outlook(config: Config, *, new_epoch: bool = False) -> tuple[list[str], list[EventideError]]:
+def outlook(
+    config: Config, *, new_epoch: bool = False, errors: bool = False
+) -> tuple[list[str], list[EventideError]]:
     """Sentences about all streams that would not simply go on, or begin at once; and what would be refused.
 
     A store or an account whose server does not answer is among the first: a file may be checked where there is none.
-    Changed settings are refused unless a start with `new_epoch` is meant.
+    Changed settings are refused unless a start with `new_epoch` is meant. With `errors` each stream is told with the
+    error to expect of its releases, which may take a moment.
     """
     said: list[str] = []
     refused: list[EventideError] = []
@@ -213,7 +218,8 @@ def outlook(config: Config, *, new_epoch: bool = False) -> tuple[list[str], list
                     said += [f"stream {stream.name}: {sentence}" for sentence in about_large(float(stream.epsilon))]
                     first = population.first_steps[stream.name]
                     try:
-                        changed, waits = _prospects(stream, mechanism, first, config.server.clients, account)
+                        prospect = _prospect(stream, mechanism, first, config.server.clients, account)
+                        changed, waits = _said(stream, prospect)
                     except Unreachable as problem:
                         said.append(f"the store of stream {stream.name} was not looked at: {problem}")
                         continue
@@ -223,6 +229,9 @@ def outlook(config: Config, *, new_epoch: bool = False) -> tuple[list[str], list
                     if not new_epoch:
                         refused += map(InputError, changed)
                     said += [*(changed if new_epoch else ()), *waits]
+                    if errors:
+                        limited = bool(prospect.epoch.setting.steps.get("users"))
+                        said += [f"stream {stream.name}:", *sentences(prospect.expected_error(), limited=limited)]
         except Unreachable as problem:
             said.append(f"the stores of {name} were not looked at: {problem}")
         except EventideError as problem:
@@ -272,11 +281,11 @@ def _account_to_look_at(name: str, config: Config) -> Iterator[Account | None]:
         yield account
 
 
-def _prospects(
+def _prospect(
     stream: StreamConfig, mechanism: Mechanism, not_before: int, clients: str | None, account: Account | None
-) -> tuple[list[str], list[str]]:
-    """What has changed, if a new epoch would begin; and until when nothing would be measured, or taken."""
-    found = Publisher.check(
+) -> Outlook:
+    """What the publisher of a stream would do."""
+    return Publisher.check(
         _feed_of(stream),
         mechanism,
         stream.store,
@@ -288,6 +297,10 @@ def _prospects(
         account=account,
         clients=clients,
     )
+
+
+def _said(stream: StreamConfig, found: Outlook) -> tuple[list[str], list[str]]:
+    """What has changed, if a new epoch would begin; and until when nothing would be measured, or taken."""
     changed = [] if found.before is None else [_changed(stream, found.before, found.epoch.setting)]
     first = found.epoch.measured_from
     waits = [waiting(stream, first)] if first > found.next_step else []
