@@ -92,7 +92,9 @@ def test_events_are_counted_by_step_and_bounded_by_user(publish, source, most):
     assert f"{len(events())} events were read" in err
     assert "For operators only" in err
     left_out = len(events()) - sum(map(sum, expected(most)))
-    assert f"{left_out} of them were left out by the limit per person; 0 came too late; 0 other rows were refused." in err
+    assert (
+        f"{left_out} of them were left out by the limit per person; 0 came too late; 0 other rows were refused." in err
+    )
     assert "Any single step spent at most" in err
     assert (left_out > 0) == (most == 1)
     guarantee = err.splitlines()[-1]

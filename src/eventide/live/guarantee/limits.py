@@ -7,8 +7,8 @@ from eventide.live.stores.base import StoreSetting
 ALWAYS = (
     "Whoever runs the programs sees the events as they come in. The promise is about those who see the releases.",
     "The moment at which a release appears is not protected, and neither is how long it took.",
-    "Whoever knows that somebody was there, and asks only in which bin, or about a part of what they did in a step, learns "
-    "more: that is hidden with twice epsilon only.",
+    "Whoever knows that somebody was there, and asks only in which bin, or about a part of what they did in a step, "
+    "learns more: that is hidden with twice epsilon only.",
     "What people do in later windows costs epsilon again: nothing is promised about a habit that goes on for years.",
 )
 OF_ACCOUNTS = (

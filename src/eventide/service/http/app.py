@@ -19,7 +19,7 @@ from eventide.service.http import dashboard, models, prometheus
 from eventide.service.http.docs_page import docs_page
 from eventide.service.http.guard import Guard
 from eventide.service.http.ingest import add_ingest
-from eventide.service.http.problems import Problem, answer_problems, refusals
+from eventide.service.http.problems import Problem, answer_problems, refusals, refuse_misspelt
 from eventide.service.http.reading_routes import Name, add_reading
 from eventide.service.http.tokens import Token
 from eventide.service.service import Service
@@ -97,7 +97,7 @@ def _operations(service: Service) -> APIRouter:
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
     from_stores = refused | refusals(503)
-    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=from_stores)
+    reading = APIRouter(dependencies=[may_read, Depends(refuse_misspelt)], tags=["releases"], responses=from_stores)
     add_reading(reading, service, may_read)
     router.include_router(reading)
 
