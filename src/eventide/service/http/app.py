@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
@@ -75,8 +75,8 @@ def build_health_app(service: Service) -> ASGIApp:
 
 def _add_docs(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
-    def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi()))
+    def docs(request: Request) -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi(), str(request.base_url).rstrip("/")))
 
 
 def _operations(service: Service) -> APIRouter:
