@@ -36,8 +36,8 @@ class Document:
             self.values: dict[str, Any] = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             raise InputError(
-                f'{place} is not TOML: {problem}. Texts and durations stand in quotation marks, such as step = "10min"; '
-                "a time has seconds, such as 2026-01-01T00:00:00Z"
+                f"{place} is not TOML: {problem}. Texts and durations stand in quotation marks, such as step = "
+                '"10min"; a time has seconds, such as 2026-01-01T00:00:00Z'
             ) from None
 
     def complaint(self, sentence: str, entry: TomlTable = TOP, key: str | None = None) -> InputError:

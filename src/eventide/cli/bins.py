@@ -100,4 +100,5 @@ def _told(listed: dict[str, Any]) -> str:
         facts += [f"closed from step {each['closed']} on"] if each["closed"] is not None else []
         facts += [f"in {', '.join(each['groups'])}"] if each.get("groups") else []
         lines.append(f"{each['name']}{': ' if facts else ''}{'; '.join(facts)}")
-    return "\n".join([*lines, f"{listed['spare']} spare {'bin' if listed['spare'] == 1 else 'bins'} left; the next step is {listed['next_step']}"])
+    spare = f"{listed['spare']} spare {'bin' if listed['spare'] == 1 else 'bins'} left"
+    return "\n".join([*lines, f"{spare}; the next step is {listed['next_step']}"])

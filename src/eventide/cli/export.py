@@ -129,8 +129,8 @@ def _check(store: str, path: Path) -> None:
     older = f"; steps before {kept_from} are not kept in the store, and were not compared" if kept_from else ""
     if found.lost:
         older += (
-            f"; steps {found.lost[0]} to {found.lost[-1]} were lost when the store was restored from a backup, and were "
-            "not compared: keep the file"
+            f"; steps {found.lost[0]} to {found.lost[-1]} were lost when the store was restored from a backup, and "
+            "were not compared: keep the file"
         )
     click.echo(f"{found.alike} steps of {path} are as they were published{older}", err=True)
 

@@ -54,7 +54,10 @@ def test_service(tmp_path, capsys):
 def test_postgres(tmp_path, capsys):
     """postgres.md; the commands of PostgreSQL find the server by their variables."""
     server = PostgresServer().start()
-    here = {"eventide@127.0.0.1/city": f"eventide@127.0.0.1:{server.port}/city"}
+    here = {
+        "eventide@127.0.0.1/city": f"eventide@127.0.0.1:{server.port}/city",
+        "host 'store.example.org'": f"host '127.0.0.1', port '{server.port}'",
+    }
     known = {"PGHOST": "127.0.0.1", "PGPORT": str(server.port), "PGUSER": "eventide", "PGDATABASE": "city"}
     try:
         Reader(tmp_path, here, **known).follow(page("postgres.md"))

@@ -73,11 +73,13 @@ def check_the_way_out(server, analysts):
         block for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL) if "CREATE ROLE" in block
     )
     run(server, of_store.replace("'...'", "'secret'"), "city")
-    of_analysts = of_analysts.replace("host '...'", f"host '127.0.0.1', port '{server.port}'")
-    run(analysts, of_analysts.replace("'...'", "'secret'"))
-    (found,) = run(analysts, "SELECT value FROM visits.releases WHERE bin = 'north'", user="anna")
+    made, of_analysts = of_analysts.split("\\connect analysis")
+    run(analysts, made)
+    of_analysts = of_analysts.replace("host 'store.example.org'", f"host '127.0.0.1', port '{server.port}'")
+    run(analysts, of_analysts.replace("'...'", "'secret'"), "analysis")
+    (found,) = run(analysts, "SELECT value FROM visits.releases WHERE bin = 'north'", "analysis", "anna")
     assert found == (5.0,)
     for closed in ("CREATE FOREIGN TABLE head (step bigint) SERVER store", "SELECT umoptions FROM pg_user_mapping"):
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            run(analysts, closed, user="anna")
-    assert run(analysts, "SELECT umoptions FROM pg_user_mappings", user="anna") == [(None,)]
+            run(analysts, closed, "analysis", "anna")
+    assert run(analysts, "SELECT umoptions FROM pg_user_mappings", "analysis", "anna") == [(None,)]

@@ -519,5 +519,9 @@ def test_releases_over_other_bins_are_refused_and_no_empty_page(tmp_path):
 
 def test_a_parameter_that_is_not_allowed_is_told_with_what_is(tmp_path):
     with running(configuration(tmp_path)) as up:
+        misspelt = up.client("read").get("/v1/streams/city/releases?lates=3&_=17")
+        passed = up.client("read").get("/v1/streams/city/releases?latest=3&_=17")
         told = up.client("read").get("/v1/streams/city/releases?latest=-1").json()["title"]
+    assert (misspelt.status_code, "did you mean latest?" in misspelt.json()["title"]) == (422, True)
+    assert passed.status_code == 200
     assert told == "not as the description asks: query.latest (Input should be greater than or equal to 1)"

@@ -75,3 +75,9 @@ def test_the_page_tells_everything_and_loads_only_our_own_files(page, descriptio
 def test_every_link_of_the_page_leads_somewhere(page):
     there = set(re.findall(r'id="([^"]+)"', page.text))
     assert set(re.findall(r'href="#([^"]+)"', page.text)) <= there
+
+
+def test_the_example_asks_where_the_page_was_asked_for(up, page):
+    assert f"{up.address}/v1/streams</pre>" in page.text
+    odd = up.client().get("/docs", headers={"Host": 'a"<b>'}).text
+    assert '"<b>' not in odd

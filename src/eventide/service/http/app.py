@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
 from starlette.types import ASGIApp
 
@@ -19,7 +19,7 @@ from eventide.service.http import dashboard, models, prometheus
 from eventide.service.http.docs_page import docs_page
 from eventide.service.http.guard import Guard
 from eventide.service.http.ingest import add_ingest
-from eventide.service.http.problems import Problem, answer_problems, refusals
+from eventide.service.http.problems import Problem, answer_problems, refusals, refuse_misspelt
 from eventide.service.http.reading_routes import Name, add_reading
 from eventide.service.http.tokens import Token
 from eventide.service.service import Service
@@ -75,8 +75,8 @@ def build_health_app(service: Service) -> ASGIApp:
 
 def _add_docs(app: FastAPI) -> None:
     @app.get("/docs", include_in_schema=False)
-    def docs() -> HTMLResponse:
-        return HTMLResponse(docs_page(app.openapi()))
+    def docs(request: Request) -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi(), str(request.base_url).rstrip("/")))
 
 
 def _operations(service: Service) -> APIRouter:
@@ -97,7 +97,7 @@ def _operations(service: Service) -> APIRouter:
         return models.AccessAnswer(role="operate" if token.role == "operate" else "read")
 
     from_stores = refused | refusals(503)
-    reading = APIRouter(dependencies=[may_read], tags=["releases"], responses=from_stores)
+    reading = APIRouter(dependencies=[may_read, Depends(refuse_misspelt)], tags=["releases"], responses=from_stores)
     add_reading(reading, service, may_read)
     router.include_router(reading)
 

@@ -27,13 +27,14 @@ class Operation(NamedTuple):
     told: Schema
 
 
-def docs_page(description: Schema) -> str:
-    """The whole page."""
+def docs_page(description: Schema, address: str = "http://127.0.0.1:8710") -> str:
+    """The whole page; `address` is where the service was asked for it."""
     info, operations = description["info"], list(_operations(description))
     tags = {tag["name"]: tag["description"] for tag in description["tags"]}
     groups = {name: [each for each in operations if name in each.told["tags"]] for name in tags}
     parts = {
         "title": html.escape(f"The API of {info['title']} {info['version']}"),
+        "address": html.escape(address),
         "about": _words(info["description"]),
         "contents": "".join(_contents(name, each) for name, each in groups.items()),
         "groups": "".join(_group(name, tags[name], each) for name, each in groups.items()),

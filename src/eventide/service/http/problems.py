@@ -5,6 +5,7 @@ The form is that of RFC 9457.
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -95,6 +96,15 @@ def answer_problems(app: FastAPI) -> None:
         problem = Problem(error.status_code, code, str(error.detail))
         problem.headers.update(error.headers or {})
         return problem.response()
+
+
+async def refuse_misspelt(request: Request) -> None:
+    """Refuse a parameter that is not known and like one that is; others may be a proxy's, and are passed over."""
+    known = [each.alias for each in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known and (meant := difflib.get_close_matches(name, known, n=1)):
+            title = f"not as the description asks: there is no query.{name}; did you mean {meant[0]}?"
+            raise Problem(422, "invalid-parameter", title)
 
 
 def unknown_stream() -> Problem:

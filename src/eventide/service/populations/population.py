@@ -198,9 +198,7 @@ def _out_of_time(stream: StreamConfig, next_step: int) -> list[str]:
     return [f"stream {stream.name} begins at {timeline.iso(0)}, {when}: events from before are refused"]
 
 
-def outlook(
-    config: Config, *, new_epoch: bool = False, errors: bool = False
-) -> tuple[list[str], list[EventideError]]:
+def outlook(config: Config, *, new_epoch: bool = False, errors: bool = False) -> tuple[list[str], list[EventideError]]:
     """Sentences about all streams that would not simply go on, or begin at once; and what would be refused.
 
     A store or an account whose server does not answer is among the first: a file may be checked where there is none.
