@@ -364,7 +364,8 @@ def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):
     ("name", "content", "fault"),
     [
         ("events.csv", b"time,bin\n1,a\n", "no column 'user'"),
-        ("events.csv", b"time,user,bin,user\n1,a,b,c\n", "no column 'user', or several"),
+        ("events.csv", b"time,user,bin,user\n1,a,b,c\n", "has 2 columns 'user'"),
+        ("events.csv", b"time;user;bin\n1;a;b\n", "semicolons between names and no comma, and only commas are read"),
         ("events.csv", b"", "does not begin with a header"),
         ("events.csv", b"\xff\xfe\n", "does not begin with a header"),
         ("events.csv.gz", gzip.compress(b"time,user,bin\n" + os.urandom(3000).hex().encode())[:-600], "damaged or cut"),

@@ -43,6 +43,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.first_rows import FirstRows, NothingInside
 from eventide.live.sources.base import FOREVER, EventBatch, EventSource, OnlyFromNow, Position
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.privacy.guarantees import EVERY_EVENT
 
 log = logging.getLogger("eventide.live")
@@ -267,6 +268,11 @@ class EventFeed:
             f"no row that can be counted lies {where}, so nothing was published or charged. Correct --start and "
             "--until, or say with --time-format how times are written; to publish nonetheless, give --allow-refused"
         )
+
+    def check_columns(self) -> None:
+        """Refuse columns that complete files do not have, before anything is made or charged."""
+        if isinstance(self._source, CompleteFiles):
+            self._source.check_columns(self.reader)
 
     def close(self) -> None:
         """Let go of the source."""
