@@ -128,7 +128,7 @@ class StreamSpec:
     until: str | None = setting(
         None,
         readers.moment,
-        "When the last step ends.",
+        "When the last step ends, rounded up to the end of a step.",
         "2027-01-01",
         left_out="from the data; live: never",
         served=False,
@@ -215,7 +215,7 @@ class StreamSpec:
     split: dict[str, Any] = setting(
         {},
         readers.split,
-        "With several statistics: which part of epsilon each gets, such as people=0.5,mean:fare=0.5.",
+        "With several statistics: which part of epsilon each gets, as weights, such as people=0.5,mean:fare=0.5.",
         '"people=0.5,mean:fare=0.5"',
         "STATISTIC=PART,...",
         left_out="all the same",

@@ -503,6 +503,14 @@ def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
     assert "0 were refused" in capsys.readouterr().err
 
 
+def test_a_run_that_only_delivers_says_so(publish, folder):
+    told = (*EXACT, *STEP, "--store", "s.db", "--start", "2024-03-30", "--until", "2024-03-30T02:00", "--out")
+    assert publish("events.csv", *told, "one.csv")[0] == 0
+    err = publish("events.csv", *told, "two.csv")[2]
+    assert "Nothing new was published: the store has 2 steps of 2 bins, and two.csv has what it lacked of them" in err
+    assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
+
+
 @pytest.mark.parametrize("source", ["events.csv", "events.parquet"])
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_a_column_that_no_header_has_is_refused_before_anything_is_made(publish, folder, source, more):

@@ -423,3 +423,10 @@ def test_of_a_later_run_the_operator_is_told_and_nothing_is_stopped(publish):
     assert told.startswith("For operators only, since it depends on the events: ")
     assert "column 'bin', first at row 4, the nearest bin name is" in told
     assert "For operators only, since it depends on the events: more than a tenth of the rows were refused" in err
+
+
+def test_a_time_format_that_was_given_is_what_does_not_fit(publish):
+    write("events.csv", rows())
+    err = publish("events.csv", *STORED, "--time-format", "%d.%m.%Y")[2]
+    assert "--time-format '%d.%m.%Y' must describe the whole cell" in err
+    assert "seconds since 1970" not in err

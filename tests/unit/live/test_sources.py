@@ -574,6 +574,14 @@ def test_standard_input_with_another_header_is_refused(pipe):
         source.poll(0)
 
 
+@pytest.mark.parametrize(
+    ("content", "kind"), [(gzip.compress(b"time\n"), "compressed"), (b"PAR1\n", "Parquet")], ids=["gzip", "parquet"]
+)
+def test_a_pipe_of_no_lines_is_named_as_what_it_is(content, kind):
+    with pytest.raises(InputError, match=f"standard input is {kind}.*give the path of the file"):
+        event_lines.CsvLineReader(content, "standard input")
+
+
 @pytest.mark.parametrize("piece", [7, 100, 5000])
 def test_a_line_that_is_too_long_does_not_stop_standard_input(pipe, piece):
     source, writer = pipe

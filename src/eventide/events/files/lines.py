@@ -37,6 +37,11 @@ class CsvLineReader:
     """Comma-separated lines below a header, which names the columns."""
 
     def __init__(self, header: bytes, name: str) -> None:
+        if header.startswith((b"\x1f\x8b", b"PAR1")):
+            kind = "Parquet" if header.startswith(b"PAR1") else "compressed (gzip)"
+            raise InputError(
+                f"{name} is {kind}, and lines of text are read here; give the path of the file instead of -"
+            )
         try:
             names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r\n")]), [])
         except (UnicodeDecodeError, csv.Error):

@@ -116,7 +116,7 @@ class EventFeed:
         self.read_as_utc = False  # whether there were times without a zone, and nobody said of which they are
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
-            raise InputError("nothing in a complete file is late; leave the allowed lateness out")
+            raise InputError("nothing in a complete file is late; leave the allowed lateness (--late) out")
         self._source = source
         self._replays = source is None or source.replays
         self._clock = None if source is not None and source.complete else clock

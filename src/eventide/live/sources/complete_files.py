@@ -122,7 +122,10 @@ class CompleteFiles:
             if position.get("names") == self._mark["names"]:
                 changed = "one of the files has changed"
             changed += " since a part of them was published; give the same files"
-        raise InputError(f"{changed}, or publish others to a store of their own")
+        raise InputError(
+            f"{changed}. If events come day by day, append them to one file and publish it with --follow and --until; "
+            "a store of their own spends epsilon once more, unless both draw from one account"
+        )
 
     def _known_first_times(self, reader: EventReader, begin: Place) -> Iterable[tuple[int, Place]]:
         """The same as `_first_times`, from what was found before, if it was found in these files and such blocks."""
