@@ -80,7 +80,7 @@ def test_who_moves_between_bins_of_a_slot_needs_twice_the_noise():
     people = parse_statistic("people/2h/1h").for_bins(2)
     counted = pair.counted(2, 1, bytes(16), statistic=people)
     assert np.abs(counted.stream - counted.neighbour).sum(axis=1).tolist() == [2, 2, 0, 0]
-    options = {"pairs": [counted], "runs": 20_000, "alpha": 1e-6}
+    options = {"pairs": [counted], "runs": 40_000, "alpha": 1e-6}
     verdict = audit_mechanism(ev.Uniform, 1.0, 2, 2, sensitivity=people.sensitivity(1), **options)
     assert 0.7 <= verdict.bound <= 1, str(verdict)
     assert audit_mechanism(ev.Uniform, 1.0, 2, 2, sensitivity=1, **options).broken

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any, NamedTuple
 
 import click
@@ -105,7 +106,15 @@ class Verbs(click.Group):
             if os.environ.get("EVENTIDE_DEBUG") == "1":
                 raise
             kind = type(error).__name__
+            if place := _own_place(error):
+                _end(ctx, f"{kind} in {place}, which is no part of eventide; correct it, and try ev.check_mechanism", 2)
             _end(ctx, f"unexpected {kind}, a fault of eventide; EVENTIDE_DEBUG=1 shows where (and may show data)", 1)
+
+
+def _own_place(error: Exception) -> str | None:
+    """Where in somebody's own mechanism an error was raised, if it was."""
+    registry = sys.modules.get("eventide.mechanisms.registry")
+    return None if registry is None else registry.own_place(error)
 
 
 def _refuse_repeated(command: click.Command, words: list[str], above: click.Context) -> None:

@@ -133,7 +133,7 @@ class StreamSpec:
     until: str | None = setting(
         None,
         readers.moment,
-        "When the last step ends.",
+        "When the last step ends, rounded up to the end of a step.",
         "2027-01-01",
         left_out="from the data; live: never",
         served=False,

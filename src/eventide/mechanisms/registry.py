@@ -31,6 +31,7 @@ MECHANISMS = {
     "rg-baseline": ("eventide.mechanisms.window_baselines", "TimeUnitBaseline"),
     "rg-window-baseline": ("eventide.mechanisms.window_baselines", "WindowBaseline"),
 }
+OWN_MODULES = set[str]()  # that somebody named as module:Class, and that are no part of eventide
 COMPOSED = {"several": ("eventide.mechanisms.several", "Several")}  # made of others, for what a stream publishes
 
 
@@ -53,12 +54,32 @@ def find_class(name: str) -> Any:
     module, colon, attribute = name.partition(":")
     if not colon:
         return mechanism_class(name)
+    if not module.startswith("eventide."):
+        OWN_MODULES.add(module)
     try:
         return getattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError as problem:
+        if problem.name is None or not f"{module}.".startswith(f"{problem.name}."):
+            raise InputError(f"{module} cannot be imported: {problem}; install what it needs, or correct it") from None
+        raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
     except (ImportError, AttributeError) as problem:
         raise InputError(f"cannot find {name}: {problem}; give module:Class of something importable here") from None
     except EventideError as problem:  # of a class in it, which may be another one
         raise InputError(f"cannot import {module}: {problem}") from None
+    except SyntaxError as problem:
+        raise InputError(f"{module} cannot be imported: SyntaxError in line {problem.lineno}; correct it") from None
+    except Exception as problem:
+        raise InputError(f"{module} cannot be imported: {type(problem).__name__}: {problem}; correct it") from None
+
+
+def own_place(problem: BaseException) -> str | None:
+    """Where in a module that somebody named as module:Class an error was raised, if it was."""
+    place, at = None, problem.__traceback__
+    while at is not None:
+        if (module := at.tb_frame.f_globals.get("__name__")) in OWN_MODULES:
+            place = f"{module}, line {at.tb_lineno}"
+        at = at.tb_next
+    return place
 
 
 def find_mechanism(name: str) -> type[Mechanism]:

@@ -513,5 +513,48 @@ def test_the_how_to_s_command_works(tmp_path, monkeypatch, capsys):
     assert "besides these, 0 were refused" in capsys.readouterr().err
 
 
+def test_a_run_that_only_delivers_says_so(publish, folder):
+    told = (*EXACT, *STEP, "--store", "s.db", "--start", "2024-03-30", "--until", "2024-03-30T02:00", "--out")
+    assert publish("events.csv", *told, "one.csv")[0] == 0
+    err = publish("events.csv", *told, "two.csv")[2]
+    assert "Nothing new was published: the store has 2 steps of 2 bins, and two.csv has what it lacked of them" in err
+    assert (folder / "one.csv").read_bytes() == (folder / "two.csv").read_bytes()
+
+
+@pytest.mark.parametrize("source", ["events.csv", "events.parquet"])
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_column_that_no_header_has_is_refused_before_anything_is_made(publish, folder, source, more):
+    before = sorted(path.name for path in folder.iterdir())
+    told = (*EXACT, *STEP, "--store", "s.db", "--out", "o.csv", "--start", "2024-03-30", "--bin", "nowhere")
+    code, out, err = publish(source, *told, *more)
+    assert (code, out) == (2, "")
+    assert "has no column 'nowhere'" in err
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+OWN = """import eventide as ev
+
+class Fails(ev.Uniform):
+    def is_sampling_point(self, step):
+        return 1 / 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "says"),
+    [
+        ("wrong_syntax", "class Fails(:\n", "wrong_syntax cannot be imported: SyntaxError in line 1"),
+        ("wrong_name", "import math\nnowhere\n", "wrong_name cannot be imported: NameError: name 'nowhere' is not"),
+        ("wants_more", "import nosuchlib\n", "wants_more cannot be imported: No module named 'nosuchlib'"),
+        ("fails_late", OWN, "ZeroDivisionError in fails_late, line 5, which is no part of eventide; correct it"),
+    ],
+)
+def test_a_mistake_in_somebody_s_own_mechanism_is_named_as_such(publish, folder, module, text, says):
+    (folder / f"{module}.py").write_text(text)
+    code, _, err = publish("events.csv", "--epsilon", "1", "--window", "2", *STEP, "--mechanism", f"{module}:Fails")
+    assert code == 2
+    assert says in err
+
+
 def read_steps(path):
     return pa_csv.read_csv(path)["step"].to_pylist()

@@ -163,6 +163,21 @@ def test_only_the_asked_subject_counts_and_others_do_not_hold_time_up(nats, open
     assert sum(len(batch.events.time) for batch in batches) == 1
 
 
+def test_a_subject_that_a_stream_does_not_take_is_refused_before_anything_is_charged(nats, tmp_path):
+    """Which subjects it takes is in its configuration, and everybody may know it."""
+    nats.make_stream("TAKES", "takes.>")
+    nats.send("takes.a", [event(1)])
+    mechanism = ev.Uniform(epsilon=1, window=2, bins=["a", "b"])
+    how = {"step": "1h", "start": "2026-01-01", "until": "2026-01-01T02:00", "user": "user"}
+    with ev.Publisher(f"{nats.address}/TAKES?subject=zzz", mechanism, **how) as publisher:
+        with pytest.raises(InputError, match=r"stream TAKES takes takes\.> and not zzz, so no event would come"):
+            publisher.run()
+        assert (publisher.published, publisher.worst_window()) == (0, 0)
+    out = f"{nats.address}/TAKES?subject=other.x"
+    with pytest.raises(InputError, match=r"and not other\.x, so it would confirm no release"):
+        ev.Publisher(f"{nats.address}/TAKES", ev.Uniform(epsilon=1, window=2, bins=2), tmp_path / "s.db", [out], **how)
+
+
 def test_a_nats_server_that_was_killed_is_waited_for(tmp_path, opened):
     server = NatsServer(tmp_path).start()
     server.make_stream("KILLED", "killed.>")

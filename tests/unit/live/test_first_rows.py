@@ -390,7 +390,7 @@ def test_dates_written_as_numbers_are_refused_until_somebody_says_how_to_read_th
     assert view.lines("stderr", [REFUSED]) == [], "raw, and so not compared between two worlds"
     code, out, _ = publish(name, *days, "--time-format", "%Y%m%d")
     assert (code, sum(map(sum, released(out)))) == (0, 20), "ten people on each of two days, of each one event a day"
-    assert publish(name, *days, "--time-format", "s")[0] == 0
+    assert publish(name, *days, "--time-format", "s", "--allow-refused")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_only_numbers_that_all_read_like_dates_are_refused(times, refused):
     told = {"epsilon": 1, "window": 1, "step": "1d", "time": "at", "bins": BINS, "mechanism": "uniform"}
     told |= {"start": "1970-01-01", "until": "1970-01-03"}
     if refused is None:
-        assert len(ev.publish(frame, **told)) == 2
+        assert len(ev.publish(frame, **told, allow_refused=True)) == 2
         return
     with pytest.raises(ev.InputError, match=f"If they are dates, give .*{refused}"):
         ev.publish(frame, **told)
@@ -434,6 +434,7 @@ def test_only_numbers_that_all_read_like_dates_are_refused(times, refused):
 @pytest.mark.filterwarnings("ignore:For operators only")
 def test_operators_are_told_if_no_time_lies_in_our_days(times, told, strange):
     how = {"epsilon": 1, "window": 1, "step": "1d", "time": "at", "bins": BINS, "mechanism": "uniform"} | told
+    how |= {"allow_refused": True}  # no row of the last case lies in these days
     frame = {"at": times, "bin": ["home"] * len(times)}
     counted = ev.publish(frame, start="1970-01-01", until="1970-01-03", **how).operators_only
     assert any("All times lie before 1980 or after 2100" in each for each in counted.warnings()) == strange
@@ -491,3 +492,10 @@ def test_of_a_later_run_the_operator_is_told_and_nothing_is_stopped(publish):
     assert told.startswith("For operators only, since it depends on the events: ")
     assert "column 'bin', first at row 4, the nearest bin name is" in told
     assert "For operators only, since it depends on the events: more than a tenth of the rows were refused" in err
+
+
+def test_a_time_format_that_was_given_is_what_does_not_fit(publish):
+    write("events.csv", rows())
+    err = publish("events.csv", *STORED, "--time-format", "%d.%m.%Y")[2]
+    assert "--time-format '%d.%m.%Y' must describe the whole cell" in err
+    assert "seconds since 1970" not in err

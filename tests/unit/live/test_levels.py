@@ -247,7 +247,7 @@ def test_a_file_is_compared_with_the_groups_it_was_written_with(tmp_path):
         with publisher(tmp_path / "s.db", [out], name="uniform", levels=levels, new_epoch=True) as part:
             part.run(until=until)
     with closing(open_store(tmp_path / "s.db", read_only=True)) as store:
-        assert compare(store, tmp_path / "3.csv") == (3, None)
+        assert compare(store, tmp_path / "3.csv") == (3, None, ())
         assert compare(store, tmp_path / "12.csv") == (9, None)
 
 

@@ -54,7 +54,7 @@ def test_old_releases_are_erased_and_everything_else_is_as_if_they_were_not():
     with open("out.jsonl", "rb") as file:
         assert file.read().splitlines() == list(everything.values())
     with closing(open_store("short.db", read_only=True)) as store:
-        assert compare(store, publishing.Path("out.jsonl")) == (STEPS - kept_from, None)
+        assert compare(store, publishing.Path("out.jsonl")) == (STEPS - kept_from, None, ())
         assert store.release(kept_from - 1) is None
 
 
@@ -66,7 +66,7 @@ def test_a_table_with_times_is_compared_though_the_first_step_is_erased(tmp_path
         publisher.run()
     with closing(open_store("s.db", read_only=True)) as store:
         assert store.kept_from() > 0
-        assert compare(store, tmp_path / "out.csv") == (store.next_step() - store.kept_from(), None)
+        assert compare(store, tmp_path / "out.csv") == (store.next_step() - store.kept_from(), None, ())
 
 
 def test_a_sink_that_begins_later_gets_what_is_kept_and_epochs_still_wait():

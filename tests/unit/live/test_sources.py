@@ -364,7 +364,8 @@ def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):
     ("name", "content", "fault"),
     [
         ("events.csv", b"time,bin\n1,a\n", "no column 'user'"),
-        ("events.csv", b"time,user,bin,user\n1,a,b,c\n", "several columns 'user'"),
+        ("events.csv", b"time,user,bin,user\n1,a,b,c\n", "has 2 columns 'user'"),
+        ("events.csv", b"time;user;bin\n1;a;b\n", "semicolons between names and no comma, and only commas are read"),
         ("events.csv", b"", "does not begin with a header"),
         ("events.csv", b"\xff\xfe\n", "does not begin with a header"),
         ("events.csv.gz", gzip.compress(b"time,user,bin\n" + os.urandom(3000).hex().encode())[:-600], "damaged or cut"),
@@ -571,6 +572,14 @@ def test_standard_input_with_another_header_is_refused(pipe):
     writer.write(b"one,two\n1,2\n")
     with pytest.raises(InputError, match="standard input has no column 'time'"):
         source.poll(0)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"), [(gzip.compress(b"time\n"), "compressed"), (b"PAR1\n", "Parquet")], ids=["gzip", "parquet"]
+)
+def test_a_pipe_of_no_lines_is_named_as_what_it_is(content, kind):
+    with pytest.raises(InputError, match=f"standard input is {kind}.*give the path of the file"):
+        event_lines.CsvLineReader(content, "standard input")
 
 
 @pytest.mark.parametrize("piece", [7, 100, 5000])

@@ -264,6 +264,8 @@ def test_the_step_is_the_next_to_begin_or_one_that_is_said(tmp_path):
     with closing(open_store(tmp_path / "s.db")) as store:
         with pytest.raises(InputError, match="step 2 is released already; the next one is 3"):
             name_bin(store, "harbour", "2")
+        with pytest.raises(InputError, match="2025-12-31 lies before the first step; the next one is 3"):
+            name_bin(store, "harbour", "2025-12-31")
         assert name_bin(store, "harbour", clock=clock).said[-1].first == 5
         clock.set(part.feed.timeline.start + 10**6 * hour)  # nobody publishes as time goes by
         assert name_bin(store, "mall", clock=clock).said[-1].first == 3
@@ -344,7 +346,7 @@ def test_a_store_without_spare_bins_is_as_it_was(tmp_path):
     assert part.names is None
     setting = released(tmp_path)[2][0].setting
     assert setting.named is None
-    with closing(open_store(tmp_path / "s.db")) as store, pytest.raises(InputError, match="no spare bin is left"):
+    with closing(open_store(tmp_path / "s.db")) as store, pytest.raises(InputError, match="has no spare bins"):
         name_bin(store, "harbour")
     told = CliRunner().invoke(main, ["bins", str(tmp_path / "s.db")])
     assert told.stdout == "north\nsouth\n0 spare bins left; the next step is 3\n"

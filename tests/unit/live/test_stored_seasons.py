@@ -68,7 +68,7 @@ def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path, algorithm,
     _, epochs = opened(tmp_path, first)
     assert epochs[-1].setting.mechanism["parameters"].get("algorithm") == written  # as older versions wrote it
     newest = ev.StreamSpec(**CITY, seasons=(24,))
-    assert newest.build_mechanism().algorithm == 3
+    assert newest.build_mechanism().algorithm == 4
     with ev.Publisher(MemoryFeed([[1, 2]]), newest.build_mechanism(), tmp_path / "city.db") as publisher:
         assert publisher.mechanism.algorithm == algorithm
         assert publisher.store.epochs() == epochs
@@ -83,4 +83,4 @@ def test_a_store_without_seasons_is_as_older_versions_wrote_it(tmp_path):
 def test_a_new_epoch_for_another_reason_gets_the_newest_algorithm(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1}))
     _, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}, seasons=(24,)), new_epoch=True)
-    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 3]
+    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 4]

@@ -27,6 +27,7 @@ def test_levels_are_named_and_released(city):
     assert client.get("/v1/streams/city/bins").json() == {
         "bins": list(BINS),
         "spare": [],
+        "closed": [],
         "levels": [
             {"name": "ward", "groups": ["W1", "W2"], "group_of": [0, 0, 1]},
             {"name": "total", "groups": ["total"], "group_of": [0, 0, 0]},

@@ -46,9 +46,21 @@ def summary(report: dict[str, Any]) -> str:
     """One sentence about what was published."""
     steps = of_window(report)
     spent = f"One person lost in {steps}" if report["window_sensitivity"] is not None else f"{steps.capitalize()} spent"
+    if not report["steps"] and report["store"] is not None:
+        return (
+            f"Nothing new was published: the store has {report['next_step']:,} steps of {of_bins(report)}, and "
+            f"{_outputs(report)}. {spent} at most {report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
+        )
     return (
         f"Published {report['steps']:,} {'step' if report['steps'] == 1 else 'steps'} of {of_bins(report)} to "
         f"{report['out'] or 'standard output'}; {report['fresh_looks']:,} of the steps "
         f"{'was' if report['fresh_looks'] == 1 else 'were'} measured. {spent} at most "
         f"{report['worst_window_spent']:g} of epsilon {report['epsilon']:g}."
     )
+
+
+def _outputs(report: dict[str, Any]) -> str:
+    """What became of the outputs of a run that published nothing."""
+    if report["out"] is None:
+        return "standard output got none of them again; eventide export STORE --out - gives all"
+    return f"{report['out']} has what it lacked of them"

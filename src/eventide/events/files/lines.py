@@ -29,6 +29,7 @@ from eventide.events.rows import FileBlock, ParsedRows, unparsed_lines
 BLOCK = 8 << 20  # bytes of a file that are read at a time
 LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that other tools write
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
 
@@ -36,6 +37,11 @@ class CsvLineReader:
     """Comma-separated lines below a header, which names the columns."""
 
     def __init__(self, header: bytes, name: str) -> None:
+        if header.startswith((b"\x1f\x8b", b"PAR1")):
+            kind = "Parquet" if header.startswith(b"PAR1") else "compressed (gzip)"
+            raise InputError(
+                f"{name} is {kind}, and lines of text are read here; give the path of the file instead of -"
+            )
         try:
             names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r\n")]), [])
         except (UnicodeDecodeError, csv.Error):
@@ -85,19 +91,29 @@ class CsvLineReader:
         return [table], unreadable
 
     def _check(self, wanted: Sequence[str]) -> None:
+        """Refuse a missing column. What stands in the header is not shown: where there is none, it is an event."""
         for column in wanted:
-            if self.columns.count(column) != 1:
-                several = self.columns.count(column) > 1
-                raise InputError(  # what stands there is not shown: without a header it is somebody's event
-                    f"{self.name} has {'several columns' if several else 'no column'} {column!r}; look at its first "
-                    "line, which must name them, and name others with --time, --user or --bin, of statistics behind "
-                    f"the colon{self._separated()} (in Python time=, user=, bin=)"
+            if (number := self.columns.count(column)) > 1:
+                raise InputError(
+                    f"{self.name} has {number} columns {column!r}; its first line must name each once, so "
+                    "rename the others"
+                )
+            if not number and (separator := self._other_separator()):
+                raise InputError(
+                    f"{self.name} has no column {column!r}: its first line has {separator} between names and no comma, "
+                    "and only commas are read; write it anew with commas"
+                )
+            if not number:
+                raise InputError(
+                    f"{self.name} has no column {column!r}; look at its first line, which must name it, and name "
+                    "others with --time, --user or --bin, of statistics behind the colon (in Python time=, user=, bin=)"
                 )
 
-    def _separated(self) -> str:
-        if len(self.columns) > 1 or ";" not in self.columns[0]:
-            return ""
-        return "; its cells seem to be separated by semicolons, so write commas instead"
+    def _other_separator(self) -> str | None:
+        """What else than a comma seems to stand between the names."""
+        if len(self.columns) > 1:
+            return None
+        return next((told for mark, told in SEPARATORS.items() if mark in self.columns[0]), None)
 
 
 class JsonLineReader:

@@ -44,6 +44,7 @@ from eventide.events.zones import EARLIEST
 from eventide.live.feeds.base import ClosedStep, Promise, Resume
 from eventide.live.feeds.first_rows import FirstRows, NothingInside
 from eventide.live.sources.base import FOREVER, EventBatch, EventSource, OnlyFromNow, Position
+from eventide.live.sources.complete_files import CompleteFiles
 from eventide.privacy.guarantees import EVERY_EVENT
 
 log = logging.getLogger("eventide.live")
@@ -118,7 +119,7 @@ class EventFeed:
         self._in_our_days: bool | None = None  # whether any time was, once there was one
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
-            raise InputError("nothing in a complete file is late; leave the allowed lateness out")
+            raise InputError("nothing in a complete file is late; leave the allowed lateness (--late) out")
         self._source = source
         self._replays = source is None or source.replays
         self._clock = None if source is not None and source.complete else clock
@@ -285,6 +286,11 @@ class EventFeed:
             f"no row that can be counted lies {where}, so nothing was published or charged. Correct --start and "
             "--until, or say with --time-format how times are written; to publish nonetheless, give --allow-refused"
         )
+
+    def check_columns(self) -> None:
+        """Refuse columns that complete files do not have, before anything is made or charged."""
+        if isinstance(self._source, CompleteFiles):
+            self._source.check_columns(self.reader)
 
     def close(self) -> None:
         """Let go of the source."""

@@ -163,7 +163,12 @@ class FirstRows:
     def _reason(self) -> str:
         ((reason, _),) = self._refused.most_common(1)
         details = ", ".join(self._details(reason))
-        return f"{reason}{details and f' ({details})'}. {ADVICE[reason]}"
+        advice = ADVICE[reason]
+        if reason == UNREADABLE_TIME and (form := self._reader.read_from["time_format"]) is not None:
+            advice = (
+                f"--time-format {form!r} must describe the whole cell; correct it, or name another column with --time"
+            )
+        return f"{reason}{details and f' ({details})'}. {advice}"
 
     def _details(self, reason: str) -> list[str]:
         """The column, the first row that was refused for this reason, and what would be near."""

@@ -98,6 +98,8 @@ def check(
         nullcontext() if account is None else setup.place_in(account, clients) as place,
     ):
         setup.check_fit(mechanism, feed.promise())
+        if isinstance(feed, EventFeed):
+            feed.check_columns()
         if feed.promise().one_by_one:
             setup.check_cells(questions, account)
         drawn_from = place.account if place else None

@@ -95,6 +95,8 @@ def _step(setting: StoreSetting, start: str | None, next_step: int, clock: Clock
         if timeline is None:
             raise InputError(f"the steps of this store have no times; give the number of a step instead of {start}")
         step = int(timeline.index(np.array([parse_time(start, timeline.zone) - 1]))[0]) + 1
+    if step < 0:
+        raise InputError(f"{start} lies before the first step; the next one is {next_step}")
     if step < next_step:
         raise InputError(f"step {step} is released already; the next one is {next_step}")
     return step

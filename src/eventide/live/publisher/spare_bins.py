@@ -67,6 +67,8 @@ def free_place(
             f"no spare bin is left in {', '.join(groups or ())}: spare bins are in the groups that the file of levels "
             "gave them when the store was made; choose other groups, or begin anew with --new-epoch"
         )
+    if not any(map(is_spare, names.places)):
+        raise InputError("this store has no spare bins; one with some needs --spare-bins and --new-epoch")
     if not found:
         raise InputError(NO_SPARE.format(f" for {name!r}" if name else ""))
     return found[0]

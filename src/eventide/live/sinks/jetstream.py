@@ -12,7 +12,7 @@ from pathlib import Path
 from eventide.errors import InputError
 from eventide.live.client_settings import settings_of
 from eventide.live.sinks.base import Sink
-from eventide.live.sources.nats_streams import PATIENCE, NatsConnection, parse_address
+from eventide.live.sources.nats_streams import PATIENCE, NatsConnection, foreign_subject, look, parse_address
 
 
 class JetStreamSink(Sink):
@@ -34,6 +34,9 @@ class JetStreamSink(Sink):
     def open(self) -> None:
         """Connect, and see what the stream has."""
         self._connection = NatsConnection(self._address, self._patience, self._settings)
+        if told := foreign_subject(self._address, self._connection.ask(look(self._connection))):
+            self._connection.close()
+            raise InputError(f"{told}, so it would confirm no release; correct the address")
         self._last = self._connection.ask(self._last_message())
 
     def last_step(self) -> int | None:

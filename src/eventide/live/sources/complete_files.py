@@ -59,6 +59,15 @@ class CompleteFiles:
         self._seen_until: dict[Place, int] = {}
         self._looked_through = ("", list[tuple[int, Place]]())  # a mark of the files, and the first time in each block
 
+    def check_columns(self, reader: EventReader) -> None:
+        """Refuse columns that the first file does not have, by its header or schema alone."""
+        with damage_told(self._members[0].name):
+            file = self._members[0].open()
+            if file.columns and any(file.columns.count(name) != 1 for name in reader.wanted):
+                for block in file.blocks(0):
+                    file.rows(block.content, reader.wanted)  # which refuses it in its own words
+                    return
+
     def first_time(self, reader: EventReader) -> int:
         """The time of the earliest event, where a time line may begin; `open` needs no other pass over the times."""
         mark, firsts = mark_of_files(self._members, None), list(self._first_times(reader, Place(0, 0)))
@@ -114,7 +123,10 @@ class CompleteFiles:
             if position.get("names") == self._mark["names"]:
                 changed = "one of the files has changed"
             changed += " since a part of them was published; give the same files"
-        raise InputError(f"{changed}, or publish others to a store of their own")
+        raise InputError(
+            f"{changed}. If events come day by day, append them to one file and publish it with --follow and --until; "
+            "a store of their own spends epsilon once more, unless both draw from one account"
+        )
 
     def _known_first_times(self, reader: EventReader, begin: Place) -> Iterable[tuple[int, Place]]:
         """The same as `_first_times`, from what was found before, if it was found in these files and such blocks."""

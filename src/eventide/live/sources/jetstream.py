@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from eventide.errors import InputError
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
 from eventide.live.client_settings import settings_of
+from eventide.live.notices import NOTICES
 from eventide.live.sources.base import EventBatch, Position
 from eventide.live.sources.messages import read_messages
 from eventide.live.sources.nats_streams import (
@@ -28,6 +30,7 @@ from eventide.live.sources.nats_streams import (
     MessagesLost,
     NatsConnection,
     check_place,
+    foreign_subject,
     look,
     parse_address,
 )
@@ -65,6 +68,10 @@ class JetStream:
         self._sequence = 0 if position is None else int(position.get("sequence", 0))
         found = self._connection.ask(look(self._connection))
         self._created = found.created
+        if told := foreign_subject(self._address, found):
+            if position is None:
+                raise InputError(f"{told}, so no event would come; correct the address. Nothing was charged")
+            NOTICES.info("%s, so no new event comes; if that is not meant, correct the address", told)
         if position is not None and "since" in position:
             self._since = position["since"]
         elif position is not None:

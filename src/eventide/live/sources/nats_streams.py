@@ -153,12 +153,16 @@ def _client(*, secure: bool) -> Any:
 
 
 class Look(NamedTuple):
-    """What a server says about a stream: when it was made, what it holds, and the server's own time."""
+    """What a server says about a stream: when it was made, what it holds, the server's own time, and which subjects.
+
+    `subjects` is empty where that is not known, as of one that copies another.
+    """
 
     created: str
     first: int
     last: int
     now: int  # microseconds
+    subjects: tuple[str, ...] = ()
 
 
 class Message(NamedTuple):
@@ -182,7 +186,31 @@ async def look(connection: NatsConnection) -> Look:
             raise connection.refused(NO_STREAM)
         raise APIError(**found["error"])
     state = found["state"]
-    return Look(found["created"], state["first_seq"], state["last_seq"], _microseconds(found["ts"]))
+    config = found.get("config", {})
+    subjects = () if config.keys() & {"mirror", "sources"} else tuple(config.get("subjects") or ())
+    return Look(found["created"], state["first_seq"], state["last_seq"], _microseconds(found["ts"]), subjects)
+
+
+def foreign_subject(address: NatsAddress, found: Look) -> str | None:
+    """A sentence about a subject that the stream does not take, by its configuration alone; None where it may."""
+    if not address.subject or not found.subjects or any(meet(address.subject, taken) for taken in found.subjects):
+        return None
+    return f"the NATS stream {address.stream} takes {', '.join(found.subjects)} and not {address.subject}"
+
+
+def meet(one: str, other: str) -> bool:
+    """Whether some subject is meant by both, each perhaps with * for a word or > for all that follow.
+
+    >>> meet("city.>", "city.trams"), meet("*.trams", "city.*"), meet("city", "city.>")
+    (True, True, False)
+    """
+    ours, theirs = one.split("."), other.split(".")
+    for mine, yours in zip(ours, theirs, strict=False):
+        if ">" in (mine, yours):
+            return True
+        if mine != yours and "*" not in (mine, yours):
+            return False
+    return len(ours) == len(theirs)
 
 
 def check_place(found: Look, created: str, sequence: int) -> None:
