@@ -5,7 +5,7 @@ Names are resolved on first use, so importing this package loads no numpy.
 >>> import eventide.windows as windows
 >>> plan = windows.plan([windows.Query(15, 5), windows.Query(20, 10), windows.Query(350, 350)], epsilon=1.0)
 >>> round(plan.workload_error, 1)
-48.5
+47.2
 """
 
 from __future__ import annotations

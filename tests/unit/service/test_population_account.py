@@ -191,5 +191,5 @@ def test_a_frame_draws_from_an_account(tmp_path, account):
         ev.publish(visits, epsilon=0.6, store=tmp_path / "second.db", account=account, user="user", **how)
     with pytest.raises(ev.InputError, match="user="):
         ev.publish(visits, epsilon=0.1, store=tmp_path / "third.db", account=account, **how)
-    with pytest.raises(ev.InputError, match="--store"):
+    with pytest.raises(ev.InputError, match="store="):
         ev.publish(visits, epsilon=0.1, account=account, user="user", **how)
