@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -21,6 +22,7 @@ from running_service import PATIENCE, configuration, event, running, stream, wai
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.settings import Access, Limits, Server
 from eventide.service.http.dashboard import ASSETS
+from eventide.service.http.reading_routes import follow
 from eventide.service.http.tokens import add_token
 
 
@@ -522,6 +524,20 @@ def test_a_parameter_that_is_not_allowed_is_told_with_what_is(tmp_path):
         misspelt = up.client("read").get("/v1/streams/city/releases?lates=3&_=17")
         passed = up.client("read").get("/v1/streams/city/releases?latest=3&_=17")
         told = up.client("read").get("/v1/streams/city/releases?latest=-1").json()["title"]
-    assert (misspelt.status_code, "did you mean latest?" in misspelt.json()["title"]) == (422, True)
+    assert (misspelt.status_code, "did you mean query.latest?" in misspelt.json()["title"]) == (422, True)
     assert passed.status_code == 200
     assert told == "not as the description asks: query.latest (Input should be greater than or equal to 1)"
+
+
+def test_releases_that_are_there_are_sent_together(tmp_path):
+    """One write at a time: so whoever has left is noticed before the next, and the log is not filled."""
+
+    async def first_two(one):
+        following = follow(one, 0, lambda: True)
+        return [await anext(following), await anext(following)]
+
+    with running(configuration(tmp_path)) as up:
+        up.pass_steps(4)
+        begin, releases = asyncio.run(first_two(up.service.streams["city"]))
+    assert begin.startswith(b"retry: ")
+    assert re.findall(rb"(?m)^id: (\d)$", releases) == [b"0", b"1", b"2", b"3"]

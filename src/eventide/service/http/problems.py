@@ -103,7 +103,7 @@ async def refuse_misspelt(request: Request) -> None:
     known = [each.alias for each in request.scope["route"].dependant.query_params]
     for name in request.query_params:
         if name not in known and (meant := difflib.get_close_matches(name, known, n=1)):
-            title = f"not as the description asks: there is no query.{name}; did you mean {meant[0]}?"
+            title = f"not as the description asks: a parameter is not known; did you mean query.{meant[0]}?"
             raise Problem(422, "invalid-parameter", title)
 
 
