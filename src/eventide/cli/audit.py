@@ -71,7 +71,6 @@ def command(
     """
     from eventide.audit import FaultyClass, audit_mechanism
     from eventide.audit.attacks import GRID
-    from eventide.audit.subjects import theirs
     from eventide.mechanisms.registry import find_class
 
     import_from_here()
@@ -83,8 +82,7 @@ def command(
         if given < least:
             raise InputError(f"{name} is {given}; it is at least {least}")
     try:
-        with theirs(f"cannot import {mechanism}"):
-            cls = find_class(mechanism)
+        cls = find_class(mechanism)
         with counting("attacking", unit="runs") as tell:
             verdict = audit_mechanism(
                 cls,

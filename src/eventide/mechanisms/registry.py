@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from eventide.errors import EventideError, InputError, unknown
@@ -67,9 +68,13 @@ def find_class(name: str) -> Any:
     except EventideError as problem:  # of a class in it, which may be another one
         raise InputError(f"cannot import {module}: {problem}") from None
     except SyntaxError as problem:
-        raise InputError(f"{module} cannot be imported: SyntaxError in line {problem.lineno}; correct it") from None
+        place = f"{Path(problem.filename or module).name}, line {problem.lineno}"
+        raise InputError(f"{module} cannot be imported: {type(problem).__name__} in {place}; correct it") from None
     except Exception as problem:
-        raise InputError(f"{module} cannot be imported: {type(problem).__name__}: {problem}; correct it") from None
+        place = own_place(problem) or module
+        raise InputError(
+            f"{module} cannot be imported: {type(problem).__name__} in {place}: {problem}; correct it"
+        ) from None
 
 
 def own_place(problem: BaseException) -> str | None:

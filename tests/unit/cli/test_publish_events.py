@@ -543,8 +543,8 @@ class Fails(ev.Uniform):
 @pytest.mark.parametrize(
     ("module", "text", "says"),
     [
-        ("wrong_syntax", "class Fails(:\n", "wrong_syntax cannot be imported: SyntaxError in line 1"),
-        ("wrong_name", "import math\nnowhere\n", "wrong_name cannot be imported: NameError: name 'nowhere' is not"),
+        ("wrong_syntax", "class Fails(:\n", "wrong_syntax cannot be imported: SyntaxError in wrong_syntax.py, line 1"),
+        ("wrong_name", "import math\nnowhere\n", "NameError in wrong_name, line 2: name 'nowhere' is not"),
         ("wants_more", "import nosuchlib\n", "wants_more cannot be imported: No module named 'nosuchlib'"),
         ("fails_late", OWN, "ZeroDivisionError in fails_late, line 5, which is no part of eventide; correct it"),
     ],
