@@ -6,6 +6,7 @@ A test accepts above p = 10^-20, so a right sampler never fails it by chance.
 import itertools
 import math
 import ssl
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -61,6 +62,30 @@ def test_laplace_has_its_scale_and_no_other(make, scale):
     assert laplace_p(drawn, scale, edges) > ACCEPT
     for off in OFF:
         assert laplace_p(drawn, scale * off, edges) < ACCEPT
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction("3.7"), Fraction(120), Fraction(2400)], ids=float)
+def test_few_draws_at_a_time_have_the_scale_too(scale):
+    """Many draws look their digits up in a table, few toss a coin for each; both have the same distribution."""
+    few, edges = coins.MANY - 1, cell_edges(scale, 4 * (coins.MANY - 1))
+    drawn = np.concatenate([draws(noise.Secure(), scale, few) for _ in range(4)])
+    assert laplace_p(drawn, scale, edges) > ACCEPT
+    for off in OFF:
+        assert (
+            laplace_p(np.concatenate([draws(noise.Secure(), scale * off, few) for _ in range(4)]), scale, edges)
+            < ACCEPT
+        )
+
+
+def test_numbers_on_a_border_are_settled_with_the_probability_left():
+    _, even = coins._coins_and_table(120, 1)
+    border = coins.border_expansions(120, 1, even.digits, 80)[6]
+    left = border % 2**64 / 2**64
+    lines = iter([(border >> 64).to_bytes(2, sys.byteorder) * 100_000])
+    below = int((even.draw(100_000, lambda count: next(lines, None) or ssl.RAND_bytes(count)) == 6).sum())
+    observed = np.array([below, 100_000 - below])
+    assert chi_square(observed, [left, 1 - left]) > ACCEPT
+    assert all(chi_square(observed, [left * off, 1 - left * off]) < ACCEPT for off in (0.7, 1.3))
 
 
 @pytest.mark.parametrize("make", [noise.Secure, lambda: noise.Seeded(12)], ids=["secure", "seeded"])

@@ -11,8 +11,14 @@ and independent of the digits below K.
 A discrete Laplace draw x, with P(x) proportional to q^|x|, is not 0 with probability 2 q / (1 + q). If so, its sign is
 fair and |x| - 1 is such a G: q^|x| is q times q^(|x| - 1). So one coin, one bit and one G are a draw.
 
+Where many draws are wanted at once, the lowest digits are not tossed one by one. Those that are about even make a
+number v, and all together have P(v < n) = (1 - q^n) / (1 - q^(2^m)). Two random bytes say in which of 2^16 cells of
+[0, 1) a uniform number lies, and a table says which v that is; only in cells with such a border further bytes decide,
+as for a coin.
+
 The number of coins follows from the scale alone, so the time of a draw hardly depends on its value (a tie, in about
-one coin of 256, costs a little more). The time of `binomial` grows with the counts it thins.
+one coin of 256, or a border, in at most one lookup of 256, costs a little more). The time of `binomial` grows with the
+counts it thins.
 """
 
 from __future__ import annotations
@@ -30,53 +36,86 @@ Expansions = Callable[[int], list[int]]
 
 BLOCK = 1 << 18  # random bytes in hand at a time: bounds the memory and stays inside a processor's cache
 SCALES_KEPT = 512  # about a kilobyte each; an endless stream may meet a new scale at every step
+MANY = 1 << 15  # draws for which a table of digits is worth its making, a third of a millisecond
+TABLES_KEPT = 32  # of 130 kilobytes each
+TABLE_BYTES = 2  # that a lookup takes
+MOST_EVEN, EVEN = 8, 64  # digits in a table at the most; each is 1 with a probability of at least EVEN / 256
 
 
-class Coins:
-    """A column of independent coins.
+class Points:
+    """Numbers p < 1, below which a uniform number lies or not.
 
-    `expansions(bits)` gives floor(p * 2^bits) for the probability p < 1 of each coin, for every `bits` >= 64.
+    `expansions(bits)` gives floor(p * 2^bits) for each p, for every `bits` >= 64. Digits are compared from the top: the
+    first bits that differ from p's settle it, and only where they are equal are more drawn.
     """
 
-    def __init__(self, expansions: Expansions) -> None:
-        prefixes = expansions(72)
-        self.expansions = expansions
-        self.first_byte = np.array([prefix >> 64 for prefix in prefixes], np.uint8)[:, None]
+    def __init__(self, expansions: Expansions, first_bits: int) -> None:
+        self.expansions, self._in_hand = expansions, first_bits + 64
+        prefixes = expansions(self._in_hand)
+        self.first = np.array([prefix >> 64 for prefix in prefixes])
         self.next_word = np.array([prefix % 2**64 for prefix in prefixes], np.uint64)
 
     def __len__(self) -> int:
         return len(self.next_word)
 
-    def toss(self, count: int, entropy: Entropy) -> Bools:
-        """Toss every coin `count` times: heads or not in an array (coins, count).
+    def settle(self, which: Ints, entropy: Entropy) -> Bools:
+        """Whether uniform numbers lie below these points, from which their first bits do not differ."""
+        drawn = np.frombuffer(entropy(8 * which.size), np.uint64)
+        wanted = self.next_word[which]
+        below = drawn < wanted
+        for tie in np.flatnonzero(drawn == wanted):
+            below[tie] = self.settle_one(int(which[tie]), entropy, self._in_hand)
+        return below
 
-        Heads is when a uniform number lies below p. Comparing digits from the top, the first byte that differs
-        from p's settles it; only where it is equal are more bytes drawn.
-        """
+    def settle_one(self, which: int, entropy: Entropy, settled: int = 0) -> bool:
+        """The same for one point and a number whose first `settled` bits were equal, 64 bits at a time."""
+        while True:
+            settled += 64
+            drawn = int.from_bytes(entropy(8), "big")
+            wanted = self.expansions(settled)[which] % 2**64
+            if drawn != wanted:
+                return drawn < wanted
+
+
+class Coins(Points):
+    """A column of independent coins, with the probabilities p."""
+
+    def __init__(self, expansions: Expansions) -> None:
+        super().__init__(expansions, first_bits=8)
+        self.first_byte = self.first.astype(np.uint8)[:, None]
+
+    def toss(self, count: int, entropy: Entropy) -> Bools:
+        """Toss every coin `count` times: heads or not in an array (coins, count). One byte is nearly always enough."""
         drawn = np.frombuffer(entropy(len(self) * count), np.uint8).reshape(len(self), count)
         heads = drawn < self.first_byte
         ties = np.flatnonzero(drawn == self.first_byte)
         if ties.size:
-            heads.reshape(-1)[ties] = self._settle(ties // count, entropy)
+            heads.reshape(-1)[ties] = self.settle(ties // count, entropy)
         return heads
 
-    def _settle(self, coins: Ints, entropy: Entropy) -> Bools:
-        """Toss on for these coins, whose first byte was equal."""
-        drawn = np.frombuffer(entropy(8 * coins.size), np.uint64)
-        wanted = self.next_word[coins]
-        heads = drawn < wanted
-        for tie in np.flatnonzero(drawn == wanted):
-            heads[tie] = self.toss_one(int(coins[tie]), entropy, settled=72)
-        return heads
 
-    def toss_one(self, coin: int, entropy: Entropy, settled: int = 0) -> bool:
-        """Toss one coin whose first `settled` bits were equal, 64 bits at a time until they differ."""
-        while True:
-            settled += 64
-            drawn = int.from_bytes(entropy(8), "big")
-            wanted = self.expansions(settled)[coin] % 2**64
-            if drawn != wanted:
-                return drawn < wanted
+class EvenDigits:
+    """The lowest digits of geometric numbers, drawn together.
+
+    Each digit is 1 with a probability of at least 1/4, so each number that they make has one of at least 1/3000, more
+    than twenty cells of the table: no cell holds two borders.
+    """
+
+    def __init__(self, numerator: int, charge: int, digits: int) -> None:
+        self.digits = digits
+        self._borders = Points(partial(border_expansions, numerator, charge, digits), 8 * TABLE_BYTES)
+        cells = self._borders.first
+        self._table = np.searchsorted(cells, np.arange(1 << 8 * TABLE_BYTES)).astype(np.int16)
+        self._table[cells] = ~self._table[cells]  # this number or the next one
+
+    def draw(self, count: int, entropy: Entropy) -> Array:
+        """`count` independent numbers."""
+        numbers = self._table.take(np.frombuffer(entropy(TABLE_BYTES * count), np.uint16))
+        ties = np.flatnonzero(numbers < 0)
+        if ties.size:
+            borders = ~numbers[ties].astype(np.int64)
+            numbers[ties] = borders + ~self._borders.settle(borders, entropy)
+        return numbers
 
 
 def laplace_expansions(numerator: int, charge: int, bits: int) -> list[int]:
@@ -84,26 +123,35 @@ def laplace_expansions(numerator: int, charge: int, bits: int) -> list[int]:
 
     First whether it is not 0; then the coins of a geometric number: one for each digit below K, the first digit with
     p < 2^-64, and last the coin q^(2^K) of the digits from K on.
-    Both ends of an interval around p must agree. A power of e is irrational, so more precision always makes them.
+    """
+    return _certain(partial(_certified, numerator, charge, bits))
+
+
+def border_expansions(numerator: int, charge: int, digits: int, bits: int) -> list[int]:
+    """floor(P(v < n) * 2^bits) for the lowest digits v of a geometric number, for n = 1, 2, ... 2^digits - 1."""
+    return _certain(partial(_certified_borders, numerator, charge, digits, bits))
+
+
+def _certain(attempt: Callable[[int], list[int] | None]) -> list[int]:
+    """What both ends of an interval around each probability agree on, with as many guard bits as that takes.
+
+    A rational power of e is transcendental, and so are these probabilities: more bits always make the ends agree.
     """
     guard = 8
-    while (expansions := _certified(numerator, charge, bits, guard)) is None:
+    while (expansions := attempt(guard)) is None:
         guard *= 2
     return expansions
 
 
 def _certified(numerator: int, charge: int, bits: int, guard: int) -> list[int] | None:
-    """The expansions as above, or None where an interval is too wide to tell.
+    """The expansions of a draw's coins, or None where an interval is too wide to tell.
 
     Each squaring doubles the interval at most: `precision` allows for all of them, `guard` for the first interval.
     """
     magnitude = charge.bit_length() - numerator.bit_length()  # 2^(magnitude-1) < 1 / scale < 2^(magnitude+1)
-    halvings = max(0, magnitude + 9)
-    precision = bits + halvings + max(0, 7 - magnitude) + guard
+    precision = bits + max(0, magnitude + 9) + max(0, 7 - magnitude) + guard
     one = 1 << precision
-    low, high = _exponential(charge, numerator << halvings, precision)
-    for _ in range(halvings):
-        low, high = _squared(low, high, precision)
+    low, high = _ratio(numerator, charge, precision)
     not_zero = (low << bits + 1) // (one + low)
     if not_zero != (high << bits + 1) // (one + high):
         return None
@@ -115,6 +163,31 @@ def _certified(numerator: int, charge: int, bits: int, guard: int) -> list[int] 
         expansions.append(digit)
         low, high = _squared(low, high, precision)
     return None
+
+
+def _certified_borders(numerator: int, charge: int, digits: int, bits: int, guard: int) -> list[int] | None:
+    """The expansions of (1 - q^n) / (1 - q^(2^digits)), or None where an interval is too wide to tell.
+
+    1 - q is about 1 / scale, so as many bits as the scale has are lost.
+    """
+    precision = bits + digits + 2 * max(0, numerator.bit_length() - charge.bit_length()) + guard
+    one = 1 << precision
+    powers = [ratio := _ratio(numerator, charge, precision)]
+    for _ in range((1 << digits) - 1):
+        low, high = powers[-1]
+        powers.append((low * ratio[0] >> precision, -(-high * ratio[1] >> precision)))
+    least, most = powers.pop()
+    below = [((one - high) << bits) // (one - least) for _, high in powers]
+    return below if below == [((one - low) << bits) // (one - most) for low, _ in powers] else None
+
+
+def _ratio(numerator: int, charge: int, precision: int) -> tuple[int, int]:
+    """Integers on either side of 2^precision * q, of a draw of scale numerator / charge."""
+    halvings = max(0, charge.bit_length() - numerator.bit_length() + 9)
+    low, high = _exponential(charge, numerator << halvings, precision)
+    for _ in range(halvings):
+        low, high = _squared(low, high, precision)
+    return low, high
 
 
 def _squared(low: int, high: int, precision: int) -> tuple[int, int]:
@@ -140,9 +213,10 @@ def _exponential(numerator: int, denominator: int, precision: int) -> tuple[int,
 def laplace(numerator: int, charge: int, count: int, entropy: Entropy) -> Ints:
     """`count` independent discrete Laplace draws of scale numerator / charge, at most 10^16."""
     shared = math.gcd(numerator, charge)
-    coins = _laplace_coins(numerator // shared, charge // shared)
+    scale = numerator // shared, charge // shared
+    coins, even = _coins_and_table(*scale) if count >= MANY else (_laplace_coins(*scale), None)
     draws = np.empty(count, np.int64)
-    size = BLOCK // len(coins)
+    size = BLOCK // (len(coins) + (TABLE_BYTES if even else 0))
     for begin in range(0, count, size):
         block = draws[begin : begin + size]
         heads = coins.toss(block.size, entropy)
@@ -150,6 +224,9 @@ def laplace(numerator: int, charge: int, count: int, entropy: Entropy) -> Ints:
         signs += signs - 1  # from 0 or 1 to -1 or 1
         signs *= heads[0].view(np.int8)
         block[:] = _geometric(coins, heads, entropy)
+        if even:
+            block <<= even.digits
+            block += even.draw(block.size, entropy)
         block += 1
         block *= signs
     return draws
@@ -160,6 +237,21 @@ def _laplace_coins(numerator: int, charge: int) -> Coins:
     return Coins(partial(laplace_expansions, numerator, charge))
 
 
+@lru_cache(TABLES_KEPT)
+def _coins_and_table(numerator: int, charge: int) -> tuple[Coins, EvenDigits | None]:
+    """The digits that are about even in a table, if they are more than it has bytes, and coins for all others."""
+    coins = _laplace_coins(numerator, charge)
+    even = min(MOST_EVEN, int(np.count_nonzero(coins.first[1:-1] >= EVEN)))
+    if even <= TABLE_BYTES:
+        return coins, None
+
+    def others(bits: int) -> list[int]:
+        not_zero, *digits = coins.expansions(bits)
+        return [not_zero, *digits[even:]]
+
+    return Coins(others), EvenDigits(numerator, charge, even)
+
+
 def _geometric(coins: Coins, heads: Bools, entropy: Entropy) -> Array:
     """Geometric numbers from tossed coins: those behind the first are their digits, the last that of all far digits."""
     beyond = np.flatnonzero(heads[-1])
@@ -167,7 +259,7 @@ def _geometric(coins: Coins, heads: Bools, entropy: Entropy) -> Array:
     if beyond.size:  # hardly ever: the coin is about 2^-64 or less
         numbers = numbers.astype(np.int64)
         for index in beyond:
-            while coins.toss_one(len(coins) - 1, entropy):
+            while coins.settle_one(len(coins) - 1, entropy):
                 numbers[index] += 1 << len(coins) - 2
     return numbers
 

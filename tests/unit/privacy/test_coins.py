@@ -168,11 +168,86 @@ def test_the_cache_is_bounded_and_knows_a_scale_by_its_lowest_terms():
     assert coins._laplace_coins.cache_info().currsize == coins.SCALES_KEPT
 
 
-def test_draws_ask_for_a_bounded_number_of_bytes_at_a_time():
+@pytest.mark.parametrize(("count", "bytes_each"), [(20_000, 61), (coins.MANY, 61 - 8 + 2)])
+def test_draws_ask_for_a_bounded_number_of_bytes_at_a_time(count, bytes_each):
     asked = []
-    coins.laplace(10**16, 1, 20_000, lambda count: asked.append(count) or ssl.RAND_bytes(count))
+    coins.laplace(10**16, 1, count, lambda size: asked.append(size) or ssl.RAND_bytes(size))
     assert max(asked) <= coins.BLOCK
-    assert sum(asked) >= 61 * 20_000
+    assert bytes_each * count <= sum(asked) <= (bytes_each + 4) * count
+
+
+EVEN = [(37, 10, 2), (120, 1, 8), (999_999_937, 140_737_481, 3), (10**16, 1, 8)]  # scale = numerator / charge, digits
+
+
+def decimal_borders(numerator, charge, digits, bits):
+    """The borders by decimal arithmetic to 200 digits."""
+    context = Context(prec=200, Emin=-(10**12), Emax=10**12)
+    below = [
+        context.subtract(1, context.exp(context.divide(Decimal(-charge * number), Decimal(numerator))))
+        for number in range(1, (1 << digits) + 1)
+    ]
+    return [math.floor(context.multiply(context.divide(each, below[-1]), Decimal(2**bits))) for each in below[:-1]]
+
+
+@pytest.mark.parametrize("bits", [64, 80, 144])
+@pytest.mark.parametrize(("numerator", "charge", "digits"), EVEN)
+def test_borders_are_those_of_decimal_arithmetic(numerator, charge, digits, bits):
+    expansions = coins.border_expansions(numerator, charge, digits, bits)
+    assert expansions == decimal_borders(numerator, charge, digits, bits)
+
+
+@pytest.mark.parametrize(("numerator", "charge", "digits"), EVEN)
+def test_borders_lie_where_the_digits_one_by_one_put_them(numerator, charge, digits):
+    _, *tossed = (expansion / 2**200 for expansion in coins.laplace_expansions(numerator, charge, 200))
+    below = [expansion / 2**200 for expansion in coins.border_expansions(numerator, charge, digits, 200)]
+    for number, share in enumerate(np.diff([0, *below, 1])):
+        product = math.prod(p if number >> k & 1 else 1 - p for k, p in enumerate(tossed[:digits]))
+        assert share == pytest.approx(product, rel=1e-9)
+
+
+@pytest.mark.parametrize("charge", [1, 7, 100])
+def test_a_table_names_the_number_of_each_cell_and_leaves_cells_with_a_border_open(charge):
+    """The table against a list of the cells between each border and the next."""
+    _, even = coins._coins_and_table(1000, charge)
+    borders = [border >> 64 for border in coins.border_expansions(1000, charge, even.digits, 80)]
+    obvious = []
+    for number, border in enumerate(borders):
+        obvious += [number] * (border - len(obvious)) + [~number]
+        assert len(obvious) == border + 1
+    obvious += [len(borders)] * ((1 << 16) - len(obvious))
+    assert even._table.tolist() == obvious
+
+
+@pytest.mark.parametrize("further", [-1, 0, 1])
+def test_a_number_on_a_border_is_settled_by_a_word_and_then_further_words(further):
+    _, even = coins._coins_and_table(120, 1)
+    border = coins.border_expansions(120, 1, even.digits, 144)[3]
+    cell, middle, deep = border >> 128, (border >> 64) % 2**64, border % 2**64
+    words = [cell.to_bytes(2, sys.byteorder), word(middle + further)]
+    if not further:
+        words.append((deep + 1).to_bytes(8, "big"))
+    script = Script(*words)
+    assert even.draw(1, script).tolist() == [3 if further < 0 else 4]
+    assert not script.lines
+
+
+def test_many_draws_are_a_coin_a_bit_a_looked_up_number_and_further_digits():
+    """At scale 120: after the coin of 0 come the digits from the ninth on, then signs, then the table's two bytes."""
+    few, _ = coins._coins_and_table(120, 1)
+    tossed = np.full((len(few), coins.MANY), 255, np.uint8)
+    tossed[0, :2] = tossed[2, 1] = 0
+    signs = bytes([0b1000_0000]) + bytes(coins.MANY // 8 - 1)
+    cells = np.zeros(coins.MANY, np.uint16)
+    assert few.first_byte.max() < 255
+    blocks = coins.BLOCK // (len(few) + 2)
+    lines = []
+    for begin in range(0, coins.MANY, blocks):
+        part = slice(begin, min(begin + blocks, coins.MANY))
+        size = part.stop - part.start
+        lines += [tossed[:, part].tobytes(), signs[: -(-size // 8)], cells[part].tobytes()]
+    drawn = coins.laplace(120, 1, coins.MANY, Script(*lines))
+    assert drawn[:3].tolist() == [1, -(1 + 2 * 256), 0]
+    assert not drawn[2:].any()
 
 
 def test_no_coin_is_tossed_at_0_and_100_percent():
