@@ -146,9 +146,9 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
 
 def _check_place(out: Path, history: str | None) -> None:
     """Refuse a page that cannot be written, or would stand over what is read."""
-    from eventide.cli.html_files import keep_apart
+    from eventide.cli.html_files import check_page
 
-    keep_apart(out, history)
+    check_page(out, history)
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
 
