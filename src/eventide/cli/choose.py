@@ -125,6 +125,7 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     from eventide.cli.choose_result import MechanismAnswer
     from eventide.cli.choose_span_result import SpanAnswer
     from eventide.cli.html_files import write_page
+    from eventide.privacy.guarantees import about_large
 
     asked = Asked(**given)
     if out is not None:
@@ -140,6 +141,8 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
         click.echo(json.dumps(answer.document(repeat) | {"page": out and str(out)}))
         return
     answer.show(repeat)
+    for sentence in about_large(asked.epsilon):
+        click.echo(sentence)
     if out is not None:
         click.echo(f"The picture is in {out}; it needs no network.")
 
