@@ -193,6 +193,21 @@ def test_saved_plans_and_answers_go_on(index):
         assert answers.ledger.worst_window() <= answers.ledger.epsilon == answers.plan.epsilon
 
 
+@pytest.mark.parametrize("index", kept("saved/total.json"), ids=name_of)
+def test_a_saved_running_total_goes_on(index):
+    about, counter = (
+        json.loads(index.read_text()),
+        ev.windows.RunningTotal.load(index.with_name("counter.total").read_bytes()),
+    )
+    counted = np.array(about["sum"])
+    for step, counts in enumerate(COUNTS, start=about["steps"] + 1):
+        counted += counts
+        total = counter.push(counts)
+        assert total.steps == step
+        np.testing.assert_allclose(total.value, counted, atol=1e-6)  # epsilon is so large that there is no noise
+    assert counter.ledger.worst_window() <= counter.ledger.epsilon
+
+
 def check_answers(due, counts):
     assert len(due)
     exact = [counts[begin:end].sum(axis=0) for begin, end in zip(due.begin, due.end, strict=True)]
