@@ -195,10 +195,8 @@ def test_saved_plans_and_answers_go_on(index):
 
 @pytest.mark.parametrize("index", kept("saved/total.json"), ids=name_of)
 def test_a_saved_running_total_goes_on(index):
-    about, counter = (
-        json.loads(index.read_text()),
-        ev.windows.RunningTotal.load(index.with_name("counter.total").read_bytes()),
-    )
+    about = json.loads(index.read_text())
+    counter = ev.windows.RunningTotal.load(index.with_name("counter.total").read_bytes())
     counted = np.array(about["sum"])
     for step, counts in enumerate(COUNTS, start=about["steps"] + 1):
         counted += counts
