@@ -125,6 +125,7 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     from eventide.cli.choose_result import MechanismAnswer
     from eventide.cli.choose_span_result import SpanAnswer
     from eventide.cli.html_files import write_page
+    from eventide.privacy.guarantees import about_large
 
     asked = Asked(**given)
     if out is not None:
@@ -140,15 +141,17 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
         click.echo(json.dumps(answer.document(repeat) | {"page": out and str(out)}))
         return
     answer.show(repeat)
+    for sentence in about_large(asked.epsilon):
+        click.echo(sentence)
     if out is not None:
         click.echo(f"The picture is in {out}; it needs no network.")
 
 
 def _check_place(out: Path, history: str | None) -> None:
     """Refuse a page that cannot be written, or would stand over what is read."""
-    from eventide.cli.html_files import keep_apart
+    from eventide.cli.html_files import check_page
 
-    keep_apart(out, history)
+    check_page(out, history)
     if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
         raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
 

@@ -11,11 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from eventide.display.pages import embedded, filled, paragraphs
+from eventide.display.replacing import IN_PAGES, refuse_foreign
 from eventide.errors import InputError
 
 
+def check_page(out: Path, *sources: str | Path | None) -> None:
+    """Refuse, before any work, to write a page over a file that it is made from, or that is no page of ours."""
+    keep_apart(out, *sources)
+    refuse_foreign(out, IN_PAGES)
+
+
 def keep_apart(out: Path, *sources: str | Path | None) -> None:
-    """Refuse to write a page over a file that it is made from."""
+    """Refuse to write over a file that is read."""
     if out.exists() and any(source and Path(source).exists() and out.samefile(source) for source in sources):
         raise InputError(f"--out {out} is the file that is read, and would be lost; choose another place")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,16 +59,20 @@ def command(
     Example: eventide plan queries.toml --epsilon 1 --window 24h --step 1h
     """
     from eventide import windows
-    from eventide.events.durations import steps_of_window
+    from eventide.display.replacing import IN_IMAGES, refuse_foreign
+    from eventide.events.durations import in_words, milliseconds, steps_of_window
     from eventide.privacy.amounts import NANO, nano
     from eventide.privacy.ledger import positive_integer
     from eventide.windows.query_files import read_queries
     from eventide.windows.slot_promise import guarantee
 
+    if out is not None:
+        refuse_foreign(out, IN_IMAGES)
     protected = positive_integer(steps_of_window(window, step), "window")
     share = Fraction(nano(epsilon) // protected, NANO)
     plan = windows.plan(read_queries(queries, step), share, planner, horizon)
-    promised = guarantee(nano(epsilon) / NANO, protected, 1, None)
+    lasting = None if step is None else in_words(protected * milliseconds(step))
+    promised = replace(guarantee(nano(epsilon) / NANO, protected, 1, None), lasting=lasting)
     if out is not None:
         _draw(plan, out)
     if as_json:
@@ -107,7 +112,9 @@ def document(plan: Plan) -> dict[str, Any]:
 
 
 def _draw(plan: Plan, out: Path) -> None:
+    from eventide.display.images import save
+
     try:
-        plan.plot().savefig(out)
+        save(plan.plot(), out)
     except (OSError, ValueError) as problem:
         raise InputError(f"cannot draw {out}: {problem}; choose a name that ends in .png, .svg or .pdf") from None

@@ -9,11 +9,13 @@ import importlib
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eventide.display.drawings import Chart, Curve, HeatMap, Panel
+from eventide.display.replacing import IN_IMAGES
 from eventide.errors import missing_extra
 
 MARKS = {
@@ -27,6 +29,11 @@ MARKS = {
     "star": "*",
     "pentagon": "p",
     "line-ns": "|",
+}
+MADE: dict[str, dict[str, str | None]] = {  # without a date, so that equal figures are equal files
+    ".pdf": {"Creator": IN_IMAGES.decode(), "CreationDate": None},
+    ".svg": {"Creator": IN_IMAGES.decode(), "Date": None},
+    ".png": {"Software": IN_IMAGES.decode()},
 }
 MOST_COLUMNS = 3
 PANEL_HEIGHT = 3.6  # inches
@@ -46,6 +53,12 @@ def new_picture(width: float, height: float) -> Any:
     from eventide.display.picture import Picture
 
     return Picture(figsize=(width, height), layout="constrained")
+
+
+def save(picture: Any, *paths: Path) -> None:
+    """Write a picture to files, and into each that we made it."""
+    for path in paths:
+        picture.savefig(path, dpi=150, metadata=MADE.get(path.suffix.lower()))
 
 
 def draw(title: str, charts: Sequence[Chart], across: int = MOST_COLUMNS, height: float = PANEL_HEIGHT) -> Any:

@@ -78,9 +78,10 @@ class SequenceReader:
         *,
         clients: str = "",
         patience: float = PATIENCE,
+        fetch_seconds: float = FETCH_SECONDS,
     ) -> None:
         self._address, self._columns, self._patience = parse_address(address), columns, patience
-        self._clients = clients
+        self._clients, self._fetch_seconds = clients, fetch_seconds
         self._max_messages, self._partitions = max_messages, partitions
         self._target: int | None = None
 
@@ -122,7 +123,7 @@ class SequenceReader:
             consumer = connection.wait(Consumer.behind(connection, after))
             while after < last:
                 try:
-                    messages = connection.wait(consumer.fetch(min(most, last - after), FETCH_SECONDS))
+                    messages = connection.wait(consumer.fetch(min(most, last - after), self._fetch_seconds))
                 except MessagesLost:  # perhaps they were more than the server holds for a reader
                     if most == 1:
                         raise

@@ -50,18 +50,20 @@ def written(length: int) -> str:
     >>> written(604_800_000)
     '7d'
     """
-    number, unit = _in_whole_units(length)
-    return f"{number}{unit}"
+    unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0)
+    return f"{length // UNITS[unit]}{unit}"
 
 
 def in_words(length: int) -> str:
-    """The same for a sentence.
+    """The same for a sentence, and not in hundreds of a small unit.
 
-    >>> in_words(604_800_000), in_words(3_600_000)
-    ('7 days', '1 hour')
+    >>> in_words(604_800_000), in_words(3_600_000), in_words(5_400_000), in_words(60_000_000)
+    ('7 days', '1 hour', '90 minutes', '16 hours 40 minutes')
     """
-    number, unit = _in_whole_units(length)
-    return f"{number} {_WORDS[unit]}{'' if number == 1 else 's'}"
+    unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0 or length >= 2 * UNITS[unit])
+    number, rest = divmod(length, UNITS[unit])
+    words = f"{number} {_WORDS[unit]}{'' if number == 1 else 's'}"
+    return f"{words} {in_words(rest)}" if rest else words
 
 
 def as_unit(length: int) -> str:
@@ -71,11 +73,6 @@ def as_unit(length: int) -> str:
     ('7 days', 'hour')
     """
     return in_words(length).removeprefix("1 ")
-
-
-def _in_whole_units(length: int) -> tuple[int, str]:
-    unit = next(unit for unit in _WORDS if length % UNITS[unit] == 0)
-    return length // UNITS[unit], unit
 
 
 def steps_of_window(window: int | str, step: str | None) -> int:

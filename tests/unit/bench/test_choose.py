@@ -308,6 +308,12 @@ def test_of_a_described_stream_nothing_is_unpaid(capsys):
     assert UNPAID not in out
 
 
+def test_a_large_epsilon_is_said_to_hide_little(capsys):
+    words = ["--level", "9", "--steps", "20", "--mechanisms", "ba", "--repetitions", "2", "--window", "2", "--epsilon"]
+    assert "Epsilon 100 hides little of anybody" in run(capsys, *words, "100")[1]
+    assert "hides little" not in run(capsys, *words, "1")[1]
+
+
 def test_the_printed_commands_work(capsys, history):
     _, out, _ = run(
         capsys, history, "--epsilon", "1", "--window", "10", "--mechanisms", "sample", "--repetitions", "2", "--json"

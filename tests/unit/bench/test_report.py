@@ -20,7 +20,7 @@ import eventide as ev
 from eventide.bench import build_report, load_study, read_results, run_study
 from eventide.bench.report.figures import BAND, write_images
 from eventide.bench.report.page_parts import paint
-from eventide.bench.report.paper_table import as_latex
+from eventide.bench.report.paper_table import as_latex, table_writer
 from eventide.bench.report.scores import read_scores
 from eventide.bench.report.streams import read_shown
 from eventide.cli import main
@@ -350,6 +350,16 @@ def test_images_are_of_the_kinds_asked_for_and_equal_figures_are_equal_files(rep
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_an_image_of_somebody_else_is_not_replaced(report, tmp_path):
+    (mine := tmp_path / "cells.pdf").write_text("mine")
+    with pytest.raises(InputError, match=r"cells\.pdf exists, and nothing in it says that eventide wrote it"):
+        write_images(report.figures, tmp_path, ["pdf"])
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+    mine.unlink()
+    figure = report.figures[0]
+    assert write_images([figure], tmp_path) == write_images([figure], tmp_path)
+
+
 def test_a_kind_of_images_needs_a_place_for_them(folder, tmp_path):
     outcome = run(folder / "1.parquet", "--out", tmp_path / "report.html", "--format", "pdf")
     assert outcome.exit_code == 2
@@ -409,6 +419,16 @@ def test_the_table_in_latex_sets_the_best_of_each_row_in_bold(results):
     assert lines[0] == f"% mean of mae over {scores.repetitions} repetitions; the least of each row in bold"
     alone = with_rows(results, lambda row: row if "amplitude=10 " in row["stream"] + " " else None)
     assert "seasonal length" in as_latex(read_scores(alone))
+
+
+@pytest.mark.parametrize("name", ["mine.csv", "mine.tex"])
+def test_a_table_replaces_its_like_alone(results, tmp_path, name):
+    path = tmp_path / name
+    path.write_text(table_writer(path)(read_scores(results, "mae")))
+    table_writer(path)
+    path.write_text("stream,mine\n% mean of mine")
+    with pytest.raises(InputError, match=f"{name} exists, and nothing in it says that eventide wrote it"):
+        table_writer(path)
 
 
 def test_a_table_of_an_unknown_kind_is_refused_before_any_work(folder, tmp_path):

@@ -89,8 +89,36 @@ def test_an_output_of_another_store_gets_both_reasons(run, store):
     assert "Or the store was restored from a backup" in done.output
 
 
-def test_the_promise_speaks_of_hours_and_days(store):
+@pytest.mark.parametrize(
+    "line",
+    [
+        "demo --no-browser --out mine.html",
+        "audit uniform --epsilon 1 --window 2 --bins 2 --out mine.html",
+        "choose counts.csv --epsilon 1 --window 7 --out mine.html",
+        "guarantee city.db --out mine.html",
+        "account show a.account --out mine.html",
+        "report results.parquet --out mine.html",
+        "plan queries.toml --epsilon 1 --out mine.png",
+    ],
+)
+def test_nothing_is_written_over_a_file_of_somebody_else(run, line):
+    mine = Path(line.rpartition(" ")[2])
+    mine.write_text("<!doctype html>\nhalf a year of work")
+    done = run(line)
+    assert (done.exit_code, "nothing in it says that eventide wrote it" in done.output) == (2, True), done.output
+    assert mine.read_text().endswith("half a year of work")
+
+
+def test_a_page_of_ours_is_made_anew(run):
+    create_account("a.account", "everybody", 1, "24h")
+    assert [run("account show a.account --out page.html").exit_code for _ in range(2)] == [0, 0]
+
+
+def test_the_promise_speaks_of_hours_and_days(run, store):
     assert "inside any 24 consecutive steps (1 day) are hidden" in store.stderr
+    Path("queries.toml").write_text("[[query]]\nwindow = 12\nstep = 3\n")
+    planned = run("plan queries.toml --epsilon 1 --window 500 --step 10min").stderr
+    assert "inside any 500 consecutive steps (3 days 11 hours 20 minutes) are hidden" in planned
 
 
 def test_a_dry_run_says_what_it_did_not_check(run, store):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eventide.errors import InputError
-from eventide.events.durations import milliseconds, steps_of_window
+from eventide.events.durations import in_words, milliseconds, steps_of_window
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,14 @@ def test_a_window_of_time_needs_the_length_of_a_step():
 def test_a_window_shorter_than_a_step_is_refused(window, step):
     with pytest.raises(InputError, match=f"{window} is shorter than a step of {step}.*write 1"):
         steps_of_window(window, step)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("24h", "1 day"), ("25h", "25 hours"), ("100h", "4 days 4 hours"), ("1439min", "23 hours 59 minutes")],
+)
+def test_a_length_is_told_in_large_units(text, told):
+    assert in_words(milliseconds(text)) == told
 
 
 @pytest.mark.parametrize(

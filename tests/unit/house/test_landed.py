@@ -111,8 +111,9 @@ def check_exported(folder, store, releases):
     exported = [json.loads(line) for line in (folder / "exported.jsonl").read_text().splitlines()]
     stored = [json.loads(release) for release in releases]
     assert [each["step"] for each in exported] == [each["step"] for each in stored]
-    for one, other in zip(exported, stored, strict=True):  # bins that a step did not have are null
-        assert [value for value in one["values"] if value is not None] == other["values"]
+    for one, other in zip(exported, stored, strict=True):  # null: bins that a step did not have, or means of nothing
+        known = [[value for value in each["values"] if value is not None] for each in (one, other)]
+        assert known[0] == known[1]
     if answers := [answer for each in stored for answer in each.get("answers", ())]:
         eventide(folder, ["export", "STORE", "--out", "answers.jsonl", "--answers"], store=store)
         assert len((folder / "answers.jsonl").read_text().splitlines()) == len(answers)
@@ -190,6 +191,19 @@ def test_saved_plans_and_answers_go_on(index):
         check_answers(answers.push_many(own[answers.tick :]), own)
         assert answers.tick == len(counts)
         assert answers.ledger.worst_window() <= answers.ledger.epsilon == answers.plan.epsilon
+
+
+@pytest.mark.parametrize("index", kept("saved/total.json"), ids=name_of)
+def test_a_saved_running_total_goes_on(index):
+    about = json.loads(index.read_text())
+    counter = ev.windows.RunningTotal.load(index.with_name("counter.total").read_bytes())
+    counted = np.array(about["sum"])
+    for step, counts in enumerate(COUNTS, start=about["steps"] + 1):
+        counted += counts
+        total = counter.push(counts)
+        assert total.steps == step
+        np.testing.assert_allclose(total.value, counted, atol=1e-6)  # epsilon is so large that there is no noise
+    assert counter.ledger.worst_window() <= counter.ledger.epsilon
 
 
 def check_answers(due, counts):

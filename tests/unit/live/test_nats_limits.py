@@ -103,11 +103,10 @@ def test_a_reader_that_the_server_cuts_off_as_too_slow_goes_on_where_it_was(star
 
 
 @pytest.mark.slow
-def test_a_reader_of_spark_that_the_server_cuts_off_goes_on_as_well(started, monkeypatch):
-    monkeypatch.setattr("eventide.engines.spark_nats.FETCH_SECONDS", 0.2)
+def test_a_reader_of_spark_that_the_server_cuts_off_goes_on_as_well(started):
     server = started(HOLDS_LITTLE)
     server.send("limits.a", [event(second, "x" * 10_000) for second in range(60)])
-    reader = SequenceReader(f"{server.address}/LIMITS", ["user"], 1_000, 1, patience=PATIENCE)
+    reader = SequenceReader(f"{server.address}/LIMITS", ["user"], 1_000, 1, patience=PATIENCE, fetch_seconds=0.2)
     batches = list(reader.read(SimpleNamespace(value=(0, 60))))
     assert [int(user) for batch in batches for user in batch.column(0).to_pylist()] == list(range(60))
 

@@ -236,7 +236,7 @@ def test_a_file_written_from_another_store_is_refused(tmp_path):
             live.run(until=5)
     with publisher(tmp_path / "one.db", mech=mechanism("uniform"), sinks=[tmp_path / "out.csv"]):
         pass
-    with pytest.raises(StoreError, match="another store"):
+    with pytest.raises(StoreError, match="Either it belongs to another store, or the store was restored from a backup"):
         publisher(tmp_path / "two.db", mech=mechanism("uniform"), sinks=[tmp_path / "out.csv"])
 
 

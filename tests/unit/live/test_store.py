@@ -9,6 +9,7 @@ from live_stores import SETTING, a_commit, changes, check_withdrawal, filled
 
 from eventide.errors import StateError, StoreError
 from eventide.live.stores.base import PlanStep
+from eventide.live.stores.memory_store import MemoryStore
 from eventide.live.stores.open_store import open_store
 from eventide.privacy.ledger import Entry
 
@@ -246,3 +247,10 @@ def test_after_a_take_over_the_first_changes_nothing_any_more(tmp_path):
     assert second.kept() == []
     second.close()
     third.close()
+
+
+def test_a_run_without_a_store_cannot_be_resumed():
+    store = MemoryStore()
+    store.begin(SETTING)
+    with pytest.raises(StoreError, match="cannot resume: this run has no store; give one with store="):
+        store.begin(SETTING)

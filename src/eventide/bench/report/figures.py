@@ -35,12 +35,12 @@ from eventide.display.drawings import (
     shown_briefly,
     style_of,
 )
-from eventide.display.images import draw
+from eventide.display.images import draw, save
+from eventide.display.replacing import IN_IMAGES, refuse_foreign
 from eventide.errors import InputError
 
 BEST = "•"
 IMAGE_KINDS = ("pdf", "svg", "png")
-UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}  # so that equal figures are equal files
 SETTING = "privacy setting"
 SWEPT = {"epsilon": "privacy budget epsilon", "window": "window w, in steps"}
 SHARED = " A setting that several experiments have is shown once, as the first of them measured it."
@@ -265,15 +265,14 @@ def _shorts(scores: Scores) -> list[str]:
 
 def write_images(figures: Sequence[Figure], folder: Path, kinds: Sequence[str] = IMAGE_KINDS) -> list[Path]:
     """Write each figure as these kinds of image into a folder, which is made if it is not there."""
-    written = []
+    places = {figure.name: [folder / f"{figure.name}.{kind}" for kind in kinds] for figure in figures}
+    written = [path for paths in places.values() for path in paths]
+    for path in written:
+        refuse_foreign(path, IN_IMAGES)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:
-            drawn = draw(figure.title, figure.charts)
-            for kind in kinds:
-                path = folder / f"{figure.name}.{kind}"
-                drawn.savefig(path, dpi=150, metadata=UNDATED[kind])
-                written.append(path)
+            save(draw(figure.title, figure.charts), *places[figure.name])
     except OSError as problem:
         raise InputError(f"cannot write to {folder}: {problem.strerror}; choose another --figures") from None
     return written

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eventide.bench.report.scores import Contest, Scores
+from eventide.display.replacing import refuse_foreign
 from eventide.errors import InputError
 
 SPECIAL = {character: rf"\{character}" for character in "&%$#_{}"} | {
@@ -22,12 +23,18 @@ SPECIAL = {character: rf"\{character}" for character in "&%$#_{}"} | {
 }
 
 
+PLACE = ["experiment", "stream", "epsilon", "window", "metric", "repetitions"]
+LEAST_IN_BOLD = "the least of each row in bold"
+
+
 def table_writer(path: Path) -> Callable[[Scores], str]:
-    """What writes the table, by the ending of its file."""
+    """What writes the table, by the ending of its file; a file that is there must be such a table."""
     try:
-        return {".csv": as_csv, ".tex": as_latex}[path.suffix.lower()]
+        write = {".csv": as_csv, ".tex": as_latex}[path.suffix.lower()]
     except KeyError:
         raise InputError(f"--table {path} has no ending that is known; use .csv or .tex") from None
+    refuse_foreign(path, ",".join(PLACE).encode(), LEAST_IN_BOLD.encode())
+    return write
 
 
 def as_csv(scores: Scores) -> str:
@@ -35,7 +42,7 @@ def as_csv(scores: Scores) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     errors = [f"{mechanism} (standard error)" for mechanism in scores.mechanisms]
-    table.writerow(["experiment", "stream", "epsilon", "window", "metric", "repetitions", *scores.mechanisms, *errors])
+    table.writerow([*PLACE, *scores.mechanisms, *errors])
     for row, contest in enumerate(scores.contests):
         figures = [*scores.means[row].tolist(), *scores.errors[row].tolist()]
         table.writerow(
@@ -54,7 +61,7 @@ def as_latex(scores: Scores) -> str:
     several = len({contest.setting.experiment for contest in scores.contests}) > 1
     headings = [*(["experiment"] if several else []), "stream", r"$\varepsilon$", "$w$"]
     lines = [
-        f"% mean of {scores.metric} over {scores.repetitions} repetitions; the least of each row in bold",
+        f"% mean of {scores.metric} over {scores.repetitions} repetitions; {LEAST_IN_BOLD}",
         rf"\begin{{tabular}}{{{'l' * (len(headings) - 2)}rr{'r' * len(scores.mechanisms)}}}",
         r"\toprule",
         _line([*headings, *map(_escaped, scores.mechanisms)]),

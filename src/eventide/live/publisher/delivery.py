@@ -63,8 +63,8 @@ class Delivery:
             stored = store.release(known)
             if stored is not None and not sink.holds(stored):
                 raise StoreError(
-                    f"{sink.name} holds another release of step {known} than the store: it was written from another "
-                    "store; choose another place"
+                    f"{sink.name} holds another release of step {known} than the store. Either it belongs to another "
+                    "store, or the store was restored from a backup and went on without it: choose another output"
                 )
         self.last = store.delivered(sink.name) if known is None else known
         self.last = max(-1 if sink.begins_anew else self.last, self._first() - 1)

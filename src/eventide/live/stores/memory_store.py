@@ -41,7 +41,7 @@ class MemoryStore(Store):
     ) -> StoreState:
         """Begin at step 0 with a fresh key; a second run needs a second store."""
         if self._setting is not None:
-            raise StoreError("a run without a store cannot be gone on with; give a store")
+            raise StoreError("cannot resume: this run has no store; give one with store=")
         approve(0)
         self._setting = setting
         return StoreState(0, not_before, not_before, None, [], None, None, secrets.token_bytes(16))
@@ -52,7 +52,7 @@ class MemoryStore(Store):
 
     def begin_apart(self, not_before: int = 0) -> StoreState:
         """There is nothing before what leaves nothing behind."""
-        raise StoreError("a run without a store cannot be gone on with; give a store")
+        raise StoreError("cannot resume: this run has no store; give one with store=")
 
     def commit(self, *commits: Commit) -> None:
         """Remember the releases for those who are about to read them, and what the feed still needs."""
