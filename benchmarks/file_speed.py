@@ -101,9 +101,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path, few = Path(folder) / "events.parquet", Path(folder) / "few.parquet"
-        with ProcessPoolExecutor(1) as other:  # whose memory is not ours
-            other.submit(write_events, few, 100_000, options.ids).result()
-            other.submit(write_events, path, options.events, options.ids).result()
+        with ProcessPoolExecutor(1) as apart:  # whose memory is not ours
+            apart.submit(write_events, few, 100_000, options.ids).result()
+            apart.submit(write_events, path, options.events, options.ids).result()
         by_eventide(few, people=True)  # compiled, or read from the cache
         for people in (True, False):
             own = np.median([timed(by_eventide, path, people=people) for _ in range(options.rounds)], axis=0)
