@@ -64,7 +64,8 @@ def test_sums_under_a_cap_pass():
 @pytest.mark.parametrize("bins", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_people_of_slots_pass_and_the_attack_has_power(bins):
     """Windows of three hours meet two slots of two hours."""
-    verdict = audit_events(ev.Uniform, 1.0, window=3, bins=bins, statistic="people/2h", runs=4_000)
+    runs = 4_000 if bins == 1 else 16_000  # the best attack on two bins tells half of epsilon, and takes more to see
+    verdict = audit_events(ev.Uniform, 1.0, window=3, bins=bins, statistic="people/2h", runs=runs)
     assert not verdict.broken, str(verdict)
     assert (0.7 if bins == 1 else 0.3) <= verdict.bound <= 1, str(verdict)
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import select
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from eventide.cli import main
 from eventide.events.clock import SystemClock
 from eventide.live.sources.line_by_line import PipeLines
 from eventide.live.stores.open_store import open_store
+from eventide.live.stores.postgres_database import PostgresDatabase
 from eventide.privacy.noisy_cells import NoisyCells
 
 
@@ -33,6 +35,13 @@ def looks(life):
     return [json.loads(line)["fresh"] for _, line in life.publisher.store.releases()]
 
 
+def until_told(life):
+    """The message of a server takes its time; a file tells at once."""
+    database = life.publisher.store._database
+    if isinstance(database, PostgresDatabase):
+        assert select.select([database._connection.pgconn.socket], [], [], 60)[0]
+
+
 def check_announced(tmp_path, store, place):
     """Announce while a publisher runs; it looks before the next event, and the ledger and the page tell."""
     life = Life(tmp_path, store, late="1min")
@@ -48,6 +57,7 @@ def check_announced(tmp_path, store, place):
 
     life.publisher.mechanism.add = noticing.__get__(life.publisher.mechanism)
     invoke("intrusion", place)
+    until_told(life)
     life.write((2.6, "a"))
     life.go_to(2.7)
     assert refreshed == [[True] * len(cells)]
