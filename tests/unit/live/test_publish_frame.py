@@ -212,6 +212,24 @@ def test_counts_are_wide_or_long_and_have_no_clock():
         ev.publish(wide, bins=["north", "south", "airport"], **told)
 
 
+def test_rows_that_pandas_named_are_not_taken_for_steps():
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    setting = {"epsilon": 1, "window": 1, "mechanism": "uniform"}
+    where = pandas.Series(DISTRICTS + DISTRICTS, name="where")
+    hours = pandas.Series(pandas.to_datetime(["2026-01-01"] * 3 + ["2026-01-02"] * 3), name="hour")
+    both = where.groupby([hours, where]).size()
+    ranges = where.groupby(pandas.cut(range(6), 2), observed=True).size().rename("n")
+    for named in (where.value_counts(), both.rename("n"), where.astype("category").value_counts(), ranges):
+        with pytest.raises(ev.InputError, match=r"a row is a step.*list the columns with bins="):
+            ev.publish(named, **setting)
+    assert len(ev.publish(where.value_counts(), bins=["count"], **setting)) == 3
+    row = ev.publish(where.value_counts().to_frame().T, **setting)
+    assert (len(row), set(row.bins)) == (1, set(DISTRICTS))
+    days = both.unstack()
+    for index in (days.index, days.index.astype(str), days.index.to_period("D"), days.index.date, ["7", "8"]):
+        assert len(ev.publish(days.set_axis(index), **setting)) == 2
+
+
 def test_a_bad_count_is_found_before_anything_is_released(tmp_path):
     wide = {"north": [1] * 99 + [-1]}
     with pytest.raises(ev.InputError, match="column 'north' in row 100 is negative"):
