@@ -352,6 +352,11 @@ def test_errors_name_parameters_of_python():
         ev.publish(rows.set_column(1, "at", pa.array(["1.2.2026 at 3"] * len(rows))), start="2026-01-01", **ALL)
 
 
+def test_commands_in_errors_stay_commands(tmp_path):
+    with pytest.raises(ev.InputError, match="`eventide account create .* --population NAME --epsilon 1 --window 7d`"):
+        ev.publish(table(rides()), **ALL, store=tmp_path / "a.db", account=tmp_path / "people.account")
+
+
 def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
