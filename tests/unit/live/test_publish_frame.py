@@ -329,7 +329,7 @@ def test_days_of_another_zone_than_the_frame_s_are_warned_of(kind, own, told, wa
 
 
 def test_a_frame_without_rows_or_times_is_told_apart():
-    with pytest.raises(ev.InputError, match="the frame has no rows; give start and until"):
+    with pytest.raises(ev.InputError, match=r"the frame has no rows; .*give start=, until= and allow_refused=True"):
         ev.publish(table(rides())[:0], **ALL)
     german = table(rides()).set_column(1, "at", pa.array(["02.03.2026 14:30"] * len(rides())))
     with pytest.raises(ev.InputError, match=r"column 'at' of the frame holds no time .* with time_format=, such as %d"):
@@ -353,7 +353,7 @@ def test_errors_name_parameters_of_python():
 
 
 def test_commands_in_errors_stay_commands(tmp_path):
-    with pytest.raises(ev.InputError, match="`eventide account create .* --population NAME --epsilon 1 --window 7d`"):
+    with pytest.raises(ev.InputError, match=r"`eventide account create .* --population NAME --epsilon 1 --window 7d`"):
         ev.publish(table(rides()), **ALL, store=tmp_path / "a.db", account=tmp_path / "people.account")
 
 
@@ -363,6 +363,7 @@ def test_what_is_raw_is_told_to_operators_alone():
     said = str(releases.operators_only)
     assert "206 events were read" in said
     assert "besides these, 1 was refused (1 bin is not in the list)" in said
+    assert repr(releases.operators_only) == "OperatorsOnly(raw numbers: print() shows them)"
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
@@ -382,6 +383,16 @@ def test_what_is_raw_is_told_to_operators_alone():
         ({"cap": 2}, "cap: 2 is no cap; write how many events count in how long, such as 2/7d"),
         ({"statistic": "events,people"}, "of several give each by itself"),
         ({"between": (0, 60), "statistic": "sum:fare"}, "it must give each column its numbers"),
+        (
+            {"between": {"fare": (9, 0)}, "statistic": "sum:fare"},
+            "'fare=9,0' is no range for between; .* the lower end",
+        ),
+        (
+            {"between": {"fare": (0, 60)}, "statistic": "quantiles:fare"},
+            r"quantiles:fare takes no range \(between\) but buckets; give edges, such as fare=0,5,10,20",
+        ),
+        ({"bin": ["where", "who"]}, "not the column itself; of several columns make one"),
+        ({"bins": "north,south"}, "Names stand in a file, one a line, or in Python in a list"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(told, says):
@@ -448,6 +459,9 @@ def test_what_python_users_write_is_taken():
     districts = pa.table({"bin": DISTRICTS, "side": ["city", "city", "sea"]})
     spec = ev.StreamSpec(epsilon=1, window=1, bins=DISTRICTS, levels=districts)
     assert spec.levels.groups == {"side": ("city", "sea"), "total": ("total",)}
+    assert ev.StreamSpec(epsilon=1, window=1, step="1h", levels=districts).bins == tuple(DISTRICTS)
+    with pytest.raises(ev.InputError, match="bins is missing"):
+        ev.StreamSpec(epsilon=1, window=1, step="1h", levels={"side": ["city", "city", "sea"]}).reader()
     with pytest.raises(ev.InputError, match=r"'0:00:00\.000001' is no whole number of milliseconds"):
         ev.StreamSpec(epsilon=1, window=1, step=timedelta(microseconds=1))
     with pytest.raises(ev.InputError, match=r"such as \{'district'"):
