@@ -448,6 +448,9 @@ def test_no_error_shows_what_stands_in_a_column_that_is_given_for_something_else
     assert not re.search("secret [0-9]|70[0-9][0-9]", str(refused.value))
 
 
+FARES = {"statistic": "quantiles:fare", "edges": {"fare": [0, 5, 10]}}
+
+
 def test_what_python_users_write_is_taken():
     """Whole numbers and truth as names of bins, sets in one order, lengths of time, levels as a frame."""
     spec = ev.StreamSpec(
@@ -456,6 +459,7 @@ def test_what_python_users_write_is_taken():
     assert (spec.window, spec.step, spec.bins) == (24, "1h", ("1", "20", "3"))
     assert ev.StreamSpec(epsilon=1, window=1, bins=np.array([1, 2])).bins == ("1", "2")
     assert ev.StreamSpec(epsilon=1, window=1, bins=[True, False]).bins == ("true", "false")
+    assert ev.StreamSpec(epsilon=1, window=1, quantiles=0.5, step="1h", **FARES).quantiles == (0.5,)
     districts = pa.table({"bin": DISTRICTS, "side": ["city", "city", "sea"]})
     spec = ev.StreamSpec(epsilon=1, window=1, bins=DISTRICTS, levels=districts)
     assert spec.levels.groups == {"side": ("city", "sea"), "total": ("total",)}
