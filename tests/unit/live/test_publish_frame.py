@@ -212,6 +212,13 @@ def test_counts_are_wide_or_long_and_have_no_clock():
         ev.publish(wide, bins=["north", "south", "airport"], **told)
 
 
+def test_an_empty_count_is_not_taken_for_an_event():
+    with pytest.raises(ev.InputError, match=r"column 'a' in row 2 is empty or .* and 0 where nothing was counted$"):
+        ev.publish({"a": [1.0, None]}, epsilon=1, window=2)
+    with pytest.raises(ev.InputError, match=r"column 'a' in row 1 .* if its rows are events, give step="):
+        ev.publish({"a": ["2026-01-01"]}, epsilon=1, window=2)
+
+
 def test_rows_that_pandas_named_are_not_taken_for_steps():
     pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
     setting = {"epsilon": 1, "window": 1, "mechanism": "uniform"}
