@@ -106,7 +106,7 @@ class CsvLineReader:
             if not number:
                 raise InputError(
                     f"{self.name} has no column {column!r}. Its first line must name all columns; say which ones are "
-                    "meant with --time, --user, --bin and --statistic (in Python time=, user=, bin=, statistic=)"
+                    "meant with --time, --user and --bin (in Python time=, user=, bin=)"
                 )
 
     def _other_separator(self) -> str | None:

@@ -13,7 +13,6 @@ from typing import Any
 
 from eventide.errors import InputError
 from eventide.events.durations import in_words
-from eventide.events.statistics import EVENTS
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
@@ -185,7 +184,7 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
     if name == "steps.length":
         before, now = in_words(before), in_words(now)
     if name == "steps.statistic":
-        before, now = before or EVENTS.name, now or EVENTS.name
+        before, now = before or "events", now or "events"
     return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
 
 
