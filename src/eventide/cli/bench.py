@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eventide.cli.progress import counting
+from eventide.cli.progress import counting, resumable
 from eventide.cli.settings import import_from_here, parse_settings, settings_option
 from eventide.errors import InputError
 
@@ -90,12 +90,8 @@ def command(
         click.echo(sentence, err=True)
     begin = time.monotonic()
     there_already = out.exists()
-    try:
-        with counting("Running", unit=None) as tell:
-            run_study(loaded, out, processes or os.cpu_count() or 1, tell)
-    except KeyboardInterrupt:
-        click.echo("The same command goes on where this one stopped.", err=True)
-        raise
+    with resumable(), counting("Running", unit=None) as tell:
+        run_study(loaded, out, processes or os.cpu_count() or 1, tell)
     document = {
         "study": loaded.name,
         "out": str(out),

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from eventide.arrays import Ints
 
@@ -54,6 +56,17 @@ def counting(
 
 def _told(done: int, total: int | None, unit: str | None) -> str:
     return f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
+
+
+@contextmanager
+def resumable(can: bool = True) -> Iterator[None]:
+    """Say to whoever interrupts the work that it can be gone on with, where it can."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if can:
+            click.echo("The same command goes on where this one stopped.", err=True)
+        raise
 
 
 @contextmanager

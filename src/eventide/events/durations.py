@@ -16,6 +16,7 @@ _NAMES = {"m": "min", "min": "min", "sec": "s", "hr": "h", "wk": "w", "week": "w
     word: unit for unit, word in _WORDS.items()
 }
 _OTHERWISE = re.compile(r"\s*([1-9]\d{0,11})\s*([a-z]+)\s*")
+_UNEVEN = re.compile(r"\s*\d*\s*(?:M|(?i:mo|q|y|months?|quarters?|years?))\s*")
 _DURATION = re.compile(r"\s*(\d{1,12})\s*(ms|s|min|h|d|w)\s*")
 
 
@@ -36,7 +37,9 @@ def milliseconds(text: str, least: int = 1) -> int:
 
 
 def _meant(text: str) -> str:
-    """A question where units have other names or capital letters."""
+    """A question where units have other names or capital letters, and a word about those of no fixed length."""
+    if _UNEVEN.fullmatch(text):
+        return "months and years differ in length, so give weeks or days, such as 4w; "
     if not (found := _OTHERWISE.fullmatch(text.lower())):
         return ""
     number, name = found.groups()

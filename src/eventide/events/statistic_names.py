@@ -126,6 +126,11 @@ def _refuse_unused(
     }
     for each in grids:
         if each.column not in asked[SUM] | asked[MEAN]:
+            if each.column in asked[QUANTILES]:
+                raise InputError(
+                    f"{QUANTILES}{each.column} takes no range (`between`) but buckets; give `edges`, such as "
+                    f"{each.column}=0,5,10,20"
+                )
             raise InputError(
                 f"`between` is about {each.column}, and {', '.join(names) or EVENTS.name} is not; give the range of "
                 "what is summed"

@@ -53,8 +53,13 @@ def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadT
     return ReadTimes(times, readable, local & readable)
 
 
-def no_time(place: str, column: str) -> str:
-    """What is said where no time can be read, neither in a row nor because there is none."""
+def no_time(place: str, column: str, *, has_rows: bool = True) -> str:
+    """What is said where no time can be read, in no row or because there is none."""
+    if not has_rows:
+        return (
+            f"{place} has no rows; look whether all of it was delivered (to publish steps without events, give "
+            "--start, --until and --allow-refused)"
+        )
     return (
         f"column {column!r} of {place} holds no time that can be read; say how times are written with --time-format, "
         "such as %d.%m.%Y %H:%M, or name another column"

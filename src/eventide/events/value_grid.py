@@ -74,7 +74,8 @@ def parse_between(text: str) -> ValueGrid:
         grid = None
     if grid is None or not (column and equals and grid.low < grid.high and grid.unit > 0):
         raise InputError(
-            f"{told(text)} is no range; write COLUMN=LOW,HIGH, such as fare=0,120, or with a unit, fare=0,120,0.5"
+            f"{told(text)} is no range for `between`; write COLUMN=LOW,HIGH, the lower end first, such as fare=0,120, "
+            "or with a unit, fare=0,120,0.5"
         )
     if max(grid.unit.numerator, grid.unit.denominator) > MOST_DIGITS:
         raise InputError(f"{text}: the unit has more than 15 digits; give a shorter one as a third number")

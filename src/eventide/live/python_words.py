@@ -14,7 +14,8 @@ FLAGS = ("allow-refused", "new-epoch", "take-over", "after-restore", "dry-run")
 _OTHER_NAMES = {"set": "parameters"}
 _OF_BOTH = re.compile(r"\(--[a-z-]+, in Python ([^)]*)\)")
 _BESIDES = re.compile(r" \(in Python [^)]*\)")
-_OPTION = re.compile(r"(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ((?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)))?")
+_VALUE = r"'[^']*'|(?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)"
+_OPTION = re.compile(rf"`[^`]*`|(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ({_VALUE}))?")
 
 
 def told_in_python(function: Function) -> Function:
@@ -33,7 +34,7 @@ def told_in_python(function: Function) -> Function:
 
 
 def in_python(sentence: str) -> str:
-    """The same with names of parameters.
+    """The same with names of parameters; what stands between backticks is a command and stays one.
 
     >>> in_python("count them with --other; to publish nonetheless, give --allow-refused")
     'count them with other=; to publish nonetheless, give allow_refused=True'
@@ -41,11 +42,16 @@ def in_python(sentence: str) -> str:
     "such as zone='UTC' or zone='Europe/Berlin'"
     >>> in_python("say how they are written (--time-format, in Python time_format=)")
     'say how they are written (time_format=)'
+    >>> in_python("give --population 'guests'; make it with `eventide account create --epsilon 1`")
+    "give population='guests'; make it with `eventide account create --epsilon 1`"
     """
     return _OPTION.sub(_parameter, _BESIDES.sub("", _OF_BOTH.sub(r"(\1)", sentence)))
 
 
 def _parameter(found: re.Match[str]) -> str:
     option, value = found.groups()
+    if not option:
+        return found[0]
     name = _OTHER_NAMES.get(option, option.replace("-", "_"))
-    return f"{name}={True if option in FLAGS else repr(value) if value else ''}"
+    given = repr(value.strip("'")) if value else ""
+    return f"{name}={True if option in FLAGS else given}"

@@ -144,9 +144,11 @@ def is_data(value: Any) -> bool:
 
 
 def parts(value: Any) -> tuple[float, ...]:
-    """Parts of a whole, as text such as 0.25,0.5 or as numbers."""
+    """Parts of a whole, as text such as 0.25,0.5 or as numbers, or one of them."""
     if is_data(value):
         raise InputError("give numbers such as 0.25,0.5,0.75, not a column")
+    if isinstance(value, float):
+        return (value,)
     try:
         return tuple(float(each) for each in (value.split(",") if isinstance(value, str) else value))
     except (TypeError, ValueError):

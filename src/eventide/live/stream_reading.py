@@ -77,7 +77,7 @@ class StreamReading:
         if isinstance(keep := self.values["keep"], str):
             self._set("keep", lambda: self._steps_kept(keep, step) if self._is_right("step") else 0)
         levels = self.values["levels"]
-        if isinstance(levels, str | Path) and step and not bins:  # which are never taken from events
+        if levels and step and not bins:  # which are never taken from events
             bins = self._look("levels", lambda: self._bins_of_levels(levels)) or ()
         if bins:
             self._set("bins", lambda: self._with_spares(self._bins(bins, self.values["other"])))
@@ -141,11 +141,14 @@ class StreamReading:
         number = self.values["spare_bins"] if self._is_right("spare_bins") else 0
         return with_spares(bins, number) if number else bins
 
-    def _bins_of_levels(self, written: str | Path) -> tuple[str, ...]:
-        """The bins that a file of levels names, where nothing else does."""
+    def _bins_of_levels(self, written: Any) -> tuple[str, ...]:
+        """The bins that levels name, of a file or a frame, where nothing else does."""
         from eventide.events.levels import bins_in
 
-        return bins_in(self._folder / written)
+        if isinstance(written, str | Path):
+            return bins_in(self._folder / written)
+        groups = next(iter(written.values())) if isinstance(written, Mapping) else ()
+        return tuple(groups) if isinstance(groups, Mapping) else ()
 
     def _queries(self, written: Any, step: str | None) -> tuple[Query, ...]:
         from eventide.windows.query_files import read_queries

@@ -503,7 +503,8 @@ def _plain(name: str, value: Any) -> Any:
     listed = readers.listed(value)
     if name in OF_ROWS and not isinstance(listed, str | None):
         raise InputError(
-            f"{name}: give the name of the column, such as {name}={OF_ROWS[name]!r}, not the column itself"
+            f"{name}: give the name of the column, such as {name}={OF_ROWS[name]!r}, not the column itself; of several "
+            "columns make one"
         )
     if name == "bins":
         if isinstance(value, set | frozenset):

@@ -33,6 +33,7 @@ from eventide.mechanisms.release import Release
 from eventide.mechanisms.run import Run
 from eventide.privacy.noise import recorded_name
 from eventide.privacy.pictures import ledger_facts
+from eventide.streams.named_counts import in_order
 
 MOST_BINS = 4  # drawn unless others are asked for
 RELEASED, TRUE, LOOK, SPENT = COLOURS[0], GREY, COLOURS[1], COLOURS[2]
@@ -104,7 +105,7 @@ def draw_run(run: Run, bins: Sequence[str | int] | None, truth: Any, replica: in
 def released(edges: Sequence[Any], values: Floats, low: Floats | None, high: Floats | None, place: int) -> Curve:
     """The releases of one bin, level through each step, and from where to where the true counts may be."""
     curve = Curve("released", Style(RELEASED), *level_between(edges, values[:, place]))
-    if low is None or high is None:
+    if low is None or high is None or np.isnan(low[:, place]).all():
         return curve
     ends = [level_between(edges, end[:, place])[1] for end in (low, high)]
     return curve._replace(low=ends[0], high=ends[1], band="from low to high")
@@ -131,7 +132,7 @@ def places(names: Sequence[str], bins: Sequence[str | int] | None, values: Float
 def _public(run: Run, truth: Any) -> Array | None:
     if truth is None:
         return None
-    true = np.asarray(truth)
+    true = np.asarray(in_order(truth, run.bins))
     if true.shape != (run.steps, len(run.bins)):
         raise InputError(f"truth has the shape {true.shape}; give a row for each step and a column for each bin")
     return true

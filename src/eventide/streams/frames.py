@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from eventide.errors import InputError
 from eventide.events.texts import texts
+from eventide.events.times import read_times
+from eventide.events.zones import Zone
 
 CELLS = 1 << 19  # of a batch
 NO_COLUMN = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what objects raise that have no common type
@@ -55,6 +57,10 @@ class Frame(ABC):
         """The time zone that the type of a column names, which says nothing of what stands in it."""
         return None
 
+    def rows_have_names(self) -> bool:
+        """Whether several rows are named by something that is no time and no number, so that they are hardly steps."""
+        return False
+
     def sorted_by(self, column: str) -> Frame | None:
         """The same rows sorted by a column of times, where whoever makes them can do that; None where nobody can."""
         return None
@@ -78,8 +84,18 @@ class HeldFrame(Frame):
         if len(self._names) < len(frame.columns):
             raise InputError(SAME_NAME)
         self.levels = {str(name): index.get_level_values(name) for name in named if str(name) not in self._names}
-        self._frame = frame
+        self._frame, self._index = frame, index
         self.columns = tuple(self._names)
+
+    def rows_have_names(self) -> bool:
+        """As after `value_counts` and `groupby` of pandas, where a row is what is a bin here."""
+        if len(self._frame) < 2 or self._index is None:
+            return False
+        if self._index.nlevels > 1:
+            return True
+        if self._index.inferred_type not in ("string", "categorical", "mixed"):
+            return False
+        return not read_times(texts(list(self._index)), Zone("UTC")).readable.any()
 
     def zone_of(self, column: str) -> str | None:
         """As of any frame."""

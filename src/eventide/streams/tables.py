@@ -93,10 +93,11 @@ def whole_numbers(arrays: Sequence[Any], columns: Sequence[str], first_row: int,
     good = (numbers >= 0) & (numbers <= LARGEST_COUNT) & (numbers == np.floor(numbers))
     if not good.all():
         row, column = np.argwhere(~good)[0]
-        events = EVENTS_INSTEAD if np.isnan(numbers[row, column]) else ""
+        kind = arrays[min(column, len(arrays) - 1)].type
+        events = EVENTS_INSTEAD if np.isnan(numbers[row, column]) and not pa.types.is_floating(kind) else ""
         raise InputError(
             f"{place}: column {columns[column]!r} in row {first_row + row} {_fault(numbers[row, column])}; "
-            f"every cell must be a whole number from 0 up, so correct the file (0 where nothing was counted){events}"
+            f"every cell must be a whole number from 0 up, and 0 where nothing was counted{events}"
         )
     return np.ascontiguousarray(numbers, dtype=np.int64)
 

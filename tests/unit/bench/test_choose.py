@@ -55,6 +55,10 @@ def test_the_recommended_candidate_has_the_least_error(wave):
     assert {trial.mechanism for trial in wave.candidates} == {"uniform", "sample", "hybrid"}
 
 
+def test_a_choice_shows_itself_in_words(wave):
+    assert repr(wave) == str(wave)
+
+
 def test_level_and_movement_are_the_errors_of_zeros_and_medians():
     choice = choose([[0, 10], [4, 10], [2, 16]] * 10, epsilon=1, window=2, mechanisms=["sample"], repetitions=1)
     assert choice.level == 7

@@ -264,7 +264,7 @@ def test_the_document_has_every_trial(capsys):
         (("{history}", "--cap", "2/7d", *QUICK), "--cap is for choosing a cap; name the column of people"),
         (("--people", 9, "--events-per-week", 1, "--epsilon", 1, "--window", 9), "choosing a cap needs --step"),
         ((*DESCRIBED, *QUICK, "--cap", "2/5h"), "are no whole number of steps of 1d"),
-        (("{history}", "--user", "nobody", *QUICK), "name others with --time"),
+        (("{history}", "--user", "nobody", *QUICK), "say which ones are meant with --time"),
         ((*DESCRIBED, *QUICK, "--mechanism", "bd"), "bd cannot be published with a cap"),
     ],
 )

@@ -366,6 +366,17 @@ def test_an_interruption_leaves_no_output(publish, monkeypatch, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"counts.csv"}
 
 
+@pytest.mark.parametrize(("words", "goes_on"), [(("--store", "a.db"), True), ((), False)])
+def test_whoever_interrupts_is_told_where_the_same_command_goes_on(publish, monkeypatch, tmp_path, words, goes_on):
+    def interrupt(mechanism, *given):
+        raise KeyboardInterrupt
+
+    save(tmp_path / "counts.csv", wide_lines())
+    monkeypatch.setattr(Mechanism, "release", interrupt)
+    code, _, told = publish("counts.csv", *PRIVACY, "--out", "private.csv", *words)
+    assert (code, "The same command goes on" in told) == (130, goes_on)
+
+
 @pytest.mark.parametrize("out", ["private.csv", "private.parquet", "private.jsonl"])
 def test_what_was_published_without_a_store_is_not_replaced(publish, charges, tmp_path, out):
     save(tmp_path / "counts.csv", wide_lines())

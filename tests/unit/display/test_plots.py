@@ -15,6 +15,7 @@ from eventide.bench import load_study, read_results, run_study
 from eventide.display.drawings import Curve, Panel, Style
 from eventide.display.images import draw
 from eventide.errors import InputError
+from eventide.mechanisms.pictures import released
 from eventide.privacy.ledger import WindowLedger
 
 matplotlib = pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'eventide[plots]'")
@@ -115,6 +116,15 @@ def test_truth_is_drawn_only_where_it_is_handed_in():
         run.plot(truth=COUNTS[:, :2])
 
 
+def test_true_counts_with_names_are_drawn_in_the_panel_of_their_name():
+    run = ev.run(ev.Uniform(epsilon=1, window=4, bins=["north", "south"]), COUNTS[:, :2])
+    given = {"south": COUNTS[:, 1], "north": COUNTS[:, 0]}
+    drawn = lines(run.plot(bins="south", truth=given).axes[0])["true"]
+    assert np.array_equal(level_in_each_step(drawn, 0), COUNTS[:, 1])
+    with pytest.raises(InputError, match="missing: 'south'; unknown: 'east'"):
+        run.plot(truth={"east": COUNTS[:, 1], "north": COUNTS[:, 0]})
+
+
 def test_an_interval_is_a_band_around_the_line():
     run = run_of("uniform", filter="posterior-median")
     names = [text.get_text() for text in run.plot().legends[0].get_texts()]
@@ -128,6 +138,8 @@ def test_an_interval_is_a_band_around_the_line():
     assert corners[:, 1].max() == run.high[:, 1].max()
     assert run_of("uniform").low is None
     assert len(run_of("uniform").plot([1]).axes[0].collections) == 0
+    nowhere = np.full((3, 1), np.nan)
+    assert released([0, 1, 2, 3], np.ones((3, 1)), nowhere, nowhere, 0).band == ""
 
 
 def test_a_run_that_goes_on_is_drawn_where_it_goes_on():

@@ -44,6 +44,12 @@ def test_other_names_of_units_are_understood_in_the_refusal(text, meant):
         milliseconds(text)
 
 
+@pytest.mark.parametrize("text", ["1mo", "month", "1M", "2 Months", "1q", "1 year"])
+def test_a_length_that_differs_in_the_calendar_is_told_as_such(text):
+    with pytest.raises(InputError, match="months and years differ in length, so give weeks or days, such as 4w; write"):
+        milliseconds(text)
+
+
 @pytest.mark.parametrize("text", ["0s", "soon", "3", "1 fortnight"])
 def test_nothing_is_made_up_where_no_unit_is_known(text):
     with pytest.raises(InputError, match="is no duration; write a whole number"):

@@ -204,9 +204,12 @@ def test_the_command_line_says_what_is_promised_together(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--store", "a.db"], "--population patients"),
+        (["--store", "a.db"], "give --population 'patients'"),
         (["--population", "patients"], "--store"),
-        (["--population", "patients", "--store", "a.db", "--window", "6"], "A window of 7 steps is held once"),
+        (
+            ["--population", "patients", "--store", "a.db", "--window", "6"],
+            "A window of 7 steps is held once. Choose that window or a smaller epsilon\n",
+        ),
     ],
 )
 def test_the_command_line_refuses_before_anything_is_made(

@@ -58,6 +58,17 @@ def test_another_account_is_refused_by_its_name(before, now, says):
         refuse_other_steps(stored, wanted)
 
 
+def test_other_steps_and_statistics_are_told_in_words():
+    stored, wanted = (
+        SETTING._replace(steps=SETTING.steps | each)
+        for each in ({"length": 3_600_000}, {"length": 86_400_000, "statistic": "people"})
+    )
+    with pytest.raises(
+        InputError, match=r"length \(1 hour before, 1 day now\).*statistic \(events before, people now\)"
+    ):
+        refuse_other_steps(stored, wanted)
+
+
 @pytest.mark.parametrize("new_epoch", [True, False])
 def test_steps_are_cut_in_one_way_for_ever(tmp_path, new_epoch):
     filled(tmp_path / "city.db").close()

@@ -212,6 +212,31 @@ def test_counts_are_wide_or_long_and_have_no_clock():
         ev.publish(wide, bins=["north", "south", "airport"], **told)
 
 
+def test_an_empty_count_is_not_taken_for_an_event():
+    with pytest.raises(ev.InputError, match=r"column 'a' in row 2 is empty or .* and 0 where nothing was counted$"):
+        ev.publish({"a": [1.0, None]}, epsilon=1, window=2)
+    with pytest.raises(ev.InputError, match=r"column 'a' in row 1 .* if its rows are events, give step="):
+        ev.publish({"a": ["2026-01-01"]}, epsilon=1, window=2)
+
+
+def test_rows_that_pandas_named_are_not_taken_for_steps():
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install pandas")
+    setting = {"epsilon": 1, "window": 1, "mechanism": "uniform"}
+    where = pandas.Series(DISTRICTS + DISTRICTS, name="where")
+    hours = pandas.Series(pandas.to_datetime(["2026-01-01"] * 3 + ["2026-01-02"] * 3), name="hour")
+    both = where.groupby([hours, where]).size()
+    ranges = where.groupby(pandas.cut(range(6), 2), observed=True).size().rename("n")
+    for named in (where.value_counts(), both.rename("n"), where.astype("category").value_counts(), ranges):
+        with pytest.raises(ev.InputError, match=r"a row is a step.*list the columns with bins="):
+            ev.publish(named, **setting)
+    assert len(ev.publish(where.value_counts(), bins=["count"], **setting)) == 3
+    row = ev.publish(where.value_counts().to_frame().T, **setting)
+    assert (len(row), set(row.bins)) == (1, set(DISTRICTS))
+    days = both.unstack()
+    for index in (days.index, days.index.astype(str), days.index.to_period("D"), days.index.date, ["7", "8"]):
+        assert len(ev.publish(days.set_axis(index), **setting)) == 2
+
+
 def test_a_bad_count_is_found_before_anything_is_released(tmp_path):
     wide = {"north": [1] * 99 + [-1]}
     with pytest.raises(ev.InputError, match="column 'north' in row 100 is negative"):
@@ -311,7 +336,7 @@ def test_days_of_another_zone_than_the_frame_s_are_warned_of(kind, own, told, wa
 
 
 def test_a_frame_without_rows_or_times_is_told_apart():
-    with pytest.raises(ev.InputError, match="the frame has no rows; give start and until"):
+    with pytest.raises(ev.InputError, match=r"the frame has no rows; .*give start=, until= and allow_refused=True"):
         ev.publish(table(rides())[:0], **ALL)
     german = table(rides()).set_column(1, "at", pa.array(["02.03.2026 14:30"] * len(rides())))
     with pytest.raises(ev.InputError, match=r"column 'at' of the frame holds no time .* with time_format=, such as %d"):
@@ -334,12 +359,18 @@ def test_errors_name_parameters_of_python():
         ev.publish(rows.set_column(1, "at", pa.array(["1.2.2026 at 3"] * len(rows))), start="2026-01-01", **ALL)
 
 
+def test_commands_in_errors_stay_commands(tmp_path):
+    with pytest.raises(ev.InputError, match=r"`eventide account create .* --population NAME --epsilon 1 --window 7d`"):
+        ev.publish(table(rides()), **ALL, store=tmp_path / "a.db", account=tmp_path / "people.account")
+
+
 def test_what_is_raw_is_told_to_operators_alone():
     strange = [(BEGIN, "person 0", "nowhere"), *[(BEGIN, "busy", "north")] * 4]
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
     assert "206 events were read" in said
     assert "besides these, 1 was refused (1 bin is not in the list)" in said
+    assert repr(releases.operators_only) == "OperatorsOnly(raw numbers: print() shows them)"
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
     assert left_out == 206 - len({(at.hour, who) for at, who, where in [*strange[1:], *rides()]})
@@ -359,6 +390,16 @@ def test_what_is_raw_is_told_to_operators_alone():
         ({"cap": 2}, "cap: 2 is no cap; write how many events count in how long, such as 2/7d"),
         ({"statistic": "events,people"}, "of several give each by itself"),
         ({"between": (0, 60), "statistic": "sum:fare"}, "it must give each column its numbers"),
+        (
+            {"between": {"fare": (9, 0)}, "statistic": "sum:fare"},
+            "'fare=9,0' is no range for between; .* the lower end",
+        ),
+        (
+            {"between": {"fare": (0, 60)}, "statistic": "quantiles:fare"},
+            r"quantiles:fare takes no range \(between\) but buckets; give edges, such as fare=0,5,10,20",
+        ),
+        ({"bin": ["where", "who"]}, "not the column itself; of several columns make one"),
+        ({"bins": "north,south"}, "Names stand in a file, one a line, or in Python in a list"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(told, says):
@@ -414,6 +455,9 @@ def test_no_error_shows_what_stands_in_a_column_that_is_given_for_something_else
     assert not re.search("secret [0-9]|70[0-9][0-9]", str(refused.value))
 
 
+FARES = {"statistic": "quantiles:fare", "edges": {"fare": [0, 5, 10]}}
+
+
 def test_what_python_users_write_is_taken():
     """Whole numbers and truth as names of bins, sets in one order, lengths of time, levels as a frame."""
     spec = ev.StreamSpec(
@@ -422,9 +466,13 @@ def test_what_python_users_write_is_taken():
     assert (spec.window, spec.step, spec.bins) == (24, "1h", ("1", "20", "3"))
     assert ev.StreamSpec(epsilon=1, window=1, bins=np.array([1, 2])).bins == ("1", "2")
     assert ev.StreamSpec(epsilon=1, window=1, bins=[True, False]).bins == ("true", "false")
+    assert ev.StreamSpec(epsilon=1, window=1, quantiles=0.5, step="1h", **FARES).quantiles == (0.5,)
     districts = pa.table({"bin": DISTRICTS, "side": ["city", "city", "sea"]})
     spec = ev.StreamSpec(epsilon=1, window=1, bins=DISTRICTS, levels=districts)
     assert spec.levels.groups == {"side": ("city", "sea"), "total": ("total",)}
+    assert ev.StreamSpec(epsilon=1, window=1, step="1h", levels=districts).bins == tuple(DISTRICTS)
+    with pytest.raises(ev.InputError, match="bins is missing"):
+        ev.StreamSpec(epsilon=1, window=1, step="1h", levels={"side": ["city", "city", "sea"]}).reader()
     with pytest.raises(ev.InputError, match=r"'0:00:00\.000001' is no whole number of milliseconds"):
         ev.StreamSpec(epsilon=1, window=1, step=timedelta(microseconds=1))
     with pytest.raises(ev.InputError, match=r"such as \{'district'"):

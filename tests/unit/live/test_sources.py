@@ -360,14 +360,29 @@ def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):
     source.close()
 
 
+def empty_table():
+    return pa.table({name: pa.array([], pa.string()) for name in ("time", "user", "bin")})
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl", "events.parquet"])
+def test_a_file_without_rows_is_not_taken_for_one_of_strange_times(tmp_path, name):
+    (tmp_path / name).write_bytes(b"time,user,bin\n" if name == "events.csv" else b"")
+    if name == "events.parquet":
+        pa_parquet.write_table(empty_table(), tmp_path / name)
+    source = open_source(tmp_path / name)
+    with pytest.raises(InputError, match=f"{name} has no rows; look whether all of it was delivered"):
+        source.first_time(reader_of())
+    source.close()
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
-        ("events.csv", b"time,bin\n1,a\n", "no column 'user'"),
+        ("events.csv", b"time,bin\n1,a\n", "no column 'user'. Its first line must name all columns; say which"),
         ("events.csv", b"time,user,bin,user\n1,a,b,c\n", "has 2 columns 'user'"),
         ("events.csv", b"time;user;bin\n1;a;b\n", "semicolons between names and no comma, and only commas are read"),
-        ("events.csv", b"", "does not begin with a header"),
-        ("events.csv", b"\xff\xfe\n", "does not begin with a header"),
+        ("events.csv", b"", "is empty or begins with an empty line"),
+        ("events.csv", b"\xff\xfe\n", "the first line of events.csv is not in UTF-8; save the file in UTF-8"),
         ("events.csv.gz", gzip.compress(b"time,user,bin\n" + os.urandom(3000).hex().encode())[:-600], "damaged or cut"),
         ("events.parquet", b"PAR1 nonsense", "cannot be read as a Parquet file"),
         ("events.xlsx", b"", "ends in none of .csv, .jsonl"),

@@ -348,6 +348,12 @@ def test_a_bad_list_of_bins_is_refused(write, name, content, fault):
         parse_bins(str(write(name, content)))
 
 
+def test_a_list_of_bins_in_another_encoding_is_told_as_such(tmp_path):
+    (tmp_path / "bins.txt").write_bytes("Süd\n".encode("latin-1"))
+    with pytest.raises(InputError, match=r"bins\.txt is not in UTF-8; save the file in UTF-8"):
+        parse_bins(str(tmp_path / "bins.txt"))
+
+
 @pytest.mark.parametrize("text", ["0", "-3", "absent.txt", ".", "1..", "..4", "1...4", "a..c"])
 def test_bins_that_are_neither_are_refused(text):
     with pytest.raises(InputError, match=f"^{re.escape(text)} (is neither|holds no bin)"):

@@ -108,6 +108,9 @@ class CapChoice:
             )
         return lines
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.people.notes]
         return "\n".join([self.verdict, *self.reading, *notes, *([] if self.people.made_up else [UNPAID])])

@@ -205,6 +205,9 @@ class Choice:
             *map(str, self.remedies),
         ]
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.history.notes]
         warning = [] if self.history.made_up else [UNPAID]

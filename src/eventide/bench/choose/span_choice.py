@@ -112,6 +112,9 @@ class SpanChoice:
             lines.append("The stream is shorter than two windows, so these figures are rough.")
         return lines
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         notes = [f"{note[0].upper()}{note[1:]}." for note in self.history.notes]
         return "\n".join([self.verdict, *self.reading, *notes, *([] if self.history.made_up else [UNPAID])])

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from eventide.cli.addresses import warn_of_secrets
+from eventide.cli.progress import resumable
 from eventide.cli.settings import import_from_here, parse_settings
 from eventide.errors import InputError
 from eventide.live.setting_readers import defaults_of, settings_of
@@ -207,13 +208,11 @@ def command(**given: Any) -> None:
     if options.as_json and not options.dry_run and options.out in (None, "-"):
         raise InputError("--json prints its document on standard output, so the releases need a file; add --out PATH")
     if "queries" not in options.stream or "queries_epsilon" in options.stream:
-        from eventide.cli.publish.steps import publish_steps
-
-        report, sentences = publish_steps(options)
+        from eventide.cli.publish.steps import publish_steps as publish
     else:
-        from eventide.cli.publish.query_answers import publish_answers
-
-        report, sentences = publish_answers(options)
+        from eventide.cli.publish.query_answers import publish_answers as publish
+    with resumable(options.store is not None and not options.dry_run):
+        report, sentences = publish(options)
     if options.as_json:
         click.echo(json.dumps(report))
     for sentence in (*sentences, report["guarantee"]):

@@ -35,6 +35,7 @@ from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
 from eventide.releases.files import refuse_read
 
+HEADING = "If that is a heading, remove it from the list of bins; a store that has it as a bin needs --new-epoch then"
 WANTS_THE_PAST = "To publish what the source has of an earlier time, give --start with a new store"
 
 
@@ -45,6 +46,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     with naming("Looking at the source"):
         mechanism, feed, counts = build(options)
+    if options.spec.step and options.spec.bins[:1] == (options.spec.bin,):
+        click.echo(f"The first bin is called {options.spec.bin!r}, as their column is. {HEADING}", err=True)
     questions = build_questions(options)
     sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {

@@ -45,9 +45,9 @@ class CsvLineReader:
         try:
             names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r\n")]), [])
         except (UnicodeDecodeError, csv.Error):
-            raise InputError(f"{name} does not begin with a header in UTF-8; write it as such") from None
+            raise InputError(f"the first line of {name} is not in UTF-8; save the file in UTF-8") from None
         if not names:
-            raise InputError(f"{name} does not begin with a header; add a first line that names the columns")
+            raise InputError(f"{name} is empty or begins with an empty line; its first line must name the columns")
         self.name = name
         self.columns = [column.strip() for column in names]
 
@@ -105,8 +105,8 @@ class CsvLineReader:
                 )
             if not number:
                 raise InputError(
-                    f"{self.name} has no column {column!r}; look at its first line, which must name it, and name "
-                    "others with --time, --user or --bin, of statistics behind the colon (in Python time=, user=, bin=)"
+                    f"{self.name} has no column {column!r}. Its first line must name all columns; say which ones are "
+                    "meant with --time, --user and --bin (in Python time=, user=, bin=)"
                 )
 
     def _other_separator(self) -> str | None:

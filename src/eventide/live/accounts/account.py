@@ -358,9 +358,12 @@ class Account:
             f"{self.database.place} has {(self.epsilon - held) / NANO:g} of its epsilon {self.epsilon / NANO:g} left, "
             f"and this one needs {terms.weight(self.window) / NANO:g}"
         )
+        advice = "a smaller epsilon"
         if terms.times(self.window) > 1:
             sentence += f": {self._why_several_times(terms)}"
-        return f"{sentence}. Choose a smaller epsilon, or end another publication with `eventide account end`"
+            advice = f"that window or {advice}"
+        other = ", or end another publication with `eventide account end`" if held else ""
+        return f"{sentence}. Choose {advice}{other}"
 
     def _why_several_times(self, terms: Terms) -> str:
         met = terms.steps_met(self.window)

@@ -54,7 +54,7 @@ class StorePlace:
         if setting.people != self.account.population:
             raise InputError(
                 f"the account {self.account.database.place} is about {self.account.population!r} and not about "
-                f"{setting.people!r}; give --population {self.account.population}"
+                f"{setting.people!r}; give --population {self.account.population!r}"
             )
         steps = setting.steps
         self._store = store

@@ -46,7 +46,7 @@ ADVICE = {
     "--time-format, or name another column",
     WITHOUT_USER: "Name the column that says whose event it is",
     UNKNOWN_BIN: "Correct the list of bins, name another column, or count unknown bins under one name with --other",
-    UNREADABLE_VALUE: "Name a column of numbers in --statistic",
+    UNREADABLE_VALUE: "Write numbers as 12.5, or name another column in --statistic",
 }
 
 

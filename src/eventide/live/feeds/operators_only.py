@@ -117,6 +117,9 @@ class OperatorsOnly:
         added = [AS_UTC] * self.read_as_utc + [STRANGE_TIMES] * self.strange_times
         return " ".join([self._numbers(), *(f"{sentence}." for sentence in added)])
 
+    def __repr__(self) -> str:
+        return "OperatorsOnly(raw numbers: print() shows them)"
+
     def _numbers(self) -> str:
         parts = ", ".join(f"{part:.1%} of {name}" for name, part in self.left_out_of_each.items())
         each = f" ({parts})" if parts else ""
@@ -127,7 +130,7 @@ class OperatorsOnly:
             f"{_numbered(self.accepted, 'event was', 'events were')} read",
             f"{_numbered(self.left_out, 'of them was', 'of them were')} left out by the limit per person{cap}{each}",
             f"{self.late:,} came too late",
-            *([f"{self.again:,} of steps released before were read again"] if self.again else []),
+            *([f"{self.again:,} are of steps that were released before, and do not count"] if self.again else []),
             f"besides these, {_numbered(sum(refused.values()), 'was', 'were')} refused{_reasons(refused)}",
         ]
         if outside:

@@ -220,6 +220,12 @@ def _event_feed(
 
 def _count_feed(spec: StreamSpec, source: Frame | str | Path) -> tuple[StreamSpec, Feed]:
     """A feed of counts, all of them checked before the first is released, if they can be read twice."""
+    if isinstance(source, Frame) and spec.counted_bins() is None and source.rows_have_names():
+        raise InputError(
+            "the rows of these counts have names (their index), but a row is a step, and a column is a bin; give "
+            "frame.T (of a Series series.to_frame().T), or unstack() one level of the index. If the rows are steps, "
+            "list the columns with --bins"
+        )
     counts = open_counts(source, spec.counted_bins())
     if not isinstance(source, Frame) or source.again:
         for _ in counts.steps():

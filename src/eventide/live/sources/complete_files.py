@@ -74,7 +74,10 @@ class CompleteFiles:
         self._looked_through = mark, firsts
         earliest = min((first for first, _ in firsts), default=FOREVER)
         if earliest == FOREVER:
-            raise InputError(no_time(self._name, reader.columns.time))
+            column = reader.columns.time
+            found = self._map(lambda block: block.file.rows(block.content, [column]), Place(0, 0))
+            has_rows = any(len(each.rows) or each.unreadable for each in found)
+            raise InputError(no_time(self._name, column, has_rows=has_rows))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -50,11 +50,8 @@ class FrameEvents:
             raise InputError("start is missing; a stream is read once, so say when its first step begins")
         earliest = min(self._first_times(reader), default=FOREVER)
         if earliest == FOREVER:
-            if not any(rows.num_rows for rows in self._frame.read([reader.columns.time], ROWS)):
-                raise InputError(
-                    f"{self._frame.name} has no rows; give start and until to publish steps without events"
-                )
-            raise InputError(no_time(self._frame.name, reader.columns.time))
+            has_rows = any(rows.num_rows for rows in self._frame.read([reader.columns.time], ROWS))
+            raise InputError(no_time(self._frame.name, reader.columns.time, has_rows=has_rows))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eventide.errors import InputError
+from eventide.events.durations import in_words
 from eventide.live.stores.base import Epoch, Store, StoreSetting, with_ends
 from eventide.privacy.amounts import NANO
 from eventide.privacy.ledger import Entry
@@ -180,6 +181,10 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
         return [f"{name} ({_different_lists(before, now)})"]
     if name in ("epsilon", "queries.epsilon"):
         before, now = before / NANO, now / NANO
+    if name == "steps.length":
+        before, now = in_words(before), in_words(now)
+    if name == "steps.statistic":
+        before, now = before or "events", now or "events"
     return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
 
 
