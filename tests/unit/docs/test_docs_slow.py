@@ -93,7 +93,8 @@ def test_the_examples_that_help_shows(tmp_path, capsys):
     first = ["init", "config"]  # so that the configuration is there when it is read, and its store not yet in use
     order = [*first, *(name for name in VERBS if name not in first)]
     wards = "printf 'timestamp,bin\\n' > wards.csv && eventide publish wards.csv --follow --step 1h --start 2026-01-01 "
-    wards += "--until 2026-01-01T02:00Z --bins names.txt --epsilon 1 --window 8 --mechanism ba --set pan_private=announced --store wards.db"
+    wards += "--until 2026-01-01T02:00Z --bins names.txt --epsilon 1 --window 8 --mechanism ba "
+    wards += "--set pan_private=announced --store wards.db"
     commands = [store, wards, *(VERBS[name].example for name in order)]
     page += "".join(f"```sh\n{command}\n```\n" for command in commands)
     here = SHORTER | {
