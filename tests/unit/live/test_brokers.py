@@ -71,6 +71,13 @@ def test_nats_goes_on_behind_a_position(nats, opened):
     assert batch.events.time.tolist() == [1767225659000000]
 
 
+def test_a_store_published_from_a_file_goes_on_with_the_first_message(nats, opened):
+    nats.make_stream("MOVED", "moved.>")
+    nats.send("moved.a", [event(number) for number in range(3)])
+    source = JetStream(f"{nats.address}/MOVED", patience=PATIENCE)
+    assert sum(map(size, polled(opened(source, {"at": 30, "file": "0" * 32}), 3))) == 3
+
+
 def counted_by_cells(address, events):
     """A pan-private publisher that has read so many events of a day, and nothing else in hand than its cells."""
     mechanism = ev.BudgetAbsorption(

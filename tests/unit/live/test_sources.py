@@ -475,6 +475,33 @@ def test_after_a_restart_steps_that_fell_due_wait_for_the_first_look(growing):
     again.feed.close()
 
 
+@pytest.mark.parametrize(
+    "position",
+    [{"at": 30, "file": "0" * 32}, {"at": 30, "number": 1, "file": "0" * 32, "names": "0" * 32}, {"offsets": {"0": 5}}],
+    ids=["a file", "files", "a broker"],
+)
+def test_a_store_published_from_something_else_goes_on_with_a_growing_file_from_its_beginning(tmp_path, position):
+    path = write(tmp_path / "log.csv", [(1, "ann", "a"), (12, "bob", "b")])
+    growing = Growing(path, 45, Resume(1, position, KEY, []))
+    assert growing.at(45, "31,x,dan,a\n") == [(1, [0, 1]), (2, [0, 0]), (3, [1, 0])]
+    assert growing.feed.counters.again == 1
+    growing.feed.close()
+
+
+def test_cells_go_on_with_a_growing_file_whatever_the_store_was_published_from(tmp_path):
+    path = write(tmp_path / "log.csv", [(1, "ann", "a"), (12, "bob", "b")])
+    feed = feed_of(open_source(path, ManualClock(45 * SECOND), follow=True, one_by_one=True))
+    steps = feed.steps(Resume(1, {"at": 30, "file": "0" * 32}, KEY, []))
+    assert next(step.counts.tolist() for step in steps if step is not None) == [0, 1]
+    feed.close()
+
+
+@pytest.mark.parametrize("position", [{"files": [{"at": 30, "head": "0" * 32}]}, {"offsets": {"0": 5}}])
+def test_a_store_published_from_a_source_that_goes_on_is_not_gone_on_with_by_complete_files(tmp_path, position):
+    with pytest.raises(InputError, match="from a source that goes on, so complete files cannot .* --follow again"):
+        steps_of(open_source(write(tmp_path / "events.csv")), Resume(6, position, KEY, []))
+
+
 def test_a_growing_file_may_begin_empty_and_get_its_header_later(tmp_path):
     path = tmp_path / "log.csv"
     path.touch()

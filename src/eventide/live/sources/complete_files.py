@@ -115,6 +115,11 @@ class CompleteFiles:
 
     def _refuse_others(self, position: dict[str, Any]) -> None:
         """Refuse files that are not those of which a part was published."""
+        if "file" not in position:
+            raise InputError(
+                "this store was published from a source that goes on, so complete files cannot be read in its place; "
+                "give a file that was followed with --follow again, or the address of the broker"
+            )
         if position["file"] == self._mark["file"]:
             return
         changed = f"{self._name} has changed or is another file since a part of it was published; give the same file"

@@ -11,6 +11,7 @@ still write to it, until the name has changed once more. After a restart reading
 before, plain or compressed by now, and then in all that came behind it. Events of steps that were released are passed
 over, so that reading too much is no harm; where the file that was read before is not to be found, somebody has to say
 with which one to go on. The same is done where a file was cut: what stood in it is read from the copy made before.
+Where the store was published from something else before, such as the same file without --follow, all is read.
 """
 
 from __future__ import annotations
@@ -263,10 +264,10 @@ class GrowingFile:
 
 
 def _entries(position: Position) -> list[dict[str, Any]]:
-    """What is known of each file; older versions knew one."""
+    """What is known of each file; older versions knew one. Of a position in another kind of source nothing is."""
     if position is None:
         return []
-    entries: list[dict[str, Any]] = position.get("files", [position])
+    entries: list[dict[str, Any]] = position.get("files", [position] if "head" in position else [])
     return entries
 
 

@@ -144,7 +144,7 @@ class FileLines:
     def open(self, position: Position, reader: EventReader) -> None:
         """Begin with the files that were written to since the moment in `position`."""
         self.close()
-        since = -1 if position is None else position["since"]
+        since = -1 if position is None else position.get("since", -1)
         plain = [path for path in files_of_log(self._path) if path.suffix not in PACKED]
         recent = [path for path in plain if path == self._path or path.stat().st_mtime_ns // 1000 >= since]
         self._reader, self._marked = reader, None
