@@ -37,9 +37,11 @@ def parse_bins(text: str) -> tuple[str, ...]:
     path = Path(text)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
+    except UnicodeDecodeError:
+        raise InputError(f"{text} is not written in UTF-8; save it as UTF-8") from None
+    except OSError:
         raise InputError(
-            f"{text} is neither a number of bins, a range such as 1..24, nor a text file to be read; check the path"
+            f"{text} is no number of bins, no range such as 1..24, and no file that can be opened; check the path"
         ) from None
     names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines
     if names and names[0].strip().lower() == "bin":

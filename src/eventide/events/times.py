@@ -53,8 +53,13 @@ def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadT
     return ReadTimes(times, readable, local & readable)
 
 
-def no_time(place: str, column: str) -> str:
-    """What is said where no time can be read, neither in a row nor because there is none."""
+def no_time(place: str, column: str, form: str | None) -> str:
+    """What is said where no time can be read, neither in a row nor because there is none, nor written in a form."""
+    if form is not None:
+        return (
+            f"column {column!r} of {place} holds no time that --time-format {form!r} describes; correct the format, "
+            "which must describe the whole cell, or name another column"
+        )
     return (
         f"column {column!r} of {place} holds no time that can be read; say how times are written with --time-format, "
         "such as %d.%m.%Y %H:%M, or name another column"

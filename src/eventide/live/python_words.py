@@ -10,11 +10,14 @@ from typing import Any, TypeVar, cast
 from eventide.errors import EventideError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+QUOTE = "'"
 FLAGS = ("allow-refused", "new-epoch", "take-over", "after-restore", "dry-run")
 _OTHER_NAMES = {"set": "parameters"}
 _OF_BOTH = re.compile(r"\(--[a-z-]+, in Python ([^)]*)\)")
 _BESIDES = re.compile(r" \(in Python [^)]*\)")
-_OPTION = re.compile(r"(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ((?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)))?")
+_OPTION = re.compile(
+    r"(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ('[^']*'|(?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)))?"
+)
 
 
 def told_in_python(function: Function) -> Function:
@@ -41,11 +44,15 @@ def in_python(sentence: str) -> str:
     "such as zone='UTC' or zone='Europe/Berlin'"
     >>> in_python("say how they are written (--time-format, in Python time_format=)")
     'say how they are written (time_format=)'
+    >>> in_python("no time that --time-format '%m/%d/%Y' describes")
+    "no time that time_format='%m/%d/%Y' describes"
     """
     return _OPTION.sub(_parameter, _BESIDES.sub("", _OF_BOTH.sub(r"(\1)", sentence)))
 
 
 def _parameter(found: re.Match[str]) -> str:
-    option, value = found.groups()
+    option, value = found.groups(default="")
     name = _OTHER_NAMES.get(option, option.replace("-", "_"))
-    return f"{name}={True if option in FLAGS else repr(value) if value else ''}"
+    if option in FLAGS:
+        return f"{name}=True"
+    return f"{name}={value if not value or value.startswith(QUOTE) else repr(value)}"

@@ -368,6 +368,9 @@ def test_warnings_are_sentences(capsys):
     [
         (("--time", "timestamp", "--bins", "bins.txt"), "give the length of a step, such as --step 1h"),
         (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
+        (("--follow",), "A file of counts is not followed: give the same command without --follow"),
+        (("--follow", "--step", "1h"), "--bins is missing"),
+        ((*STEP, "--webhook", "127.0.0.1:9/x"), "--webhook takes an address that begins with http:// or https://"),
         ((*STEP, "--sensitivity", "2"), "--max-per-step"),
         ((*STEP, "--queries", "queries.toml"), "add --queries-epsilon: the share of epsilon"),
         ((*STEP, "--late", "5min"), "late"),

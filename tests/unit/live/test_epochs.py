@@ -62,8 +62,11 @@ def test_another_account_is_refused_by_its_name(before, now, says):
 def test_steps_are_cut_in_one_way_for_ever(tmp_path, new_epoch):
     filled(tmp_path / "city.db").close()
     store = open_store(tmp_path / "city.db")
-    with pytest.raises(InputError, match=r"steps\.step \(10min before, 5min now\).*can never change"):
+    with pytest.raises(InputError, match=r"steps\.step \(10min before, 5min now\).*can never change") as told:
         store.begin(SETTING._replace(steps=SETTING.steps | {"step": "5min"}), new_epoch=new_epoch)
+    assert "--start" not in str(told.value)
+    with pytest.raises(InputError, match=r"steps\.start .*for more days leave --start as it is, and move --until"):
+        store.begin(SETTING._replace(steps=SETTING.steps | {"start": "2026-01-02"}), new_epoch=new_epoch)
     store.close()
 
 

@@ -159,7 +159,7 @@ def test_it_goes_on_if_told_to(publish):
     code, out, err = publish("events.csv", *STORED, "--allow-refused")
     assert code == 0
     assert sum(map(sum, released(out))) == 3
-    assert "besides these, 27 were refused (27 bin is not in the list)." in err
+    assert "besides these, 27 were refused (27: bin is not in the list)." in err
 
 
 def test_half_of_the_rows_are_not_most_of_them(publish):

@@ -20,6 +20,7 @@ from eventide.cli.progress import counting, naming, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
 from eventide.cli.publish.summary import described, not_checked, summary
+from eventide.errors import InputError
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
@@ -135,6 +136,8 @@ def _sinks(options: Options, mechanism: Mechanism, feed: Feed) -> list[Sink]:
     how |= {"groups": levels and levels.groups, "statistics": statistics(mechanism, feed)}
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     refuse_to_replace(options)
+    if not all(place.startswith(("http://", "https://")) for place in options.webhook):
+        raise InputError("--webhook takes an address that begins with http:// or https://; write it in full")
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

@@ -142,5 +142,5 @@ def _numbered(number: int, one: str, more: str) -> str:
 
 
 def _reasons(refused: dict[str, int]) -> str:
-    told = ", ".join(f"{number:,} {reason}" for reason, number in refused.items())
+    told = ", ".join(f"{number:,}: {reason}" for reason, number in refused.items())
     return f" ({told})" if told else ""

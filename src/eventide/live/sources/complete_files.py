@@ -74,7 +74,7 @@ class CompleteFiles:
         self._looked_through = mark, firsts
         earliest = min((first for first, _ in firsts), default=FOREVER)
         if earliest == FOREVER:
-            raise InputError(no_time(self._name, reader.columns.time))
+            raise InputError(no_time(self._name, reader.columns.time, reader.read_from["time_format"]))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -54,7 +54,7 @@ class FrameEvents:
                 raise InputError(
                     f"{self._frame.name} has no rows; give start and until to publish steps without events"
                 )
-            raise InputError(no_time(self._frame.name, reader.columns.time))
+            raise InputError(no_time(self._frame.name, reader.columns.time, reader.read_from["time_format"]))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

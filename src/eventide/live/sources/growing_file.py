@@ -32,6 +32,7 @@ from eventide.live.sources.rotated_names import files_of_log
 
 DAY = 86_400_000_000  # microseconds
 STILL_WRITTEN = 2  # files of a log that may grow: the one that has its name, and the one before
+NOT_THERE = "check the path, or make an empty file if the log has yet to begin"
 PATIENCE = 5.0  # seconds in which files that are being renamed must have come to rest
 
 
@@ -155,7 +156,7 @@ class GrowingFile:
         else:
             raise InputError(f"the files of {self._path} are renamed again and again; start when that is over")
         if not files:
-            raise InputError(f"{self._path} is not a file; check the path")
+            raise InputError(f"{self._path} is not a file; {NOT_THERE}")
         self._known = {(file.path.name, file.identity.st_ino): file.signature() for file in files}
         return files
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
+from eventide.events.files.lines import LONGEST_LINE, STANDARD_INPUT, CsvLineReader, JsonLineReader, is_csv
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import EventBatch, Position
@@ -70,7 +70,7 @@ class PipeLines:
 
     def __init__(self, descriptor: int | None = None, clock: Clock | None = None) -> None:
         descriptor = sys.stdin.fileno() if descriptor is None else descriptor
-        self._lines, self._clock = _Lines(descriptor, "standard input"), clock or SystemClock()
+        self._lines, self._clock = _Lines(descriptor, STANDARD_INPUT), clock or SystemClock()
         self._moment: int | None = None  # when the next line was seen to be there
 
     def first_arrival(self) -> int:

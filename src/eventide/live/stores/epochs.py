@@ -138,9 +138,14 @@ def refuse_other_steps(stored: StoreSetting, wanted: StoreSetting) -> None:
             "leave --account out"
         )
     if different := differences(stored, wanted, ["steps"]):
+        days = (
+            " (for more days leave --start as it is, and move --until)"
+            if different[0].startswith("steps.start ")
+            else ""
+        )
         raise InputError(
             f"this store counts steps in another way: {'; '.join(different)}. That can never change in a store; "
-            "give what it was made with, or publish to another store, which has a ledger of its own"
+            f"give what it was made with{days}, or publish to another store, which has a ledger of its own"
         )
 
 
