@@ -111,6 +111,13 @@ def test_the_reason_the_column_the_row_and_the_nearest_bin_are_named(publish, na
     assert not {"Serch", "30/03", "anna"} & set(err.replace("'", " ").split())  # no cell is shown
 
 
+def test_a_field_inside_another_is_told_as_such(publish):
+    write("events.jsonl", rows(user=lambda number: {"plate": "anna"}))
+    code, _, err = publish("events.jsonl", *STORED, "--user", "user.plate")
+    assert code == 2
+    assert "(column 'user.plate', first at row 1, where it is empty or missing, and fields inside others are not" in err
+
+
 FARES = ("--statistic", "mean:fare", "--between", "fare=0,9")
 
 
