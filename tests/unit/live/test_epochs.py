@@ -28,6 +28,7 @@ from eventide.privacy.amounts import NANO
             ["parameters.shift_budget (False before"],
         ),
         ({"mechanism": {"name": "bd"}}, ["mechanism.name (ba before, bd now)", "mechanism.parameters"]),
+        ({"cap": {"events": 2, "block": 24}}, ["cap (nothing before, block 24 and events 2 now)"]),
         ({"noise": "opendp"}, ["noise (secure before, opendp now)"]),
     ],
 )
