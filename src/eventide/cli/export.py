@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 ERROR_NOTE = (
     "The errors are standard errors, and bins are taken as independent. Where the mechanism gives intervals, errors "
-    "follow from these. Elsewhere they are about the noise alone: the square root of the sum of 2 scale^2 over the bins "
-    "of a group, with the scale of each bin's last measurement. What changed since then is not in them."
+    "follow from these. Elsewhere they are about the noise alone: the square root of the sum of 2 scale^2 over the "
+    "bins of a group, with the scale of each bin's last measurement. What changed since then is not in them."
 )
 
 

@@ -77,7 +77,9 @@ class OperatorsOnly:
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
         told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
-        return cls(*told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange, feed.cut_to_range, feed.all_in_other)
+        return cls(
+            *told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange, feed.cut_to_range, feed.all_in_other
+        )
 
     def warnings(self) -> Iterator[str]:
         """What surely surprises: rows that were refused and events that do not count, where they are many.
