@@ -236,6 +236,16 @@ def test_unknown_bins_are_refused_or_go_to_the_other_one(publish, folder):
     assert "--other" not in err
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_heading_in_the_list_of_bins_is_noticed(publish, folder, more):
+    (folder / "headed.txt").write_text("User\nuser 1\n")
+    (folder / "plain.txt").write_text("user 1\n")
+    words = (*EXACT, "--step", "1h", "--bin", "user", "--other", "somebody", *more)
+    told = "Note: the first bin is named 'User', as the column of --bin is"
+    assert told in publish("events.csv", *words, "--bins", "headed.txt")[2]
+    assert told not in publish("events.csv", *words, "--bins", "plain.txt")[2]
+
+
 def test_operators_are_told_if_no_row_names_a_listed_bin(publish):
     code, out, err = publish("events.csv", *EXACT, *STEP, "--bin", "user", "--other", "elsewhere")
     assert code == 0

@@ -68,7 +68,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
         foreseen = sentences(errors, limited=options.spec.user is not None)
         lines = [checked(report), *foreseen, *answers_told(report), *not_checked(options, rows=steps is not None)]
-        return report, [*lines, *_left_out(sinks)]
+        return report, [*lines, *_left_out(sinks), *(f"Note: {each}." for each in _heading(options))]
     with (
         _terminated() as terminated,
         logging_to_stderr(options.log),
@@ -89,6 +89,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             NOTICES.info("%s", past)
         elif passed := passed_over(feed, publisher.next_step, publisher.measured_from):
             NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
+        for each in _heading(options):
+            NOTICES.info("%s", each)
         if isinstance(feed, EventFeed) and not options.allow_refused:
             feed.tell_operator = partial(click.echo, err=True)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
@@ -115,6 +117,16 @@ def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> l
         lacking.append(f"Stopped. Still to be sent: {problem}")
     publisher.close_sinks()
     return lacking
+
+
+def _heading(options: Options) -> list[str]:
+    """That the list of bins seems to begin with a heading, if it does."""
+    column, bins = options.spec.bin, options.spec.bins
+    if not (options.events and bins and bins[0].casefold() == column.casefold()):
+        return []
+    return [
+        f"the first bin is named {bins[0]!r}, as the column of --bin is; if that is a heading, remove it from --bins"
+    ]
 
 
 def _left_out(sinks: list[Sink]) -> list[str]:
