@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from eventide.live.stores.base import Store
 
 ERROR_NOTE = (
-    "The errors are standard errors, with bins taken as independent: from the mechanism's intervals where it gives "
-    "them; else from the noise alone, the square root of the sum of 2 scale^2 over the bins of a group, each with the "
-    "scale of the last look at it, without what has changed since."
+    "The errors are standard errors, and bins are taken as independent. Where the mechanism gives intervals, errors "
+    "follow from these. Elsewhere they are about the noise alone: the square root of the sum of 2 scale^2 over the "
+    "bins of a group, with the scale of each bin's last measurement. What changed since then is not in them."
 )
 
 

@@ -41,7 +41,7 @@ def parse_bins(text: str) -> tuple[str, ...]:
         raise InputError(f"{text} is not in UTF-8; save the file in UTF-8") from None
     except OSError:
         raise InputError(
-            f"{text} is neither a number of bins, a range such as 1..24, nor a file that can be read; check the path. "
+            f"{text} is no number of bins, no range such as 1..24, and no file that can be opened; check the path. "
             "Names stand in a file, one a line, or in Python in a list"
         ) from None
     names = _only_column(path, lines) if path.suffix.lower() == ".csv" else lines

@@ -53,12 +53,17 @@ def read_times(column: Any, zone: Zone, form: TimeFormat | None = None) -> ReadT
     return ReadTimes(times, readable, local & readable)
 
 
-def no_time(place: str, column: str, *, has_rows: bool = True) -> str:
-    """What is said where no time can be read, in no row or because there is none."""
+def no_time(place: str, column: str, form: str | None, *, has_rows: bool) -> str:
+    """What is said where no time can be read: there is no row, none is written in the form, or none in any."""
     if not has_rows:
         return (
             f"{place} has no rows; look whether all of it was delivered (to publish steps without events, give "
             "--start, --until and --allow-refused)"
+        )
+    if form is not None:
+        return (
+            f"column {column!r} of {place} holds no time that --time-format {form!r} describes; correct the format, "
+            "which must describe the whole cell, or name another column"
         )
     return (
         f"column {column!r} of {place} holds no time that can be read; say how times are written with --time-format, "

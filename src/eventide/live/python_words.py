@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from eventide.errors import EventideError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+QUOTE = "'"
 FLAGS = ("allow-refused", "new-epoch", "take-over", "after-restore", "dry-run")
 _OTHER_NAMES = {"set": "parameters"}
 _OF_BOTH = re.compile(r"\(--[a-z-]+, in Python ([^)]*)\)")
@@ -44,14 +45,17 @@ def in_python(sentence: str) -> str:
     'say how they are written (time_format=)'
     >>> in_python("give --population 'guests'; make it with `eventide account create --epsilon 1`")
     "give population='guests'; make it with `eventide account create --epsilon 1`"
+    >>> in_python("no time that --time-format '%m/%d/%Y' describes")
+    "no time that time_format='%m/%d/%Y' describes"
     """
     return _OPTION.sub(_parameter, _BESIDES.sub("", _OF_BOTH.sub(r"(\1)", sentence)))
 
 
 def _parameter(found: re.Match[str]) -> str:
-    option, value = found.groups()
+    option, value = found.groups(default="")
     if not option:
         return found[0]
     name = _OTHER_NAMES.get(option, option.replace("-", "_"))
-    given = repr(value.strip("'")) if value else ""
-    return f"{name}={True if option in FLAGS else given}"
+    if option in FLAGS:
+        return f"{name}=True"
+    return f"{name}={value if not value or value.startswith(QUOTE) else repr(value)}"

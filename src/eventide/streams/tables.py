@@ -80,8 +80,9 @@ def open_table(path: str | Path) -> Table:
 
 
 EVENTS_INSTEAD = (
-    "; counts have no dates, so leave such a column out; if its rows are events, give --step and name their columns "
-    "with --time, --user and --bin"
+    "; dates of counts are not read: in a wide file name their column time and put it first, in a long file number the "
+    "steps 0, 1, 2, ... in column t; if its rows are events, give --step and name their columns with --time, --user "
+    "and --bin"
 )
 
 

@@ -75,13 +75,6 @@ def test_a_bin_that_was_mistyped(run, store):
     assert "there is no bin 'shopp'; did you mean 'shop'?" in told
 
 
-@pytest.mark.parametrize(("first", "told"), [("page\n", True), ("bin\n", False), ("", False)])
-def test_a_heading_that_is_taken_for_a_bin(run, first, told):
-    Path("pages.txt").write_text(f"{first}home\nshop\n")
-    found = run(f"publish events.csv {EVENTS} {PRIVACY} --out city.csv")
-    assert ("The first bin is called 'page', as their column is. If that is a heading" in found.stderr) == told
-
-
 def test_a_list_of_very_many_names_is_cut(run):
     from eventide.errors import unknown
 

@@ -230,9 +230,27 @@ def test_unknown_bins_are_refused_or_go_to_the_other_one(publish, folder):
     assert code == 0
     assert values(out) == [[count] for count in north]
     assert "bin is not in the list" in err
-    code, out, _ = publish("events.csv", *EXACT, *words, "--other", "elsewhere")
+    code, out, err = publish("events.csv", *EXACT, *words, "--other", "elsewhere")
     assert code == 0
     assert values(out) == expected(1)
+    assert "--other" not in err
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_heading_in_the_list_of_bins_is_noticed(publish, folder, more):
+    (folder / "headed.txt").write_text("User\nuser 1\n")
+    (folder / "plain.txt").write_text("user 1\n")
+    words = (*EXACT, "--step", "1h", "--bin", "user", "--other", "somebody", *more)
+    told = "Note: the first bin is named 'User', as the column of --bin is"
+    assert told in publish("events.csv", *words, "--bins", "headed.txt")[2]
+    assert told not in publish("events.csv", *words, "--bins", "plain.txt")[2]
+
+
+def test_operators_are_told_if_no_row_names_a_listed_bin(publish):
+    code, out, err = publish("events.csv", *EXACT, *STEP, "--bin", "user", "--other", "elsewhere")
+    assert code == 0
+    assert {tuple(row[:2]) for row in values(out)} == {(0, 0)}
+    assert "no row named a bin of the list, so all were counted in the bin of --other. Name another column" in err
 
 
 @pytest.mark.parametrize("out", ["private.jsonl", "private.csv", "private.parquet"])
@@ -339,7 +357,7 @@ def test_the_document_names_what_is_for_operators(publish):
     left_out = len(events()) - sum(map(sum, expected(1)))
     told = {"accepted": len(events()), "late": 0, "again": 0, "left_out": left_out, "refused": {}}
     told |= {"left_out_by_cap": None, "left_out_of_each": {}, "read_as_utc": False}
-    told |= {"cut_to_range": {}, "strange_times": False}
+    told |= {"cut_to_range": {}, "strange_times": False, "all_in_other": False}
     assert document["operators_only"] == told
     assert (document["steps"], document["next_step"], document["store"]) == (STEPS, STEPS, "store.db")
     assert document["guarantee"] == err.splitlines()[-1]
@@ -368,6 +386,9 @@ def test_warnings_are_sentences(capsys):
     [
         (("--time", "timestamp", "--bins", "bins.txt"), "give the length of a step, such as --step 1h"),
         (("--time", "timestamp", "--step", "1h"), "--bins is missing"),
+        (("--follow",), "A file of counts is not followed: give the same command without --follow"),
+        (("--follow", "--step", "1h"), "--bins is missing"),
+        ((*STEP, "--webhook", "127.0.0.1:9/x"), "--webhook takes an address that begins with http:// or https://"),
         ((*STEP, "--sensitivity", "2"), "--max-per-step"),
         ((*STEP, "--queries", "queries.toml"), "add --queries-epsilon: the share of epsilon"),
         ((*STEP, "--late", "5min"), "late"),

@@ -71,6 +71,13 @@ def test_nats_goes_on_behind_a_position(nats, opened):
     assert batch.events.time.tolist() == [1767225659000000]
 
 
+def test_a_store_published_from_a_file_goes_on_with_the_first_message(nats, opened):
+    nats.make_stream("MOVED", "moved.>")
+    nats.send("moved.a", [event(number) for number in range(3)])
+    source = JetStream(f"{nats.address}/MOVED", patience=PATIENCE)
+    assert sum(map(size, polled(opened(source, {"at": 30, "file": "0" * 32}), 3))) == 3
+
+
 def counted_by_cells(address, events):
     """A pan-private publisher that has read so many events of a day, and nothing else in hand than its cells."""
     mechanism = ev.BudgetAbsorption(
@@ -423,6 +430,25 @@ def test_the_time_a_producer_claims_is_no_arrival(kafka, opened):
 def test_a_wrong_kafka_address_is_refused(address):
     with pytest.raises(InputError, match="Kafka"):
         Kafka(address)
+
+
+def test_brokers_that_are_away_are_told_once_and_not_by_the_client(capfd):
+    with pytest.raises(InputError, match=r"no Kafka broker answers .* \(log_level = 6 in them shows what it says\)"):
+        Kafka("kafka://127.0.0.1:9/visits", patience=0.3)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_problem_of_kafka_is_told_again_only_after_the_brokers_have_answered(kafka, opened, caplog):
+    produce(kafka, "told", [event(1)])
+    source = opened(Kafka(f"kafka://{kafka}/told?arrival=read&group=told", patience=PATIENCE))
+    away, timed_out = KafkaError(KafkaError._TRANSPORT), KafkaError(KafkaError._TIMED_OUT)
+    for problem in (away, away, timed_out, away):
+        source._note(problem)
+    told = [record.fields["problem"] for record in caplog.records]
+    assert told == ["_TRANSPORT", "_TIMED_OUT"]
+    assert source._knows_all()
+    source._note(away)
+    assert len(caplog.records) == 3
 
 
 def test_a_missing_topic_is_refused(kafka):

@@ -28,6 +28,7 @@ from eventide.privacy.amounts import NANO
             ["parameters.shift_budget (False before"],
         ),
         ({"mechanism": {"name": "bd"}}, ["mechanism.name (ba before, bd now)", "mechanism.parameters"]),
+        ({"cap": {"events": 2, "block": 24}}, ["cap (nothing before, block 24 and events 2 now)"]),
         ({"noise": "opendp"}, ["noise (secure before, opendp now)"]),
     ],
 )
@@ -73,8 +74,11 @@ def test_other_steps_and_statistics_are_told_in_words():
 def test_steps_are_cut_in_one_way_for_ever(tmp_path, new_epoch):
     filled(tmp_path / "city.db").close()
     store = open_store(tmp_path / "city.db")
-    with pytest.raises(InputError, match=r"steps\.step \(10min before, 5min now\).*can never change"):
+    with pytest.raises(InputError, match=r"steps\.step \(10min before, 5min now\).*can never change") as told:
         store.begin(SETTING._replace(steps=SETTING.steps | {"step": "5min"}), new_epoch=new_epoch)
+    assert "--start" not in str(told.value)
+    with pytest.raises(InputError, match=r"steps\.start .*for more days leave --start as it is, and move --until"):
+        store.begin(SETTING._replace(steps=SETTING.steps | {"start": "2026-01-02"}), new_epoch=new_epoch)
     store.close()
 
 

@@ -111,6 +111,13 @@ def test_the_reason_the_column_the_row_and_the_nearest_bin_are_named(publish, na
     assert not {"Serch", "30/03", "anna"} & set(err.replace("'", " ").split())  # no cell is shown
 
 
+def test_a_field_inside_another_is_told_as_such(publish):
+    write("events.jsonl", rows(user=lambda number: {"plate": "anna"}))
+    code, _, err = publish("events.jsonl", *STORED, "--user", "user.plate")
+    assert code == 2
+    assert "(column 'user.plate', first at row 1, where it is empty or missing, and fields inside others are not" in err
+
+
 FARES = ("--statistic", "mean:fare", "--between", "fare=0,9")
 
 
@@ -159,7 +166,7 @@ def test_it_goes_on_if_told_to(publish):
     code, out, err = publish("events.csv", *STORED, "--allow-refused")
     assert code == 0
     assert sum(map(sum, released(out))) == 3
-    assert "besides these, 27 were refused (27 bin is not in the list)." in err
+    assert "besides these, 27 were refused (27: bin is not in the list)." in err
 
 
 def test_half_of_the_rows_are_not_most_of_them(publish):

@@ -341,6 +341,8 @@ def test_a_frame_without_rows_or_times_is_told_apart():
     german = table(rides()).set_column(1, "at", pa.array(["02.03.2026 14:30"] * len(rides())))
     with pytest.raises(ev.InputError, match=r"column 'at' of the frame holds no time .* with time_format=, such as %d"):
         ev.publish(german, **ALL)
+    with pytest.raises(ev.InputError, match="no time that time_format='%m/%d/%Y' describes; correct the format"):
+        ev.publish(german, **ALL, time_format="%m/%d/%Y")
     with pytest.raises(ev.InputError, match="epsilon is missing"):
         ev.publish(table(rides()))
 
@@ -369,7 +371,7 @@ def test_what_is_raw_is_told_to_operators_alone():
     releases = ev.publish(table([*strange, *rides()]), **EVENTS, mechanism="uniform")
     said = str(releases.operators_only)
     assert "206 events were read" in said
-    assert "besides these, 1 was refused (1 bin is not in the list)" in said
+    assert "besides these, 1 was refused (1: bin is not in the list)" in said
     assert repr(releases.operators_only) == "OperatorsOnly(raw numbers: print() shows them)"
     left_out = releases.operators_only.left_out
     assert f"{left_out:,} of them were left out by the limit per person" in said
@@ -543,7 +545,7 @@ def test_a_row_outside_the_steps_of_an_ordered_stream_changes_nothing_for_others
     )
     until = BEGIN + timedelta(hours=HOURS)
     releases = ev.publish(stream, ordered=True, start=BEGIN, until=until, **ALL)
-    assert "1 lies outside the steps of this run (1 " in str(releases.operators_only)
+    assert "1 lies outside the steps of this run (1: " in str(releases.operators_only)
     assert np.array_equal(np.reshape(releases.to_arrow()["value"], (HOURS, -1)), counted(rides()))
 
 

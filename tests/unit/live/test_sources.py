@@ -355,8 +355,11 @@ def test_the_first_time_of_a_file_is_found_wherever_it_stands(tmp_path):
     assert source.first_time(reader_of()) == 100 * SECOND
     source.close()
     source = open_source(write(tmp_path / "none.csv", [("never", "ann", "a")]))
-    with pytest.raises(InputError, match="no time that can be read"):
+    with pytest.raises(InputError, match=r"column 'time' of none\.csv holds no time that can be read; say how"):
         source.first_time(reader_of())
+    reader = EventReader(["a", "b"], Columns("time"), time_format="ms")
+    with pytest.raises(InputError, match=r"of none\.csv holds no time that --time-format 'ms' describes; correct"):
+        source.first_time(reader)
     source.close()
 
 
@@ -383,6 +386,13 @@ def test_a_file_without_rows_is_not_taken_for_one_of_strange_times(tmp_path, nam
         ("events.csv", b"time;user;bin\n1;a;b\n", "semicolons between names and no comma, and only commas are read"),
         ("events.csv", b"", "is empty or begins with an empty line"),
         ("events.csv", b"\xff\xfe\n", "the first line of events.csv is not in UTF-8; save the file in UTF-8"),
+        ("events.csv", b"time,user,bin\r,more\n", r"first line of events\.csv has a carriage return inside"),
+        (
+            "events.csv",
+            gzip.compress(b"time,user,bin\n", mtime=0),
+            r"is compressed \(gzip\).*rename it so that it ends in \.gz",
+        ),
+        ("events.csv", b"PAR1\n", r"is Parquet.*rename it so that it ends in \.parquet"),
         ("events.csv.gz", gzip.compress(b"time,user,bin\n" + os.urandom(3000).hex().encode())[:-600], "damaged or cut"),
         ("events.parquet", b"PAR1 nonsense", "cannot be read as a Parquet file"),
         ("events.xlsx", b"", "ends in none of .csv, .jsonl"),
@@ -405,6 +415,8 @@ def test_a_missing_file_and_one_that_cannot_be_followed_are_refused(tmp_path):
         open_source(tmp_path / "absent.csv")
     with pytest.raises(InputError, match="cannot be followed"):
         open_source(write(tmp_path / "events.csv.gz"), follow=True)
+    with pytest.raises(InputError, match="make an empty file if the log has yet to begin"):
+        open_source(tmp_path / "absent.csv", follow=True)
     growing = open_source(write(tmp_path / "events.csv"), follow=True)
     assert isinstance(growing, GrowingFile)
     growing.close()
@@ -488,6 +500,33 @@ def test_after_a_restart_steps_that_fell_due_wait_for_the_first_look(growing):
     assert again.at(45) == [(1, [1, 1]), (2, [0, 0]), (3, [1, 0])]
     assert again.at(50, "44,eve,b\n") == [(4, [0, 1])]
     again.feed.close()
+
+
+@pytest.mark.parametrize(
+    "position",
+    [{"at": 30, "file": "0" * 32}, {"at": 30, "number": 1, "file": "0" * 32, "names": "0" * 32}, {"offsets": {"0": 5}}],
+    ids=["a file", "files", "a broker"],
+)
+def test_a_store_published_from_something_else_goes_on_with_a_growing_file_from_its_beginning(tmp_path, position):
+    path = write(tmp_path / "log.csv", [(1, "ann", "a"), (12, "bob", "b")])
+    growing = Growing(path, 45, Resume(1, position, KEY, []))
+    assert growing.at(45, "31,x,dan,a\n") == [(1, [0, 1]), (2, [0, 0]), (3, [1, 0])]
+    assert growing.feed.counters.again == 1
+    growing.feed.close()
+
+
+def test_cells_go_on_with_a_growing_file_whatever_the_store_was_published_from(tmp_path):
+    path = write(tmp_path / "log.csv", [(1, "ann", "a"), (12, "bob", "b")])
+    feed = feed_of(open_source(path, ManualClock(45 * SECOND), follow=True, one_by_one=True))
+    steps = feed.steps(Resume(1, {"at": 30, "file": "0" * 32}, KEY, []))
+    assert next(step.counts.tolist() for step in steps if step is not None) == [0, 1]
+    feed.close()
+
+
+@pytest.mark.parametrize("position", [{"files": [{"at": 30, "head": "0" * 32}]}, {"offsets": {"0": 5}}])
+def test_a_store_published_from_a_source_that_goes_on_is_not_gone_on_with_by_complete_files(tmp_path, position):
+    with pytest.raises(InputError, match=r"from a source that goes on, so complete files cannot .* --follow again"):
+        steps_of(open_source(write(tmp_path / "events.csv")), Resume(6, position, KEY, []))
 
 
 def test_a_growing_file_may_begin_empty_and_get_its_header_later(tmp_path):

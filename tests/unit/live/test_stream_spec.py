@@ -118,7 +118,7 @@ def test_all_mistakes_are_found_at_once_and_what_is_right_is_read():
 
 
 def test_what_was_written_is_told_as_it_was_written():
-    with pytest.raises(InputError, match=re.escape("--bins: `odd`.txt is neither a number")):
+    with pytest.raises(InputError, match=re.escape("--bins: `odd`.txt is no number of bins")):
         StreamSpec.read({"bins": "`odd`.txt"}, label=option_of)
 
 

@@ -63,9 +63,7 @@ def test_a_service_ends_though_a_sink_is_away_and_says_what_it_lacks(sinks, capl
     sinks.pass_steps(2)
     sinks.service.stop()
     said = [record.getMessage() for record in caplog.records]
-    assert any(
-        "webhook 127.0.0.1" in sentence and "has the releases up to step -1 only" in sentence for sentence in said
-    )
+    assert any("webhook 127.0.0.1" in sentence and "has no release yet: Connection" in sentence for sentence in said)
 
 
 def test_events_that_were_refused_or_left_out_are_counted_for_operators(tmp_path):

@@ -348,16 +348,26 @@ def test_a_bad_list_of_bins_is_refused(write, name, content, fault):
         parse_bins(str(write(name, content)))
 
 
-def test_a_list_of_bins_in_another_encoding_is_told_as_such(tmp_path):
+@pytest.mark.parametrize("text", ["0", "-3", "absent.txt", ".", "1..", "..4", "1...4", "a..c"])
+def test_bins_that_are_nothing_that_can_be_read_are_refused(text):
+    with pytest.raises(InputError, match=f"^{re.escape(text)} (is no number of bins|holds no bin)"):
+        parse_bins(text)
+
+
+def test_a_list_of_bins_that_is_not_utf_8_is_named_as_such(tmp_path):
     (tmp_path / "bins.txt").write_bytes("Süd\n".encode("latin-1"))
     with pytest.raises(InputError, match=r"bins\.txt is not in UTF-8; save the file in UTF-8"):
         parse_bins(str(tmp_path / "bins.txt"))
 
 
-@pytest.mark.parametrize("text", ["0", "-3", "absent.txt", ".", "1..", "..4", "1...4", "a..c"])
-def test_bins_that_are_neither_are_refused(text):
-    with pytest.raises(InputError, match=f"^{re.escape(text)} (is neither|holds no bin)"):
-        parse_bins(text)
+@pytest.mark.parametrize(
+    ("name", "content"), [("long.csv", "t,bin,count\n2026-03-27T00:00,a,1\n"), ("wide.csv", "when,a\n2026-03-27,1\n")]
+)
+def test_dates_of_counts_are_told_where_they_may_stand(write, name, content):
+    message = refusal_of(write(name, content), ["a"] if name == "long.csv" else None)
+    assert (
+        "name their column time and put it first, in a long file number the steps 0, 1, 2, ... in column t" in message
+    )
 
 
 def test_a_range_that_goes_down_holds_no_bin():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from eventide.cli.publish import Options, option_of
+from eventide.cli.publish import OF_EVENTS, Options, option_of
 from eventide.errors import InputError
 from eventide.events.durations import steps_of_window
 from eventide.events.files.members import one_path
@@ -81,6 +81,12 @@ def refuse_to_replace(options: Options) -> None:
 
 def _event_feed(options: Options) -> Feed:
     spec = options.spec
+    if options.follow and not spec.step and not any(name in options.stream for name in OF_EVENTS):
+        raise InputError(
+            "--follow reads a log of events; if this one is, name its columns with --time, --user and --bin, and give "
+            "--step and --bins. A file of counts is not followed: give the same command without --follow, and with "
+            "--store, whenever it has grown"
+        )
     if not spec.bins:
         raise InputError("--bins is missing; bins are never taken from events, so list all of them in a file")
     if "sensitivity" in options.stream:

@@ -20,6 +20,7 @@ from eventide.cli.progress import counting, naming, with_progress
 from eventide.cli.publish import Options
 from eventide.cli.publish.inputs import build, build_questions, longest_window_steps, refuse_to_replace
 from eventide.cli.publish.summary import described, not_checked, summary
+from eventide.errors import InputError
 from eventide.live.addresses import without_secrets
 from eventide.live.client_settings import read_clients
 from eventide.live.feeds.base import Feed
@@ -35,7 +36,6 @@ from eventide.live.sinks.open_sink import open_sink
 from eventide.mechanisms.base import Mechanism
 from eventide.releases.files import refuse_read
 
-HEADING = "If that is a heading, remove it from the list of bins; a store that has it as a bin needs --new-epoch then"
 WANTS_THE_PAST = "To publish what the source has of an earlier time, give --start with a new store"
 
 
@@ -46,8 +46,6 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
     longest_window = longest_window_steps(options)
     with naming("Looking at the source"):
         mechanism, feed, counts = build(options)
-    if options.spec.step and options.spec.bins[:1] == (options.spec.bin,):
-        click.echo(f"The first bin is called {options.spec.bin!r}, as their column is. {HEADING}", err=True)
     questions = build_questions(options)
     sinks = _sinks(options, places_of(mechanism, options.store, options.clients), feed)
     told: dict[str, Any] = {
@@ -70,7 +68,7 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
         report |= {"guarantee": str(found.guarantee)} if options.account else {}
         foreseen = sentences(errors, limited=options.spec.user is not None)
         lines = [checked(report), *foreseen, *answers_told(report), *not_checked(options, rows=steps is not None)]
-        return report, [*lines, *_left_out(sinks)]
+        return report, [*lines, *_left_out(sinks), *(f"Note: {each}." for each in _heading(options))]
     with (
         _terminated() as terminated,
         logging_to_stderr(options.log),
@@ -91,6 +89,8 @@ def publish_steps(options: Options) -> tuple[dict[str, Any], list[str]]:
             NOTICES.info("%s", past)
         elif passed := passed_over(feed, publisher.next_step, publisher.measured_from):
             NOTICES.info("%s. %s", passed, WANTS_THE_PAST)
+        for each in _heading(options):
+            NOTICES.info("%s", each)
         if isinstance(feed, EventFeed) and not options.allow_refused:
             feed.tell_operator = partial(click.echo, err=True)
         publisher.run(stop=lambda: count(publisher.published) or terminated())
@@ -119,6 +119,17 @@ def _brought_to_sinks(publisher: Publisher, terminated: Callable[[], bool]) -> l
     return lacking
 
 
+def _heading(options: Options) -> list[str]:
+    """That the list of bins seems to begin with a heading, if it does."""
+    column, bins = options.spec.bin, options.spec.bins
+    if not (options.events and bins and bins[0].casefold() == column.casefold()):
+        return []
+    return [
+        f"the first bin is named {bins[0]!r}, as the column of --bin is; if that is a heading, remove it from --bins "
+        "(a store that has it as a bin then needs --new-epoch)"
+    ]
+
+
 def _left_out(sinks: list[Sink]) -> list[str]:
     """What is not in an output, although it is published."""
     if not any(sink.leaves_out_windows for sink in sinks):
@@ -138,6 +149,8 @@ def _sinks(options: Options, mechanism: Mechanism, feed: Feed) -> list[Sink]:
     how |= {"groups": levels and levels.groups, "statistics": statistics(mechanism, feed)}
     out = open_sink(options.out or "-", bins, layout=options.layout, intervals=options.intervals, **how)
     refuse_to_replace(options)
+    if not all(place.startswith(("http://", "https://")) for place in options.webhook):
+        raise InputError("--webhook takes an address that begins with http:// or https://; write it in full")
     return [out, *(open_sink(place, bins, **how) for place in options.webhook)]
 
 

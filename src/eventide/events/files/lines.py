@@ -31,6 +31,7 @@ LONGEST_LINE = 1 << 20  # bytes
 CSV_ENDINGS = (".csv",)
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that other tools write
 JSON_ENDINGS = (".jsonl", ".ndjson")
+STANDARD_INPUT = "standard input"
 
 
 class CsvLineReader:
@@ -38,14 +39,17 @@ class CsvLineReader:
 
     def __init__(self, header: bytes, name: str) -> None:
         if header.startswith((b"\x1f\x8b", b"PAR1")):
-            kind = "Parquet" if header.startswith(b"PAR1") else "compressed (gzip)"
-            raise InputError(
-                f"{name} is {kind}, and lines of text are read here; give the path of the file instead of -"
-            )
+            kind, ending = ("Parquet", ".parquet") if header.startswith(b"PAR1") else ("compressed (gzip)", ".gz")
+            advice = f"rename it so that it ends in {ending}"
+            if name == STANDARD_INPUT:
+                advice = "give the path of the file instead of -"
+            raise InputError(f"{name} is {kind}, and lines of text are read here; {advice}")
         try:
             names = next(csv.reader([header.decode("utf-8-sig").rstrip("\r\n")]), [])
-        except (UnicodeDecodeError, csv.Error):
+        except UnicodeDecodeError:
             raise InputError(f"the first line of {name} is not in UTF-8; save the file in UTF-8") from None
+        except csv.Error:
+            raise InputError(f"the first line of {name} has a carriage return inside; write it anew") from None
         if not names:
             raise InputError(f"{name} is empty or begins with an empty line; its first line must name the columns")
         self.name = name

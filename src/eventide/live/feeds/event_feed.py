@@ -117,6 +117,7 @@ class EventFeed:
         self.read_as_utc = False  # whether there were times without a zone, and nobody said of which they are
         self._outside = np.zeros((len(reader.grids), 2), np.int64)  # of each column of values, and of how many
         self._in_our_days: bool | None = None  # whether any time was, once there was one
+        self._in_listed_bin: bool | None = None  # whether any event was, once there was one
         self._left_out_of = np.zeros((len(_parts(statistic)), 2), np.int64)  # of each statistic, and of how many
         if late and source is not None and source.complete:
             raise InputError("nothing in a complete file is late; leave the allowed lateness (--late) out")
@@ -208,6 +209,14 @@ class EventFeed:
         Raw: for operators only.
         """
         return self._in_our_days is False and not self.reader.time_format_is_given
+
+    @property
+    def all_in_other(self) -> bool:
+        """Whether all events are in the bin for other events, so that surely another column was meant.
+
+        Raw: for operators only.
+        """
+        return self._in_listed_bin is False
 
     @property
     def reads_again(self) -> bool:
@@ -328,6 +337,8 @@ class EventFeed:
             self._outside += np.array([[cut, rows] for cut in batch.events.outside])
         if not self._in_our_days and batch.events.time.size:
             self._in_our_days = are_plausible(batch.events.time)
+        if not self._in_listed_bin and batch.events.bin.size:
+            self._in_listed_bin = bool(np.any(batch.events.bin != self.reader.elsewhere))
         counters = self._refused(batch.events)
         parts = self._countable(batch.events, counters)
         if self._keep is not None and (parts or batch.key):

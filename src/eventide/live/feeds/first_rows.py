@@ -189,6 +189,8 @@ class FirstRows:
             cell = texts(named(raw.first(number).rows, column))[-1].as_py().decode(errors="replace").strip()
             if not cell:
                 said.append("where it is empty or missing")
+                if "." in column:
+                    said.append("and fields inside others are not read")
             elif reason == UNKNOWN_BIN:
                 said.append(f"the nearest bin name is {self._nearest(cell)!r}")
         return said

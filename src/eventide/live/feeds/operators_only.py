@@ -53,6 +53,8 @@ class OperatorsOnly:
         counts.
     strange_times
         Whether all times lie in years of which few people have events, and nobody said how times are written.
+    all_in_other
+        Whether no event named a listed bin, so that all were counted in the bin for other events.
     """
 
     accepted: int
@@ -65,6 +67,7 @@ class OperatorsOnly:
     read_as_utc: bool = False
     strange_times: bool = False
     cut_to_range: dict[str, float] = field(default_factory=dict)
+    all_in_other: bool = False
 
     @classmethod
     def of(cls, feed: Feed) -> OperatorsOnly | None:
@@ -74,7 +77,9 @@ class OperatorsOnly:
         taken = feed.counters
         by_cap = None if feed.cap is None else feed.left_out_by_cap
         told = (taken.accepted, taken.late, taken.again, feed.left_out, dict(taken.refused), by_cap)
-        return cls(*told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange, feed.cut_to_range)
+        return cls(
+            *told, feed.left_out_of_each, feed.read_as_utc, feed.times_are_strange, feed.cut_to_range, feed.all_in_other
+        )
 
     def warnings(self) -> Iterator[str]:
         """What surely surprises: rows that were refused and events that do not count, where they are many.
@@ -91,6 +96,11 @@ class OperatorsOnly:
             yield (
                 f"{HEAD} more than a hundredth of the rows were refused: {UNKNOWN_BIN}. If a bin was forgotten, all of "
                 f"it is missing. {ADVICE[UNKNOWN_BIN]}."
+            )
+        if self.all_in_other:
+            yield (
+                f"{HEAD} no row named a bin of the list, so all were counted in the bin of --other. Name another "
+                "column with --bin, or correct the list of bins."
             )
         of_one = {"events": self.left_out / self.accepted} if self.accepted else {}
         if much := [name for name, part in (self.left_out_of_each or of_one).items() if part > MUCH]:
@@ -145,5 +155,5 @@ def _numbered(number: int, one: str, more: str) -> str:
 
 
 def _reasons(refused: dict[str, int]) -> str:
-    told = ", ".join(f"{number:,} {reason}" for reason, number in refused.items())
+    told = ", ".join(f"{number:,}: {reason}" for reason, number in refused.items())
     return f" ({told})" if told else ""

@@ -97,8 +97,8 @@ class Delivery:
             give_up = now + self._last_patience if give_up is None or self.last > before else give_up
             if now + self._pause > give_up or not self._store.durable:
                 raise (Undelivered if self._store.durable else StoreError)(
-                    f"{self._sink.name} has the releases up to step {self.last} only: {_reason(self._failure)}; the "
-                    "others are in the store, and the same command delivers them when it works again"
+                    f"{self._sink.name} has {_delivered(self.last)}: {_reason(self._failure)}; the others are in the "
+                    "store, and the same command delivers them when it works again"
                 )
             time.sleep(self._pause)
         self._check_place()
@@ -215,6 +215,10 @@ class Deliveries:
         for sink in self._opened:
             sink.close()
         self._opened, self._each = [], []
+
+
+def _delivered(last: int) -> str:
+    return f"the releases up to step {last} only" if last >= 0 else "no release yet"
 
 
 def _reach(next_step: int) -> str:

@@ -77,7 +77,7 @@ class CompleteFiles:
             column = reader.columns.time
             found = self._map(lambda block: block.file.rows(block.content, [column]), Place(0, 0))
             has_rows = any(len(each.rows) or each.unreadable for each in found)
-            raise InputError(no_time(self._name, column, has_rows=has_rows))
+            raise InputError(no_time(self._name, column, reader.read_from["time_format"], has_rows=has_rows))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:
@@ -118,6 +118,11 @@ class CompleteFiles:
 
     def _refuse_others(self, position: dict[str, Any]) -> None:
         """Refuse files that are not those of which a part was published."""
+        if "file" not in position:
+            raise InputError(
+                "this store was published from a source that goes on, so complete files cannot be read in its place; "
+                "give a file that was followed with --follow again, or the address of the broker"
+            )
         if position["file"] == self._mark["file"]:
             return
         changed = f"{self._name} has changed or is another file since a part of it was published; give the same file"

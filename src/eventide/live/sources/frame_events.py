@@ -51,7 +51,8 @@ class FrameEvents:
         earliest = min(self._first_times(reader), default=FOREVER)
         if earliest == FOREVER:
             has_rows = any(rows.num_rows for rows in self._frame.read([reader.columns.time], ROWS))
-            raise InputError(no_time(self._frame.name, reader.columns.time, has_rows=has_rows))
+            form = reader.read_from["time_format"]
+            raise InputError(no_time(self._frame.name, reader.columns.time, form, has_rows=has_rows))
         return earliest
 
     def open(self, position: Position, reader: EventReader) -> None:

@@ -11,6 +11,7 @@ still write to it, until the name has changed once more. After a restart reading
 before, plain or compressed by now, and then in all that came behind it. Events of steps that were released are passed
 over, so that reading too much is no harm; where the file that was read before is not to be found, somebody has to say
 with which one to go on. The same is done where a file was cut: what stood in it is read from the copy made before.
+Where the store was published from something else before, such as the same file without --follow, all is read.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from eventide.live.sources.rotated_names import files_of_log
 
 DAY = 86_400_000_000  # microseconds
 STILL_WRITTEN = 2  # files of a log that may grow: the one that has its name, and the one before
+NOT_THERE = "check the path, or make an empty file if the log has yet to begin"
 PATIENCE = 5.0  # seconds in which files that are being renamed must have come to rest
 
 
@@ -154,7 +156,7 @@ class GrowingFile:
         else:
             raise InputError(f"the files of {self._path} are renamed again and again; start when that is over")
         if not files:
-            raise InputError(f"{self._path} is not a file; check the path")
+            raise InputError(f"{self._path} is not a file; {NOT_THERE}")
         self._known = {(file.path.name, file.identity.st_ino): file.signature() for file in files}
         return files
 
@@ -263,10 +265,10 @@ class GrowingFile:
 
 
 def _entries(position: Position) -> list[dict[str, Any]]:
-    """What is known of each file; older versions knew one."""
+    """What is known of each file; older versions knew one. Of a position in another kind of source nothing is."""
     if position is None:
         return []
-    entries: list[dict[str, Any]] = position.get("files", [position])
+    entries: list[dict[str, Any]] = position.get("files", [position] if "head" in position else [])
     return entries
 
 

@@ -74,7 +74,7 @@ class JetStream:
             NOTICES.info("%s, so no new event comes; if that is not meant, correct the address", told)
         if position is not None and "since" in position:
             self._since = position["since"]
-        elif position is not None:
+        elif position is not None and "created" in position:  # else it is a place in another kind of source
             check_place(found, position["created"], self._sequence)
 
     def poll(self, timeout: float) -> EventBatch:

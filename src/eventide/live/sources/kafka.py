@@ -30,10 +30,11 @@ log = logging.getLogger("eventide.live")
 PATIENCE = 10.0  # seconds until an answer is no longer waited for
 OPTIONS = {"group": "eventide", "arrival": "append"}
 AT_A_TIME = 10_000  # messages
+QUIET = {"log_level": 2}  # else the client writes 20 lines a second while brokers are away, and none of them is JSON
 CLOCKS_APART = 1_000_000  # microseconds by which the clocks of brokers and ours may differ
 NO_ANSWER = (
     "no Kafka broker answers at the address, or none lets us in; start it, or correct the address or the settings of "
-    "its client"
+    "its client (log_level = 6 in them shows what it says)"
 )
 FORGOTTEN_AFTER = 6_000  # milliseconds; until then a publisher that was killed holds its partitions
 SHARED_OUT_AFTER = 10_000  # milliseconds; until then the group does not see a partition that was added
@@ -79,7 +80,7 @@ def confluent_kafka() -> Any:
 def made(client: Callable[[dict[str, Any]], Any], ours: dict[str, Any], settings: Mapping[str, Any]) -> Any:
     """A client with our settings and those of a file, or a refusal that names the one it does not take."""
     try:
-        return client({**settings, **ours})
+        return client({**QUIET, **settings, **ours})
     except (confluent_kafka().KafkaException, TypeError, ValueError) as problem:
         named = re.search(r'property "([^"]*)"', str(problem))  # what else it says could show a value
         which = named[1] if named and named[1] in settings else ", ".join(settings)
@@ -115,6 +116,7 @@ class Kafka:
         self._address = parse_address(url)
         self.records_arrival = self._address.arrival == "append"
         self._clock = clock or SystemClock()
+        self._problems: set[str] = set()  # that were told since the brokers answered last
         reading = {
             "bootstrap.servers": self._address.brokers,
             "group.id": self._address.group,
@@ -123,7 +125,7 @@ class Kafka:
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
-            "error_cb": _noted,
+            "error_cb": self._note,
             **({"queued.min.messages": 1, "queued.max.messages.kbytes": 1} if one_by_one else {}),
         }
         self._consumer = made(self._kafka.Consumer, reading, settings_of(url, clients))
@@ -177,8 +179,9 @@ class Kafka:
         try:
             found = self._all_partitions()
         except self._kafka.KafkaException as problem:
-            _noted(problem.args[0])
+            self._note(problem.args[0])
             return False
+        self._problems.clear()
         for partition in found:
             self._know(partition)
         if found:  # brokers that have just started may know of none
@@ -201,7 +204,7 @@ class Kafka:
             try:
                 _, end = self._offset_range(partition)
             except self._kafka.KafkaException as problem:
-                _noted(problem.args[0])
+                self._note(problem.args[0])
                 return
             if end <= self._offsets[partition]:
                 self._seen[partition] = max(self._seen[partition], moment)
@@ -232,7 +235,13 @@ class Kafka:
                 f"the topic {self._address.topic} no longer holds the messages to go on with; let it keep them for "
                 "longer than a step with its lateness"
             )
-        _noted(message.error())
+        self._note(message.error())
+
+    def _note(self, problem: Any) -> None:
+        """Tell of a problem once, until the brokers have answered: the client repeats it many times a second."""
+        if problem.name() not in self._problems:
+            self._problems.add(problem.name())
+            log.warning("source failed", extra={"fields": {"source": "kafka", "problem": problem.name()}})
 
     def _all_partitions(self) -> list[int]:
         topics = self._consumer.list_topics(self._address.topic, self._patience).topics
@@ -254,7 +263,3 @@ class Kafka:
     def _on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
         consumer.unassign()
         self._assigned = set()
-
-
-def _noted(problem: Any) -> None:
-    log.warning("source failed", extra={"fields": {"source": "kafka", "problem": problem.name()}})

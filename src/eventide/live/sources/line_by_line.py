@@ -19,7 +19,7 @@ from pathlib import Path
 
 from eventide.errors import InputError
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader, is_csv
+from eventide.events.files.lines import LONGEST_LINE, STANDARD_INPUT, CsvLineReader, JsonLineReader, is_csv
 from eventide.events.reader import EventReader, Events
 from eventide.events.zones import EARLIEST
 from eventide.live.sources.base import EventBatch, Position
@@ -70,7 +70,7 @@ class PipeLines:
 
     def __init__(self, descriptor: int | None = None, clock: Clock | None = None) -> None:
         descriptor = sys.stdin.fileno() if descriptor is None else descriptor
-        self._lines, self._clock = _Lines(descriptor, "standard input"), clock or SystemClock()
+        self._lines, self._clock = _Lines(descriptor, STANDARD_INPUT), clock or SystemClock()
         self._moment: int | None = None  # when the next line was seen to be there
 
     def first_arrival(self) -> int:
@@ -144,7 +144,7 @@ class FileLines:
     def open(self, position: Position, reader: EventReader) -> None:
         """Begin with the files that were written to since the moment in `position`."""
         self.close()
-        since = -1 if position is None else position["since"]
+        since = -1 if position is None else position.get("since", -1)
         plain = [path for path in files_of_log(self._path) if path.suffix not in PACKED]
         recent = [path for path in plain if path == self._path or path.stat().st_mtime_ns // 1000 >= since]
         self._reader, self._marked = reader, None

@@ -11,7 +11,7 @@ import select
 import sys
 
 from eventide.events.clock import Clock, SystemClock
-from eventide.events.files.lines import LONGEST_LINE, CsvLineReader, JsonLineReader
+from eventide.events.files.lines import LONGEST_LINE, STANDARD_INPUT, CsvLineReader, JsonLineReader
 from eventide.events.reader import EventReader, Events
 from eventide.live.sources.base import EventBatch, Position
 
@@ -55,7 +55,7 @@ class StandardInput:
         if self._format is None:
             header, _, following = lines.partition(b"\n")
             is_json = header.lstrip().startswith(b"{")
-            self._format = JsonLineReader() if is_json else CsvLineReader(header, "standard input")
+            self._format = JsonLineReader() if is_json else CsvLineReader(header, STANDARD_INPUT)
             lines = lines if is_json else following
         found = self._format.rows(lines, self._reader.wanted)
         return self._reader.read(found.rows, found.unreadable, now, found.raw)

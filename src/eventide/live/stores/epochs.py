@@ -139,9 +139,14 @@ def refuse_other_steps(stored: StoreSetting, wanted: StoreSetting) -> None:
             "leave --account out"
         )
     if different := differences(stored, wanted, ["steps"]):
+        days = (
+            " (for more days leave --start as it is, and move --until)"
+            if different[0].startswith("steps.start ")
+            else ""
+        )
         raise InputError(
             f"this store counts steps in another way: {'; '.join(different)}. That can never change in a store; "
-            "give what it was made with, or publish to another store, which has a ledger of its own"
+            f"give what it was made with{days}, or publish to another store, which has a ledger of its own"
         )
 
 
@@ -150,8 +155,8 @@ def refuse_other_setting(stored: StoreSetting, wanted: StoreSetting, measured_fr
     if different := differences(stored, wanted, StoreSetting._fields):
         raise InputError(
             f"this store was made with another setting: {'; '.join(different)}. Give what it was made with, or go on "
-            f"with --new-epoch: then every step before step {measured_from} repeats the last release, and from there "
-            "on no window holds a charge of before"
+            f"with --new-epoch: then every step before step {measured_from} repeats the last release, and measuring "
+            "begins again when no window holds an older charge"
         )
 
 
@@ -205,4 +210,6 @@ def _different_lists(before: list[Any], now: list[Any]) -> str:
 
 def _shown(value: Any) -> str:
     text = "nothing" if value is None else str(value)
+    if isinstance(value, dict):
+        text = " and ".join(f"{name} {part}" for name, part in value.items())
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
