@@ -4,7 +4,7 @@
 
 One vector of a wide stream (88,762 bins) at three scales, then the small calls that studies and thin streams make.
 
-At scale 120 the ratio to numpy is 0.51 to 0.58 in four runs, on a machine whose other core was busy. It was 1.17 while
+At scale 120 the ratio to numpy is 0.52, and 0.51 to 0.58 on a machine whose other core was busy. It was 1.17 while
 every digit of a draw was tossed with a coin of its own; what brought it is a table that gives the eight digits that are
 about even at once.
 """

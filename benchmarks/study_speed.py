@@ -3,14 +3,11 @@
 Prints, for each mechanism, the time of one setting (20 streams of 1,000 steps, all repetitions, one process); then the
 runs per second of the whole study, next to the public Java code's 280 seconds for its 198,000 runs on two cores.
 
-What limits it: 20 times the Java code would be 28 processor seconds, 0.28 ms for each step of the 2,000 runs of a
-batch, all included; on a machine that others used it took 32.5, which is 17 times with two cores of one's own. A step
-takes 0.08 ms with sample, 0.15 with uniform and fast, 0.25 to 0.4 with the others, 0.26 on average; a tenth of the time
-is spent on starting processes and making streams. Nothing stands out in a profile. Nearly half is the fixed price of
-many calls of numpy: with 40 runs instead of 2,000 a step still took 0.13 ms. Checks and copies that are left out save a
-microsecond or two each. Noise from one uniform number instead of two exponential ones, tried in the same runs, saved no
-more than a hundredth. Runs of several epsilons side by side would save a third; they need ledgers and mechanisms that
-have more than one.
+On a quiet machine of two cores it is 24 times as fast (wanted: 20), 11.6 s by the clock and 22 of processors. What
+limits it: nothing stands out in a profile. Nearly half is the fixed price of many calls of numpy: with 40 runs instead
+of 2,000 a step still took 0.13 ms. Checks and copies that are left out save a microsecond or two each. Noise from one
+uniform number instead of two exponential ones, tried in the same runs, saved no more than a hundredth. Runs of several
+epsilons side by side would save a third; they need ledgers and mechanisms that have more than one.
 
     python benchmarks/study_speed.py [--processes 2] [--repetitions 100]
 """

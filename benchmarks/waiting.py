@@ -1,9 +1,10 @@
 """What people wait for at the command line: a choice on 1,000 steps, and an audit of a class that knows no replicas.
 
 Each is timed in one process and with one a core, in the same run, with the same outcome, by the clock and in processor
-seconds, which say more where others use the machine too: of one process 16 for the choice, of which Tide takes 14, and
-58 for the audit. What limits the audit is the class: of those 58 seconds 49 are its 1.6 million runs, and of these
-about four fifths its own, for building it and for its `release`; the rest checks and keeps what it says.
+seconds, which say more where others use the machine too. On a quiet machine of two cores: 10 s and 8 s for the choice
+(wanted: 20), nearly all of it Tide, and 44 s and 30 s for the audit (wanted: 60). What limits the audit is the class:
+about five sixths of its time are 1.6 million runs, and of these about four fifths its own, for building it and for its
+`release`; the rest checks and keeps what it says.
 
     python benchmarks/waiting.py [--steps 1000] [--bins 20] [--runs 200000]
 """
