@@ -208,3 +208,10 @@ def test_one_finder_of_mechanisms_serves_all():
         build_mechanism("hybrid", {"epsilon": 1, "window": 4, "bins": 1, "q": 2})
     with pytest.raises(InputError, match="needs epsilon"):
         build_mechanism("eventide.mechanisms.hybrid:Hybrid", {"window": 4, "bins": 1})
+
+
+@pytest.mark.parametrize(("word", "json"), [("True", "true"), ("False", "false"), ("None", "null")])
+def test_a_word_of_python_is_answered_with_that_of_json(word, json):
+    with pytest.raises(InputError, match=rf"values are written as JSON; give as_published={json}$"):
+        parse_settings([f"as_published={word}"])
+    assert parse_settings(written_settings({"name": word})[1::2]) == {"name": word}
