@@ -67,15 +67,16 @@ def show(ctx: click.Context, address: str, as_json: bool, out: Path | None) -> N
     \b
     Example: eventide account show people.account --out people.html
     """
-    from eventide.cli.html_files import keep_apart, write_page
+    from eventide.cli.html_files import check_page, write_page
     from eventide.live.accounts.account_report import account_report
     from eventide.live.accounts.open_account import open_account
 
     warn_of_secrets(address)
+    if out is not None:
+        check_page(out, address)
     with open_account(address, read_only=True) as account:
         found = account_report(account)
     if out is not None:
-        keep_apart(out, address)
         write_page(out, _page(found))
     _tell(ctx, found, as_json)
 

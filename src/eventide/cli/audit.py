@@ -71,8 +71,11 @@ def command(
     """
     from eventide.audit import FaultyClass, audit_mechanism
     from eventide.audit.attacks import GRID
+    from eventide.cli.html_files import check_page
     from eventide.mechanisms.registry import find_class
 
+    if out is not None:
+        check_page(out)
     import_from_here()
     parameters = parse_settings(settings)
     if not 0 < confidence < 1:

@@ -69,7 +69,7 @@ def command(
     Example: eventide bench quick --print > mine.toml
     """
     from eventide.bench import check_requirements, load_study, read_results, run_study
-    from eventide.bench.run.results import standings
+    from eventide.bench.run.results import partial_of, standings
     from eventide.bench.study.study_file import study_text
 
     if only_print:
@@ -77,6 +77,9 @@ def command(
         return
     if out is None:
         raise InputError("say where the results go, with --out results.parquet")
+    begun = out.exists() or partial_of(out).exists()  # by a version that took any ending
+    if out.suffix.lower() != ".parquet" and not begun:
+        raise InputError(f"--out {out} must end in .parquet; eventide report --table writes the errors as .csv or .tex")
     if processes is not None and processes < 1:
         raise InputError("--processes is at least 1")
     import_from_here()

@@ -43,10 +43,11 @@ def command(out: Path, as_json: bool, no_browser: bool, serve: bool, port: int) 
         _serve(port, no_browser)
         return
     from eventide.cli.demo_page import IDEAS, build_page, publish_city
-    from eventide.cli.html_files import write_page
+    from eventide.cli.html_files import check_page, write_page
     from eventide.cli.progress import naming
     from eventide.streams.city import build_city
 
+    check_page(out)
     town = build_city(steps_per_day=WINDOW)
     with naming("Tide is compiled the first time it runs, which takes half a minute ..."):
         published = [publish_city(town, name, EPSILON, WINDOW) for name in IDEAS]

@@ -12,7 +12,6 @@ import click
 
 from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.addresses import warn_of_secrets
-from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.live.guarantee.page import Part
@@ -32,16 +31,11 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
     \b
     Example: eventide guarantee city.db --out guarantee.html
     """
-    from eventide.cli.html_files import keep_apart, write_page
+    from eventide.cli.html_files import check_page, write_page
     from eventide.live.guarantee.page import guarantee_page
 
     warn_of_secrets(place)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise InputError(
-            f"{out} must end in .html: the page is made for a browser. For a PDF write FILE.html, open it in a browser "
-            "and print it to a file"
-        )
-    keep_apart(out, place)
+    check_page(out, place)
     title, parts = _parts(place)
     write_page(out, guarantee_page(title, parts))
     click.echo(f"The page is in {out}; it needs no network.")

@@ -6,6 +6,7 @@ Texts are escaped, and a page loads nothing from anywhere.
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,18 @@ def keep_apart(out: Path, *sources: str | Path | None) -> None:
     """Refuse to write a page over a file that it is made from."""
     if out.exists() and any(source and Path(source).exists() and out.samefile(source) for source in sources):
         raise InputError(f"--out {out} is the file that is read, and would be lost; choose another place")
+
+
+def check_page(out: Path, *sources: str | Path | None) -> None:
+    """Refuse a page that cannot be written, would not be opened as one, or would stand over what it is made from."""
+    keep_apart(out, *sources)
+    if out.suffix.lower() not in ("", ".html", ".htm"):
+        raise InputError(
+            f"{out} must end in .html: the page is made for a browser. For a PDF write FILE.html, open it in a browser "
+            "and print it to a file"
+        )
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
 
 
 def write_page(path: Path, page: str, option: str = "--out") -> None:

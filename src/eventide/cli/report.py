@@ -89,10 +89,10 @@ def command(
     from eventide.bench.report.figures import IMAGE_KINDS, write_images
     from eventide.bench.report.paper_table import table_writer
     from eventide.bench.report.scores import read_scores
-    from eventide.cli.html_files import keep_apart, write_page
+    from eventide.cli.html_files import check_page, write_page
     from eventide.display.images import require_matplotlib
 
-    keep_apart(out, results, other, reference)
+    check_page(out, results, other, reference)
     if figures is not None:
         require_matplotlib()
     elif kinds:

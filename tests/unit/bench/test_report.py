@@ -432,6 +432,7 @@ def test_help_shows_an_example():
 
 def test_bad_input_ends_with_a_sentence(folder, tmp_path):
     (tmp_path / "text.parquet").write_text("no results")
+    (tmp_path / "begun.parquet.partial").write_text("{}")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "table.parquet")
     (tmp_path / "other.toml").write_text(STUDY.format(seed=1, repetitions=1).replace("length = 60", "length = 50"))
     other = (tmp_path / "other.toml").read_text().replace('[[streams]]\nfile = "secret.csv"\n', "")
@@ -439,11 +440,13 @@ def test_bad_input_ends_with_a_sentence(folder, tmp_path):
     run_study(load_study(tmp_path / "other.toml"), tmp_path / "other.parquet")
     good, out = folder / "1.parquet", tmp_path / "report.html"
     for arguments, sentence in [
-        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is no file of results"),
+        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is not a file; check the path"),
+        ((tmp_path / "begun.parquet", "--out", out), "the study is not finished; give the `eventide bench` command again"),
         ((tmp_path / "text.parquet", "--out", out), "text.parquet is no file of results"),
         ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
         ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),
         ((good, "--out", tmp_path / "no" / "where.html"), "cannot write"),
+        ((good, "--out", tmp_path / "report.pdf"), "must end in .html"),
         ((good, "--out", good), "is the file that is read"),
         ((good, tmp_path / "other.parquet", "--out", tmp_path / "other.parquet"), "is the file that is read"),
         ((good, "--out", out, "--figures", good), "choose another --figures"),

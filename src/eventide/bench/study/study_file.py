@@ -84,6 +84,8 @@ def study_text(source: str | Path) -> str:
     if path.suffix == ".toml":
         try:
             return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"{path} is not a file; check the path") from None
         except (OSError, UnicodeDecodeError):
             raise InputError(f"{path} cannot be read as a text file; check the path") from None
     if str(source) in builtin_studies():
