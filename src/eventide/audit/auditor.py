@@ -103,7 +103,9 @@ class Verdict:
         sentence = f"epsilon is {measured}; {claim} {attacked}"
         if self.proof is not None and self.proven:
             exact = f"{self.proof.bound:.3f}, the exact log-ratio of one possible transcript"
-            sentence = f"epsilon is at least {exact} (streams: {self.proof.pair}); {claim}; measured: {measured} {attacked}"
+            sentence = (
+                f"epsilon is at least {exact} (streams: {self.proof.pair}); {claim}; measured: {measured} {attacked}"
+            )
         elif self.proof is not None:
             sentence += f"; the transcript that tells most has an exact log-ratio of {self.proof.bound:.3f}"
         if self.attack == GRID and self.bound > self.epsilon:

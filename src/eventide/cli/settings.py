@@ -65,7 +65,9 @@ def written_settings(parameters: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    plain = isinstance(value, str) and value not in PYTHON_WORDS and parse_settings([f"value={value}"]) == {"value": value}
+    plain = (
+        isinstance(value, str) and value not in PYTHON_WORDS and parse_settings([f"value={value}"]) == {"value": value}
+    )
     return value if plain else json.dumps(value)
 
 

@@ -165,7 +165,9 @@ def test_the_exact_likelihood_is_a_likelihood(name):
 
 def test_a_verdict_names_the_number_that_decides_first():
     """A claim of 4 is broken by a transcript of 4.8, and not by the 1.8 that was measured."""
-    verdict = Verdict(4, 1.8, 0.95, "+ in one bin", "linear", 1000, [], Finding("- hopping", "exact log-ratio", 4.8, 1000))
+    verdict = Verdict(
+        4, 1.8, 0.95, "+ in one bin", "linear", 1000, [], Finding("- hopping", "exact log-ratio", 4.8, 1000)
+    )
     assert str(verdict).startswith(
         "epsilon is at least 4.800, the exact log-ratio of one possible transcript (streams: - hopping); "
         "the claim of 4 is BROKEN; measured: at least 1.800 with confidence 0.95 ("

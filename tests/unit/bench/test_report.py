@@ -441,7 +441,10 @@ def test_bad_input_ends_with_a_sentence(folder, tmp_path):
     good, out = folder / "1.parquet", tmp_path / "report.html"
     for arguments, sentence in [
         ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is not a file; check the path"),
-        ((tmp_path / "begun.parquet", "--out", out), "the study is not finished; give the `eventide bench` command again"),
+        (
+            (tmp_path / "begun.parquet", "--out", out),
+            "the study is not finished; give the `eventide bench` command again",
+        ),
         ((tmp_path / "text.parquet", "--out", out), "text.parquet is no file of results"),
         ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
         ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),

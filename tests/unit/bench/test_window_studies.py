@@ -252,7 +252,7 @@ def test_a_study_of_planners_goes_on_where_it_stopped(load):
     [
         (QUERIES, '"base", "best"', '"base", "bset"', 6, "no planner 'bset'; did you mean 'best'?"),
         (QUERIES, '"base", "best"', '"sample-dp"', 6, "needs steps that divide each other"),
-        (QUERIES, '["base", "best"]', '["base"]\nepsilon = 1', 7, "no key of a planner 'epsilon'"),
+        (QUERIES, '["base", "best"]', '["base"]\nepsilon = 1', 7, "no key 'epsilon' of a planner"),
         (QUERIES, '"mre"]', '"season_kept"]', 3, "season_kept cannot be measured of base"),
         (QUERIES, '"general"', '"generall"', 11, "did you mean 'general'?"),
         (QUERIES, 'workload = "general"', "", 12, "step_factor is for streams with a workload"),

@@ -112,6 +112,9 @@ def test_every_verb_refuses_the_same_settings(here, verb, words, says):
     [
         ("steady_ones:Nobody", [], "cannot find steady_ones:Nobody"),
         ("no_such_module:Class", [], "cannot find no_such_module:Class"),
+        ("steady_ones.py:Steady", [], "give steady_ones:Steady in the folder of that file"),
+        ("../here/steady_ones:Steady", [], "give steady_ones:Steady in the folder of that file"),
+        ("steady_ones", [], "module:Class of your own"),
         ("steady_ones:Unframed", [], "is no subclass of eventide.Mechanism"),
         ("hybrid", ["--set", "q=1"], "'q'"),
         ("hybrid", ["--set", "k=0"], "k is 0"),

@@ -43,7 +43,9 @@ from eventide.events.levels import Levels
 
 WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
 FEWEST_SEASONS = 3  # in a series
-UNLIKELY = 3  # standard deviations of the autocorrelation of pure noise: of a hundred such series two go beyond, at most
+UNLIKELY = (
+    3  # standard deviations of the autocorrelation of pure noise: of a hundred such series two go beyond, at most
+)
 SERIES_AT_ONCE = 32  # whose seasons are looked for: so few that what is computed of them stays in the processor's cache
 ROUNDING = 1e-20  # of a series' power: what floats leave of a series that is all trend
 
