@@ -58,10 +58,10 @@ def command(
 
     Built in: quick (two minutes), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism
     against the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive
-    (histograms of sliding windows), sliding (planners of window queries). A study that was interrupted goes on
-    where it stopped when the same command is given again. --with adds a mechanism, by name or as module:Class, and
-    --set gives its parameters. Results are figures about mechanisms, computed from true counts: they are not
-    private.
+    (histograms of sliding windows), sliding (planners of window queries). A study that was interrupted goes on where it
+    stopped when the same command is given again. --with adds a mechanism, by name or as module:Class, and --set gives
+    its parameters; with several --with, each gets all of them. Results are figures about mechanisms, computed from true
+    counts: they are not private.
 
     \b
     Example: eventide bench quick --out results.parquet

@@ -293,10 +293,13 @@ def test_coverage_has_a_table_where_it_was_measured(results):
 
 def test_two_results_are_compared(results, folder):
     report = build_report(results, read_results(folder / "2.parquet"))
-    assert report.verdict[0].startswith("Of 36 errors that both results hold, of a mechanism in a cell")
+    assert report.verdict[0].startswith("Both results hold 36 errors of a mechanism in a cell: ")
     assert "Against the other results" in text_of(report.page)
     same = build_report(results, results)
     assert "36 are the same to the last digit" in same.verdict[0]
+    other = with_rows(results, lambda row: row | {"metric": "mse"} if row["metric"] == "mae" else row)
+    with pytest.raises(InputError, match="the other results hold no error 'mae'; choose one of mse"):
+        build_report(results, other)
 
 
 def test_images_show_the_values_of_the_page(report):

@@ -394,7 +394,7 @@ def test_requirements_that_are_not_met_are_named(load):
     enough = GOOD.replace("repetitions = 2", "repetitions = 20").replace("columns", "public = true\ncolumns")
     assert missed(load(enough)) == {}
     for old, new, code, words in (
-        ('"uniform", "sample"', '"uniform"', "M-R2", "the baseline sample is missing"),
+        ('"uniform", "sample"', '"uniform"', "M-R2", "lacks the baseline sample"),
         ("k = 2", "vary.k = [2, 3]", "M-R4", "hybrid runs with 2 sets of parameters"),
         ("k = 2", "k = 2\n[[mechanisms]]\nname = 'bd'\naccounting = 'fixed-bin'", "M-R1", "by bd accounting=fixed-bin"),
         ("k = 2", "sensitivity = 2\n[[mechanisms]]\nname = 'ba'\nsensitivity = 3", "M-R5", "values of sensitivity"),
@@ -407,7 +407,7 @@ def test_requirements_that_are_not_met_are_named(load):
 
 def test_a_baseline_must_take_part_in_every_experiment(load):
     confined = GOOD.replace('vary.name = ["uniform', 'experiments = ["vary epsilon"]\nvary.name = ["uniform')
-    assert "in the experiment 'vary window'" in missed(load(confined))["M-R2"]
+    assert "'vary window' lacks the baselines uniform and sample" in missed(load(confined))["M-R2"]
 
 
 def test_a_third_partys_mechanism_takes_part(load):
@@ -455,7 +455,7 @@ def test_a_stream_shorter_than_a_window_is_named(load):
     study = load(GOOD.replace("[2, 4]", "[2, 6]"))
     (said,) = study.short_streams()
     assert said.startswith("counts.csv")
-    assert said.endswith("has 5 steps, fewer than a window of 6: none is whole")
+    assert said.endswith("is shorter than a window of 6 steps (length 5): no window is whole")
     assert load(GOOD).short_streams() == []
 
 
