@@ -277,7 +277,10 @@ def described(table: Table) -> dict[str, object]:
 def made(name: str, raw: Path) -> Table:
     """A stream from its raw file."""
     header, rows = SOURCES[name].make(raw / SOURCES[name].raw)
-    return Table(header, list(rows))
+    table = Table(header, list(rows))
+    if not table.rows:
+        raise ValueError("it has no rows")
+    return table
 
 
 def main() -> None:
@@ -289,18 +292,24 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - set(SOURCES):
         parser.error(f"there is no stream {', '.join(sorted(unknown))}")
-    index, differ = {}, False
+    if not options.raw.is_dir():
+        parser.error(f"there is no folder {options.raw}")
+    index, failed = {}, False
     for name in options.names or SOURCES:
-        if not (options.raw / SOURCES[name].raw).exists():
-            print(
-                f"{name} is skipped: {options.raw / SOURCES[name].raw} is not there; get it from {SOURCES[name].copy}"
-            )
+        raw, copy = options.raw / SOURCES[name].raw, SOURCES[name].copy
+        if not raw.exists():
+            print(f"{name} is skipped: {raw} is not there; get it from {copy}")
             continue
-        table = made(name, options.raw)
+        try:
+            table = made(name, options.raw)
+        except (LookupError, ValueError, TypeError) as problem:  # what a file of other columns leads to
+            failed = True
+            print(f"{name} FAILED: {raw} is not as in {copy} ({type(problem).__name__}: {problem})")
+            continue
         file, text = options.out / f"{name}.csv.gz", text_of(table).encode()
         if options.check:
             same = file.is_file() and gzip.decompress(file.read_bytes()) == text
-            differ |= not same
+            failed |= not same
             print(f"{name} {'is the same, byte for byte' if same else 'DIFFERS'}", flush=True)
             continue
         options.out.mkdir(parents=True, exist_ok=True)
@@ -311,7 +320,7 @@ def main() -> None:
         place = options.out / "index.json"
         known = json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
         place.write_text(json.dumps(known | index, indent=1) + "\n", encoding="utf-8")
-    sys.exit(differ)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

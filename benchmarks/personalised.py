@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from eventide.arrays import Floats, Ints
-from eventide.streams.real import read_real
+from eventide.streams.real import read_real, why_missing
 
 EPSILONS, WINDOWS = (0.2, 0.4, 0.6, 0.8, 1.0), (40, 80, 120, 160, 200)
 DEFAULT_EPSILON, DEFAULT_WINDOW = 0.6, 120
@@ -244,6 +245,9 @@ def main() -> None:
         streams["synthetic", name] = synthetic(name, options.steps, np.random.default_rng(7))
     if options.data:
         for name in ("tdrive_beijing", "nycflights_dest"):
+            if missing := why_missing(name, options.data):
+                print(missing, file=sys.stderr)
+                continue
             streams["real", name] = read_real(name, options.data).counts[: options.steps]
     measured: dict[tuple[str, str], list[Floats]] = {}
     print("| stream | mechanism | mean squared error | mean absolute error | fullest window |")

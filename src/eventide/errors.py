@@ -66,17 +66,22 @@ def missing_extra(what: str, extra: str) -> InputError:
     return InputError(f"{what}; install it with: {how}")
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> str:
-    """There is no such thing; perhaps a similar one was meant.
+def unknown(what: str, given: str, known: Iterable[str], owner: str = "") -> str:
+    """There is no such thing (of its owner); perhaps a similar one was meant.
 
     >>> unknown("mechanism", "tiden", ["tide", "ba"])
     "there is no mechanism 'tiden'; did you mean 'tide'?"
+    >>> unknown("parameter", "K", ["k"], "hybrid")
+    "there is no parameter 'K' of hybrid; did you mean 'k'?"
     """
     import difflib  # only who mistypes waits for it
 
     known = list(known)
-    close = difflib.get_close_matches(given, known, n=1)
+    by_small_letters = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(given, known, n=1) or [
+        by_small_letters[name] for name in difflib.get_close_matches(given.lower(), by_small_letters, n=1)
+    ]
     more = f" and {len(known) - MOST_LISTED:,} others" if len(known) > MOST_LISTED else ""
     listed = ", ".join(known[:MOST_LISTED]) + more
     advice = f"did you mean {close[0]!r}?" if close else f"choose one of {listed}"
-    return f"there is no {what} {given!r}; {advice}"
+    return f"there is no {what} {given!r}{f' of {owner}' if owner else ''}; {advice}"

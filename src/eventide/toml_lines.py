@@ -46,10 +46,10 @@ class Document:
         return InputError(f"{self.place}, line {line}: {sentence}" if line <= self.own_lines else f"--with: {sentence}")
 
     def unknown(
-        self, what: str, given: str, known: Iterable[str], entry: TomlTable, key: str | None = None
+        self, what: str, given: str, known: Iterable[str], entry: TomlTable, key: str | None = None, owner: str = ""
     ) -> InputError:
         """There is no such thing; perhaps a similar one was meant."""
-        return self.complaint(unknown(what, given, known), entry, key or given)
+        return self.complaint(unknown(what, given, known, owner), entry, key or given)
 
     def line(self, entry: TomlTable, key: str | None) -> int:
         """The line of the key, or else of the entry's heading or of its inline table, or else the first."""

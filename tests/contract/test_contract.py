@@ -194,13 +194,33 @@ class SharedNoise(Honest):
         return type(measured)(values, measured.scale, measured.fresh)
 
 
+class Renaming(Honest):
+    """Keeps its parameter under another name."""
+
+    def __init__(self, epsilon, window, bins, every=1, **common):
+        self._every = every
+        super().__init__(epsilon, window, bins, **common)
+
+
+class Demanding(Honest):
+    """Has a parameter without a default."""
+
+    def __init__(self, epsilon, window, bins, *, every, **common):
+        self.every = every
+        super().__init__(epsilon, window, bins, **common)
+
+
 @pytest.mark.parametrize(
     ("broken", "says"),
     [
         (Uncharged, "no measurement"),
         (Raw, "without passing through the meter"),
         (HalfNoise, "the scale of 'counts'"),
-        (Forgetful, "saved and loaded"),
+        (Forgetful, "saved and loaded .* must be named in the class attribute state"),
+        (Renaming, r"its parameter every must be kept as self\.every, so that it can be saved"),
+        (Demanding, "it needs a value of every; give one, or a default"),
+        ("ba", r"only a class that is derived from eventide\.Mechanism can be checked"),
+        (object, r"only a class that is derived from eventide\.Mechanism can be checked"),
         pytest.param(Hoarder, "memory grows", marks=pytest.mark.slow),
         (SharedNoise, "replica"),
         (Overspender, "epsilon"),
@@ -251,7 +271,7 @@ class Listed(Honest):
     ("broken", "says"),
     [
         (NoArray, "look at is_sampling_point, which must return an array of booleans"),
-        (Curious, "a sealed step has no 'counts' to read; ask the meter .* look at is_sampling_point"),
+        (Curious, "a sealed step has no 'counts' to read; ask the meter .* look at is_sampling_point$"),
         (InEpsilon, "look at budget_allocation, which must return an array of whole numbers of nano-epsilon"),
         (Unmeasured, "look at perturbation, which must return a measurement of the meter"),
         (Listed, "look at filtering, which must return an array of numbers"),
@@ -265,3 +285,7 @@ def test_the_contract_says_which_method_to_look_at(broken, says):
 def test_what_the_ledger_refuses_says_itself_what_is_wrong():
     with pytest.raises(AssertionError, match=r"or ask for less$"):
         ev.check_mechanism(Overspender)
+
+
+def test_a_parameter_without_a_default_is_given_to_the_check():
+    assert ev.check_mechanism(Demanding, every=2)

@@ -80,3 +80,9 @@ def test_running_totals_with_too_little_noise_are_found():
     pairs = list(slot_pairs(7, 14, 1, 1, 1))
     verdict = audit(subject, pairs, 1.0, attacks={"slots": subject.likelihood_ratio}, runs=40_000)
     assert verdict.broken, str(verdict)
+
+
+def test_a_window_that_is_longer_than_the_streams_under_attack_is_audited():
+    verdict = audit_plan(windows.plan([Query(15, 5)], 1.0), bins=2, runs=500)
+    assert not verdict.broken, str(verdict)
+    assert verdict.bound > 0.3, str(verdict)

@@ -97,12 +97,16 @@ class Verdict:
         return self.proven or self.bound > self.epsilon
 
     def __str__(self) -> str:
-        claim = "BROKEN" if self.broken else "not refuted"
-        sentence = (
-            f"epsilon is at least {self.bound:.3f} with confidence {self.confidence:.7g}; the claim of "
-            f"{self.epsilon:g} is {claim} (best attack: {self.attack}; streams: {self.pair}; {self.runs:,} runs each)"
-        )
-        if self.proof is not None:
+        claim = f"the claim of {self.epsilon:g} is {'BROKEN' if self.broken else 'not refuted'}"
+        measured = f"at least {self.bound:.3f} with confidence {self.confidence:.7g}"
+        attacked = f"(best attack: {self.attack}; streams: {self.pair}; {self.runs:,} runs each)"
+        sentence = f"epsilon is {measured}; {claim} {attacked}"
+        if self.proof is not None and self.proven:
+            exact = f"{self.proof.bound:.3f}, the exact log-ratio of one possible transcript"
+            sentence = (
+                f"epsilon is at least {exact} (streams: {self.proof.pair}); {claim}; measured: {measured} {attacked}"
+            )
+        elif self.proof is not None:
             sentence += f"; the transcript that tells most has an exact log-ratio of {self.proof.bound:.3f}"
         if self.attack == GRID and self.bound > self.epsilon:
             sentence += "; noise in floating point gives itself away by its last bits, whatever its scale"

@@ -58,7 +58,7 @@ class PlanSubject:
         answers = self.start(replicas=runs, noise=noise)
         answers.meter = meter = RecordingMeter(answers.meter)
         due = answers.push_many(stream)
-        answered = due.value.reshape(len(due), runs, -1)
+        answered = due.value.reshape(len(due), runs, stream.shape[-1])
         values = np.zeros((runs, *stream.shape))
         for index in np.lexsort((due.begin, due.refined))[~np.sort(due.refined)]:
             values[:, due.end[index] - 1] = answered[index]

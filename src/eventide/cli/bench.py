@@ -58,10 +58,10 @@ def command(
 
     Built in: quick (two minutes), paper-artificial and paper-real (the w-event benchmark), tide (our own mechanism
     against the others), kellaris (the experiments of the paper that introduced w-event privacy), retroactive
-    (histograms of sliding windows), sliding (planners of window queries). A study that was interrupted goes on
-    where it stopped when the same command is given again. --with adds a mechanism, by name or as module:Class, and
-    --set gives its parameters. Results are figures about mechanisms, computed from true counts: they are not
-    private.
+    (histograms of sliding windows), sliding (planners of window queries). A study that was interrupted goes on where it
+    stopped when the same command is given again. --with adds a mechanism, by name or as module:Class, and --set gives
+    its parameters; with several --with, each gets all of them. Results are figures about mechanisms, computed from true
+    counts: they are not private.
 
     \b
     Example: eventide bench quick --out results.parquet
@@ -69,7 +69,7 @@ def command(
     Example: eventide bench quick --print > mine.toml
     """
     from eventide.bench import check_requirements, load_study, read_results, run_study
-    from eventide.bench.run.results import standings
+    from eventide.bench.run.results import partial_of, standings
     from eventide.bench.study.study_file import study_text
 
     if only_print:
@@ -77,6 +77,9 @@ def command(
         return
     if out is None:
         raise InputError("say where the results go, with --out results.parquet")
+    begun = out.exists() or partial_of(out).exists()  # by a version that took any ending
+    if out.suffix.lower() != ".parquet" and not begun:
+        raise InputError(f"--out {out} must end in .parquet; eventide report --table writes the errors as .csv or .tex")
     if processes is not None and processes < 1:
         raise InputError("--processes is at least 1")
     import_from_here()

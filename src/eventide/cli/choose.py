@@ -6,7 +6,6 @@ It looks at true counts or events, or at ones made up from a description, and sa
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import click
 from eventide.cli.choose_asked import Asked
 from eventide.cli.progress import counting
 from eventide.cli.settings import import_from_here, settings_option
-from eventide.errors import InputError
 
 REPEATED = 5  # times the repetitions, in the command that says it more exactly
 
@@ -124,12 +122,12 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
     from eventide.cli.choose_cap_result import CapAnswer
     from eventide.cli.choose_result import MechanismAnswer
     from eventide.cli.choose_span_result import SpanAnswer
-    from eventide.cli.html_files import write_page
+    from eventide.cli.html_files import check_page, write_page
     from eventide.privacy.guarantees import about_large
 
     asked = Asked(**given)
     if out is not None:
-        _check_place(out, asked.history)
+        check_page(out, asked.history)
     import_from_here()
     with counting("Trying", unit="trials") as tell:
         of_steps = MechanismAnswer if asked.span is None else SpanAnswer
@@ -145,15 +143,6 @@ def command(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any
         click.echo(sentence)
     if out is not None:
         click.echo(f"The picture is in {out}; it needs no network.")
-
-
-def _check_place(out: Path, history: str | None) -> None:
-    """Refuse a page that cannot be written, or would stand over what is read."""
-    from eventide.cli.html_files import check_page
-
-    check_page(out, history)
-    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
-        raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
 
 
 def _repeat(ctx: click.Context, repetitions: int) -> str:

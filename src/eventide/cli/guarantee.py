@@ -12,7 +12,6 @@ import click
 
 from eventide.cli import GUARANTEE_VIOLATED
 from eventide.cli.addresses import warn_of_secrets
-from eventide.errors import InputError
 
 if TYPE_CHECKING:
     from eventide.live.guarantee.page import Part
@@ -36,11 +35,6 @@ def command(ctx: click.Context, place: str, out: Path) -> None:
     from eventide.live.guarantee.page import guarantee_page
 
     warn_of_secrets(place)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise InputError(
-            f"{out} must end in .html: the page is made for a browser. For a PDF write FILE.html, open it in a browser "
-            "and print it to a file"
-        )
     check_page(out, place)
     title, parts = _parts(place)
     write_page(out, guarantee_page(title, parts))

@@ -6,6 +6,7 @@ Texts are escaped, and a page loads nothing from anywhere.
 from __future__ import annotations
 
 import html
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,26 @@ from eventide.display.replacing import IN_PAGES, refuse_foreign
 from eventide.errors import InputError
 
 
-def check_page(out: Path, *sources: str | Path | None) -> None:
-    """Refuse, before any work, to write a page over a file that it is made from, or that is no page of ours."""
-    keep_apart(out, *sources)
-    refuse_foreign(out, IN_PAGES)
-
-
 def keep_apart(out: Path, *sources: str | Path | None) -> None:
     """Refuse to write over a file that is read."""
     if out.exists() and any(source and Path(source).exists() and out.samefile(source) for source in sources):
         raise InputError(f"--out {out} is the file that is read, and would be lost; choose another place")
+
+
+def check_page(out: Path, *sources: str | Path | None) -> None:
+    """Refuse, before any work, a page that cannot be written or opened, or would replace what it is made from.
+
+    Or any other file that is no page of ours.
+    """
+    keep_apart(out, *sources)
+    if out.suffix.lower() not in ("", ".html", ".htm"):
+        raise InputError(
+            f"{out} must end in .html: the page is made for a browser. For a PDF write FILE.html, open it in a browser "
+            "and print it to a file"
+        )
+    if out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise InputError(f"cannot write {out}; choose a file in a folder that exists and may be written to with --out")
+    refuse_foreign(out, IN_PAGES)
 
 
 def write_page(path: Path, page: str, option: str = "--out") -> None:

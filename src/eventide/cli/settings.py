@@ -16,6 +16,7 @@ import click
 
 from eventide.errors import InputError
 
+PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}  # what they are in JSON
 DECIDED_ELSEWHERE = ("epsilon", "window", "bins", "replicas", "noise", "seed")
 
 settings_option = click.option(
@@ -45,6 +46,8 @@ def parse_settings(settings: Iterable[str], fixed: Collection[str] = ()) -> dict
             raise InputError(f"--set {name}=... is not possible; {name} has an option of its own or is fixed here")
         if name in given:
             raise InputError(f"--set {name}=... was given twice; give it once")
+        if value in PYTHON_WORDS:
+            raise InputError(f"--set {setting}: values are written as JSON; give {name}={PYTHON_WORDS[value]}")
         try:
             given[name] = json.loads(value)
         except json.JSONDecodeError:
@@ -62,7 +65,9 @@ def written_settings(parameters: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    plain = isinstance(value, str) and parse_settings([f"value={value}"]) == {"value": value}
+    plain = (
+        isinstance(value, str) and value not in PYTHON_WORDS and parse_settings([f"value={value}"]) == {"value": value}
+    )
     return value if plain else json.dumps(value)
 
 

@@ -18,6 +18,7 @@ from eventide.errors import EventideError, InputError
 from eventide.mechanisms.base import Mechanism
 from eventide.mechanisms.run import run
 from eventide.mechanisms.saving import load
+from eventide.parameters import REQUIRED, parameter_defaults
 from eventide.privacy.amounts import NANO
 from eventide.privacy.measured import Measured
 from eventide.privacy.meter import Meter
@@ -78,6 +79,12 @@ def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
     12
     """
 
+    if not (isinstance(cls, type) and issubclass(cls, Mechanism)):
+        raise AssertionError("only a class that is derived from eventide.Mechanism can be checked")
+    given = {"epsilon", "window", "bins", *parameters}
+    for name, default in parameter_defaults(cls).items():
+        _demand(default is not REQUIRED or name in given, f"it needs a value of {name}; give one, or a default")
+
     def make(**more: Any) -> Mechanism:
         common: dict[str, Any] = {"epsilon": EPSILON, "window": WINDOW, "bins": BINS, "noise": Seeded(11)}
         return cls(**common | parameters | more)
@@ -95,14 +102,15 @@ def check_mechanism(cls: type[Mechanism], **parameters: object) -> list[str]:
 
 def _blamed(make: Make) -> str:
     """Which of the four methods raised, or returned what it must not; nothing where errors of ours say it all."""
-    asked = ""
+    asked = told = ""
 
     def watched(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def ask(*given: Any) -> Any:
-            nonlocal asked
+            nonlocal asked, told
             asked = name
             answer = method(*given)
             if not ANSWERS[name].fits(answer):
+                told = f", which must return {ANSWERS[name].told}"
                 raise TypeError(name)
             asked = ""
             return answer
@@ -117,7 +125,7 @@ def _blamed(make: Make) -> str:
     except EventideError:
         return ""
     except Exception:
-        return f"; look at {asked}, which must return {ANSWERS[asked].told}" if asked else ""
+        return f"; look at {asked}{told}" if asked else ""
     return ""
 
 
@@ -188,13 +196,20 @@ def check_does_not_depend_on_chunking(make: Make) -> None:
 def check_goes_on_after_save_and_load(make: Make) -> None:
     """Saved and loaded at any step, it goes on as if nothing had happened."""
     stream = _stream("bursts")
+    mechanism = make()
+    for name in parameter_defaults(type(mechanism)).keys() - {"noise", "seed"}:
+        _demand(hasattr(mechanism, name), f"its parameter {name} must be kept as self.{name}, so that it can be saved")
     for cut in (0, 1, 5, STEPS // 2):
         mechanism = make()
         run(mechanism, stream[:cut])
         loaded = load(mechanism.save(), type(mechanism), mechanism.filter)
         expected, found = run(mechanism, stream[cut:]), run(loaded, stream[cut:])
         same = np.array_equal(expected.values, found.values) and np.array_equal(expected.spent, found.spent)
-        _demand(same, f"saved and loaded at step {cut}, it releases something else")
+        _demand(
+            same,
+            f"saved and loaded at step {cut}, it releases something else; what changes while it runs must be named in "
+            "the class attribute state",
+        )
         kept = np.array_equal(mechanism.ledger.worst_window(), loaded.ledger.worst_window())
         _demand(kept, "the ledger was not saved whole")
 

@@ -32,6 +32,7 @@ MECHANISMS = {
     "rg-baseline": ("eventide.mechanisms.window_baselines", "TimeUnitBaseline"),
     "rg-window-baseline": ("eventide.mechanisms.window_baselines", "WindowBaseline"),
 }
+OWN_CLASS = "module:Class of your own"
 OWN_MODULES = set[str]()  # that somebody named as module:Class, and that are no part of eventide
 COMPOSED = {"several": ("eventide.mechanisms.several", "Several")}  # made of others, for what a stream publishes
 
@@ -41,10 +42,22 @@ def mechanism_names() -> list[str]:
     return list(MECHANISMS)
 
 
+def no_mechanism(name: str, *more: str) -> str:
+    """There is no mechanism of this name; perhaps that of a class was given, or something similar, or one of `more`.
+
+    >>> no_mechanism("BudgetAbsorption")
+    "there is no mechanism 'BudgetAbsorption'; did you mean 'ba'?"
+    """
+    for registered, (_, cls) in MECHANISMS.items():
+        if name == cls:
+            return f"there is no mechanism {name!r}; did you mean {registered!r}?"
+    return unknown("mechanism", name, [*MECHANISMS, *more])
+
+
 def mechanism_class(name: str) -> type[Mechanism]:
     """The class registered under `name`."""
     if name not in MECHANISMS | COMPOSED:
-        raise InputError(unknown("mechanism", name, MECHANISMS))
+        raise InputError(no_mechanism(name))
     module, cls = (MECHANISMS | COMPOSED)[name]
     found: type[Mechanism] = getattr(importlib.import_module(module), cls)
     return found
@@ -54,7 +67,12 @@ def find_class(name: str) -> Any:
     """The class of a registry name, or of module:Class, which is code that the user asks to run."""
     module, colon, attribute = name.partition(":")
     if not colon:
+        if name not in MECHANISMS | COMPOSED:
+            raise InputError(no_mechanism(name, OWN_CLASS))
         return mechanism_class(name)
+    if "/" in module or module.endswith(".py"):
+        right = f"{Path(module).stem}:{attribute}"
+        raise InputError(f"{name} has a path before the colon; give {right} in the folder of that file")
     if not module.startswith("eventide."):
         OWN_MODULES.add(module)
     try:

@@ -166,6 +166,11 @@ def run(mechanism: Mechanism, matrix: Any) -> Run:
     >>> ev.run(mechanism, {"south": [7, 8], "north": [4, 5]}).values.tolist()
     [[4.0, 7.0], [5.0, 8.0]]
     """
+    if isinstance(mechanism, type):
+        name = mechanism.__name__
+        raise InputError(
+            f"{name} is a class; run a mechanism that is made of it, such as {name}(epsilon, window, bins)"
+        )
     counts = whole_counts(mechanism.in_order(matrix))
     each_its_own = counts.ndim == 3 and mechanism.replicas > 1
     if not (each_its_own or counts.ndim == 2):

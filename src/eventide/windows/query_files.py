@@ -25,7 +25,7 @@ def read_queries(path: str | Path, tick: str | None = None) -> list[Query]:
         raise InputError(f"{path.name} is no TOML file: {problem}; correct it") from None
     tables = document.get("query")
     if set(document) != {"query"} or not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
-        raise InputError(f"{path.name} holds tables [[query]] and nothing else; write one for each query")
+        raise InputError(f"{path.name} must hold a table [[query]] for each query, and nothing else")
     length = None if tick is None else milliseconds(tick)
     return [_query(table, f"{path.name}, query {number}", length) for number, table in enumerate(tables, start=1)]
 

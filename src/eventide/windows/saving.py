@@ -66,7 +66,8 @@ def load(data: bytes) -> Plan | Answers | dict[str, Answers]:
     document = unpack(data)
     try:
         if document["format"] not in (PLAN, ANSWERS) or document["version"] != VERSION:
-            raise StateError(f"these are bytes of {document['format']!r}, version {document['version']}; not readable")
+            kind = f"{document['format']!r}, version {document['version']}"
+            raise StateError(f"these are bytes of {kind}; load them with what saved them")
         if document["format"] == PLAN:
             return _built(document["plan"])
         answers = {stream["name"]: _answers(document, stream) for stream in document["streams"]}

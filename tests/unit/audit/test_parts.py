@@ -1,5 +1,6 @@
 """Limits, pairs, learners and the exact likelihood, each against something obvious."""
 
+import dataclasses
 import functools
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from scipy import stats
 import eventide as ev
 from eventide.audit import MechanismSubject, audit, audit_mechanism, neighbouring_pairs
 from eventide.audit.attacks import total_of_changes
-from eventide.audit.auditor import LOOKS, _rounds
+from eventide.audit.auditor import LOOKS, Finding, Verdict, _rounds
 from eventide.audit.bounds import epsilon_bound, lower_limit
 from eventide.audit.exact import log_likelihood
 from eventide.audit.learned import linear_scorer, tree_scorer
@@ -160,3 +161,17 @@ def test_the_exact_likelihood_is_a_likelihood(name):
         ratio = np.exp(log_likelihood(make, seen, pair.neighbour) - log_likelihood(make, seen, pair.stream))
         assert ratio.max() <= np.exp(1) * (1 + 1e-9)  # no transcript may tell more than epsilon
         assert abs(ratio.mean() - 1) < 6 * ratio.std() / np.sqrt(len(ratio)) + 1e-9
+
+
+def test_a_verdict_names_the_number_that_decides_first():
+    """A claim of 4 is broken by a transcript of 4.8, and not by the 1.8 that was measured."""
+    verdict = Verdict(
+        4, 1.8, 0.95, "+ in one bin", "linear", 1000, [], Finding("- hopping", "exact log-ratio", 4.8, 1000)
+    )
+    assert str(verdict).startswith(
+        "epsilon is at least 4.800, the exact log-ratio of one possible transcript (streams: - hopping); "
+        "the claim of 4 is BROKEN; measured: at least 1.800 with confidence 0.95 ("
+    )
+    sound = dataclasses.replace(verdict, epsilon=5)
+    assert str(sound).startswith("epsilon is at least 1.800 with confidence 0.95; the claim of 5 is not refuted (")
+    assert str(sound).endswith("; the transcript that tells most has an exact log-ratio of 4.800")

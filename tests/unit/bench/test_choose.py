@@ -173,6 +173,11 @@ def test_advice_on_the_window_follows_what_is_to_be_hidden_and_the_season(wave):
     assert "think about" not in advice(window=13)  # what a season touches that begins in the middle of a step
 
 
+def test_a_look_a_window_is_one_look(wave):
+    best = replace(wave.recommended, looks=1.0)
+    assert "It measures anew once in " in " ".join(replace(wave, candidates=(best,), window=10).reading)
+
+
 def test_no_weaker_promise_is_advised_for_nothing():
     stream = describe(level=300, amplitude=100, season=12, steps=60)
     found = choose(stream, **(SMALL | {"mechanisms": ["sample"], "window": 30}))

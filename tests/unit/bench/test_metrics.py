@@ -169,6 +169,16 @@ def test_noise_inertia_and_calm_are_no_season():
     assert season_length(np.arange(100)) == 0
 
 
+@pytest.mark.parametrize("steps", [24, 50, 100, 200])
+def test_short_noise_has_no_season_and_a_short_clear_season_is_found(steps):
+    random = np.random.default_rng(steps)
+    noise = random.normal(size=(1000, steps))
+    assert np.count_nonzero(season_length(noise)) <= 30
+    season = steps // 7
+    wave = np.sin(np.arange(steps) * 2 * np.pi / season) + 0.1 * noise
+    assert np.mean(np.abs(season_length(wave) - season) <= 1) > 0.95
+
+
 def test_a_season_is_kept_lost_or_was_never_there():
     steps = np.arange(400)
     wave = (100 * np.sin(steps * 2 * np.pi / 40)).astype(np.int64)

@@ -42,3 +42,11 @@ def test_only_the_forms_that_keep_books_stay_within_the_epsilon_of_everybody(per
     totals = np.random.default_rng(3).poisson(500, (120, 2))
     _, _, window = personalised.run(totals, kinds, name, 5)
     assert least < window <= most + 1e-9
+
+
+def test_real_streams_that_are_not_there_are_skipped(personalised, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["personalised.py", "--data", "nowhere", "--steps", "3", "--repetitions", "1"])
+    monkeypatch.setitem(personalised.main.__globals__, "figures", lambda *_: {})
+    monkeypatch.setitem(personalised.main.__globals__, "gains", lambda *_: [])
+    personalised.main()
+    assert "stream tdrive_beijing is skipped: there is no folder nowhere" in capsys.readouterr().err

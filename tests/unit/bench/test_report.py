@@ -293,10 +293,13 @@ def test_coverage_has_a_table_where_it_was_measured(results):
 
 def test_two_results_are_compared(results, folder):
     report = build_report(results, read_results(folder / "2.parquet"))
-    assert report.verdict[0].startswith("Of 36 errors that both results hold, of a mechanism in a cell")
+    assert report.verdict[0].startswith("Both results hold 36 errors of a mechanism in a cell: ")
     assert "Against the other results" in text_of(report.page)
     same = build_report(results, results)
     assert "36 are the same to the last digit" in same.verdict[0]
+    other = with_rows(results, lambda row: row | {"metric": "mse"} if row["metric"] == "mae" else row)
+    with pytest.raises(InputError, match="the other results hold no error 'mae'; choose one of mse"):
+        build_report(results, other)
 
 
 def test_images_show_the_values_of_the_page(report):
@@ -452,6 +455,7 @@ def test_help_shows_an_example():
 
 def test_bad_input_ends_with_a_sentence(folder, tmp_path):
     (tmp_path / "text.parquet").write_text("no results")
+    (tmp_path / "begun.parquet.partial").write_text("{}")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "table.parquet")
     (tmp_path / "other.toml").write_text(STUDY.format(seed=1, repetitions=1).replace("length = 60", "length = 50"))
     other = (tmp_path / "other.toml").read_text().replace('[[streams]]\nfile = "secret.csv"\n', "")
@@ -459,11 +463,16 @@ def test_bad_input_ends_with_a_sentence(folder, tmp_path):
     run_study(load_study(tmp_path / "other.toml"), tmp_path / "other.parquet")
     good, out = folder / "1.parquet", tmp_path / "report.html"
     for arguments, sentence in [
-        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is no file of results"),
+        ((tmp_path / "missing.parquet", "--out", out), "missing.parquet is not a file; check the path"),
+        (
+            (tmp_path / "begun.parquet", "--out", out),
+            "the study is not finished; give the `eventide bench` command again",
+        ),
         ((tmp_path / "text.parquet", "--out", out), "text.parquet is no file of results"),
         ((tmp_path / "table.parquet", "--out", out), "table.parquet is no file of results"),
         ((good, tmp_path / "other.parquet", "--out", out), "no cell in common"),
         ((good, "--out", tmp_path / "no" / "where.html"), "cannot write"),
+        ((good, "--out", tmp_path / "report.pdf"), "must end in .html"),
         ((good, "--out", good), "is the file that is read"),
         ((good, tmp_path / "other.parquet", "--out", tmp_path / "other.parquet"), "is the file that is read"),
         ((good, "--out", out, "--figures", good), "choose another --figures"),

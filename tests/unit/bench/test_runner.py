@@ -408,6 +408,12 @@ def test_the_command_prints_one_document(study):
     assert {standing["mechanism"] for standing in document["standings"]} == {"uniform", "sample", "bd"}
 
 
+def test_results_that_were_begun_under_another_ending_are_finished(study):
+    Path("old.csv.partial").write_bytes(b"")
+    assert bench("study.toml", "--out", "old.csv", "--processes", "1").exit_code == 0
+    assert "were there already" in bench("study.toml", "--out", "old.csv", "--processes", "1").stdout
+
+
 def test_the_command_refuses_a_number_of_processes_that_is_none(study):
     with pytest.raises(InputError, match="--processes is at least 1"):
         bench("study.toml", "--out", "results.parquet", "--processes", "0")

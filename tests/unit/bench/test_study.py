@@ -199,7 +199,7 @@ def test_dates_in_a_study_are_dates_of_events(load):
         assert study.streams[2].read().tolist() == [[0, 2], [0, 0], [1, 0]]
         run_study(study, "results.parquet")
         Path("results.parquet").unlink()
-    for start, words in (("stop = 1", "no parameter of events.csv 'stop'"), ("merge = 0", "merge is 0")):
+    for start, words in (("stop = 1", "no parameter 'stop' of events.csv"), ("merge = 0", "merge is 0")):
         with pytest.raises(InputError, match=f"line 21: .*{words}"):
             load(text.replace("START", start))
 
@@ -243,18 +243,21 @@ def test_the_filter_of_a_mechanism_comes_before_that_of_the_study(load):
         ("[[streams]]\nfile", "[[streems]]\nfile", 18, "no key 'streems'; did you mean 'streams'?"),
         ('name = "hybrid"', 'name = ["hybrid", "ba"]', 10, "name holds one name; for several write vary.name = [...]"),
         ('"constant"', '["constant"]', 14, "generator holds one name"),
-        ("k = 2", "kk = 2", 11, "no parameter of hybrid 'kk'; did you mean 'k'?"),
+        ("k = 2", "kk = 2", 11, "no parameter 'kk' of hybrid; did you mean 'k'?"),
         ("k = 2", "k = 0", 10, "k is 0"),
         ("k = 2", "seed = 2", 11, "set by the study"),
         ("k = 2", 'filter = "trunkate"', 11, "did you mean 'truncate'?"),
         ("k = 2", 'experiments = ["vary windows"]', 11, "did you mean 'vary window'?"),
-        ('name = "hybrid"\nk = 2', 'name = "sample"', 9, "'sample' stands here for the second time"),
+        ('name = "hybrid"\nk = 2', 'name = "sample"', 9, "'sample' stands here twice"),
         ("[0.5, 1.0]", "[0.5, -1.0]", 24, "epsilon is -1.0"),
         ("epsilon = 1.0", 'epsilon = "much"', 27, "not a number that epsilon can be"),
         ("epsilon = 1.0", "", 26, "epsilon is missing"),
+        ("epsilon = 1.0", "epsilon = [1.0, 2.0]", 27, "; for several write vary.epsilon = [...]"),
+        ('name = "hybrid"', 'name = "Hybrid"', 10, "no mechanism 'Hybrid'; did you mean 'hybrid'?"),
+        ('name = "hybrid"', 'name = "mine"', 10, "rg-window-baseline, module:Class of your own"),
         ("vary.window = [2, 4]", "vary.window = [2, 0]", 28, "window is 0"),
         ("vary.window = [2, 4]", "vary.window = 2", 28, "vary holds lists"),
-        ("vary.window = [2, 4]", "vary.window = [2, 2]", 26, "for the second time"),
+        ("vary.window = [2, 4]", "vary.window = [2, 2]", 26, "stands here twice"),
         ("vary.window = [2, 4]", "vary.windov = [2, 4]", 28, "did you mean 'window'?"),
         ("repetitions = 2", "repetitions = 0", 2, "repetitions is 0"),
         ("repetitions = 2", "", 1, "repetitions is missing"),
@@ -293,8 +296,10 @@ def test_a_bad_study_is_refused_with_its_line(load, old, new, line, words):
 @pytest.mark.parametrize("table", ["mechanisms", "streams", "privacy"])
 def test_a_study_without_a_part_is_refused(load, table):
     text = re.sub(rf"\[\[{table}\]\]\n(.+\n)+", "", GOOD)
-    with pytest.raises(InputError, match=rf"at least one \[\[{table}\]\]"):
+    with pytest.raises(InputError, match=rf"at least one \[\[{table}\]\]$"):
         load(text)
+    with pytest.raises(InputError, match=rf"at least one \[\[{table}\]\]; two brackets, since there may be several"):
+        load(f"{text}\n[{table}]\nname = 1\n")
 
 
 def test_inline_tables_work_and_their_line_is_found(load):
@@ -341,8 +346,11 @@ def test_a_study_with_nothing_but_missing_streams_says_so(load):
 def test_what_is_no_study_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"there is no study 'quik'; did you mean 'quick'\? \(or give a \.toml file\)"):
         load_study("quik")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"nowhere\.toml is not a file; check the path"):
         load_study(tmp_path / "nowhere.toml")
+    (tmp_path / "picture.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot be read as a text file"):
+        load_study(tmp_path / "picture.toml")
 
 
 @pytest.fixture(scope="module")
@@ -386,7 +394,7 @@ def test_requirements_that_are_not_met_are_named(load):
     enough = GOOD.replace("repetitions = 2", "repetitions = 20").replace("columns", "public = true\ncolumns")
     assert missed(load(enough)) == {}
     for old, new, code, words in (
-        ('"uniform", "sample"', '"uniform"', "M-R2", "the baseline sample is missing"),
+        ('"uniform", "sample"', '"uniform"', "M-R2", "lacks the baseline sample"),
         ("k = 2", "vary.k = [2, 3]", "M-R4", "hybrid runs with 2 sets of parameters"),
         ("k = 2", "k = 2\n[[mechanisms]]\nname = 'bd'\naccounting = 'fixed-bin'", "M-R1", "by bd accounting=fixed-bin"),
         ("k = 2", "sensitivity = 2\n[[mechanisms]]\nname = 'ba'\nsensitivity = 3", "M-R5", "values of sensitivity"),
@@ -399,7 +407,7 @@ def test_requirements_that_are_not_met_are_named(load):
 
 def test_a_baseline_must_take_part_in_every_experiment(load):
     confined = GOOD.replace('vary.name = ["uniform', 'experiments = ["vary epsilon"]\nvary.name = ["uniform')
-    assert "in the experiment 'vary window'" in missed(load(confined))["M-R2"]
+    assert "'vary window' lacks the baselines uniform and sample" in missed(load(confined))["M-R2"]
 
 
 def test_a_third_partys_mechanism_takes_part(load):
@@ -435,8 +443,8 @@ def test_a_third_partys_mechanism_is_refused_with_the_reason(load, name, text, r
 def test_what_is_added_to_a_study_has_no_line_in_it(load):
     module("sound2", FRAME)
     for name, parameters, says in (
-        ("sound2:Theirs", {"toll": 3}, "--with: there is no parameter of sound2:Theirs 'toll'"),
-        ("uniform", {}, "--with: the mechanism 'uniform' stands here for the second time"),
+        ("sound2:Theirs", {"toll": 3}, "--with: there is no parameter 'toll' of sound2:Theirs"),
+        ("uniform", {}, "--with: the mechanism 'uniform' stands here twice"),
     ):
         with pytest.raises(InputError, match=f"^{says}"):
             load(GOOD, added={name: parameters})
@@ -447,7 +455,7 @@ def test_a_stream_shorter_than_a_window_is_named(load):
     study = load(GOOD.replace("[2, 4]", "[2, 6]"))
     (said,) = study.short_streams()
     assert said.startswith("counts.csv")
-    assert said.endswith("has 5 steps, fewer than a window of 6: none is whole")
+    assert said.endswith("is shorter than a window of 6 steps (length 5): no window is whole")
     assert load(GOOD).short_streams() == []
 
 

@@ -252,7 +252,7 @@ def test_a_study_of_planners_goes_on_where_it_stopped(load):
     [
         (QUERIES, '"base", "best"', '"base", "bset"', 6, "no planner 'bset'; did you mean 'best'?"),
         (QUERIES, '"base", "best"', '"sample-dp"', 6, "needs steps that divide each other"),
-        (QUERIES, '["base", "best"]', '["base"]\nepsilon = 1', 7, "no key of a planner 'epsilon'"),
+        (QUERIES, '["base", "best"]', '["base"]\nepsilon = 1', 7, "no key 'epsilon' of a planner"),
         (QUERIES, '"mre"]', '"season_kept"]', 3, "season_kept cannot be measured of base"),
         (QUERIES, '"general"', '"generall"', 11, "did you mean 'general'?"),
         (QUERIES, 'workload = "general"', "", 12, "step_factor is for streams with a workload"),
@@ -278,6 +278,6 @@ def test_baselines_are_those_of_what_is_asked(load):
 
     assert fault(HISTOGRAMS).met
     assert fault(QUERIES).met
-    assert "rg-window-baseline is missing" in fault(HISTOGRAMS.replace('"rg-window-baseline", ', "")).sentence
-    assert "the baseline base is missing" in fault(QUERIES.replace('"base", ', "")).sentence
-    assert "uniform and sample is missing" in fault(HISTOGRAMS.replace("vary.span = [1, 7]", "")).sentence
+    assert "lacks the baseline rg-window-baseline" in fault(HISTOGRAMS.replace('"rg-window-baseline", ', "")).sentence
+    assert "lacks the baseline base" in fault(QUERIES.replace('"base", ', "")).sentence
+    assert "lacks the baselines uniform and sample" in fault(HISTOGRAMS.replace("vary.span = [1, 7]", "")).sentence

@@ -126,4 +126,4 @@ def test_json_is_one_document(tmp_path):
 def test_a_page_that_cannot_be_written_is_refused(tmp_path):
     result = CliRunner().invoke(command, ["--out", str(tmp_path / "missing" / "city.html")])
     assert isinstance(result.exception, InputError)
-    assert "choose another place with --out" in str(result.exception)
+    assert "choose a file in a folder that exists" in str(result.exception)

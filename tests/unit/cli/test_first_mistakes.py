@@ -57,6 +57,13 @@ def store(run):
             "Checked",
         ),
         ("guarantee city.db --out page.pdf", 2, "must end in .html: the page is made for a browser. For a PDF"),
+        ("demo --out city.png", 2, "city.png must end in .html"),
+        ("account show people.account --out people.pdf", 2, "people.pdf must end in .html"),
+        ("audit ba --epsilon 1 --window 3 --out bounds.svg", 2, "bounds.svg must end in .html"),
+        ("choose --level 9 --epsilon 1 --window 3 --out choice.pdf", 2, "choice.pdf must end in .html"),
+        ("audit ba --epsilon 1 --window 3 --out nowhere/bounds.html", 2, "cannot write nowhere/bounds.html"),
+        ("bench quick --out errors.csv", 2, "errors.csv must end in .parquet; eventide report --table writes"),
+        ("bench mine.toml --out r.parquet", 2, "mine.toml is not a file; check the path"),
     ],
 )
 def test_what_is_said(run, line, code, says):

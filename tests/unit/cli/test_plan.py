@@ -127,9 +127,9 @@ def test_what_is_no_duration_is_refused(text):
     [
         (None, "cannot be read"),
         ("[[query]", "no TOML file"),
-        ("", "holds tables"),
-        ("window = 5", "holds tables"),
-        ("query = 5", "holds tables"),
+        ("", "must hold a table [[query]] for each query, and nothing else"),
+        ("window = 5", "must hold a table [[query]] for each query, and nothing else"),
+        ("query = 5", "must hold a table [[query]] for each query, and nothing else"),
         ("query = []", "no query to plan"),
         ("[[query]]\nwindow = 5", "query 1: step is missing"),
         ("[[query]]\nwindow = 5\nstep = 5\nsize = 3", "'size' means nothing"),

@@ -112,6 +112,9 @@ def test_every_verb_refuses_the_same_settings(here, verb, words, says):
     [
         ("steady_ones:Nobody", [], "cannot find steady_ones:Nobody"),
         ("no_such_module:Class", [], "cannot find no_such_module:Class"),
+        ("steady_ones.py:Steady", [], "give steady_ones:Steady in the folder of that file"),
+        ("../here/steady_ones:Steady", [], "give steady_ones:Steady in the folder of that file"),
+        ("steady_ones", [], "module:Class of your own"),
         ("steady_ones:Unframed", [], "is no subclass of eventide.Mechanism"),
         ("hybrid", ["--set", "q=1"], "'q'"),
         ("hybrid", ["--set", "k=0"], "k is 0"),
@@ -208,3 +211,10 @@ def test_one_finder_of_mechanisms_serves_all():
         build_mechanism("hybrid", {"epsilon": 1, "window": 4, "bins": 1, "q": 2})
     with pytest.raises(InputError, match="needs epsilon"):
         build_mechanism("eventide.mechanisms.hybrid:Hybrid", {"window": 4, "bins": 1})
+
+
+@pytest.mark.parametrize(("word", "json"), [("True", "true"), ("False", "false"), ("None", "null")])
+def test_a_word_of_python_is_answered_with_that_of_json(word, json):
+    with pytest.raises(InputError, match=rf"values are written as JSON; give as_published={json}$"):
+        parse_settings([f"as_published={word}"])
+    assert parse_settings(written_settings({"name": word})[1::2]) == {"name": word}

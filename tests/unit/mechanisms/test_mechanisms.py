@@ -227,6 +227,11 @@ def test_a_bad_row_stops_a_run_before_its_first_release():
     assert (mech.step, mech.ledger.worst_window()) == (0, 0)
 
 
+def test_a_class_is_no_mechanism_to_run():
+    with pytest.raises(ev.InputError, match=r"Uniform is a class; run a mechanism .* such as Uniform\(epsilon, window"):
+        ev.run(ev.Uniform, [[1, 2]])
+
+
 def test_a_filter_may_be_given_by_name():
     mech = ev.Uniform(epsilon=1, window=2, bins=1, filter="truncate", noise=ev.noise.Unit())
     assert mech.release([0]).values.tolist() == [2]

@@ -108,3 +108,18 @@ def test_a_check_finds_a_changed_stream(folder):
     assert check("unemployment", "flu_death").returncode == 0
     (folder / "raw" / "cal-inflow-2.csv").write_text("date,observed\n2005-07-24T00:00:00Z,4\n")
     assert (check("calit2_inflow").returncode, check("calit2_inflow").stdout) == (1, "calit2_inflow DIFFERS\n")
+
+
+def test_a_raw_file_that_is_another_is_named_and_the_others_are_made(tmp_path):
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name in ("unemployment.csv", "td.csv", "hour.csv"):
+        (raw / name).write_text({"unemployment.csv": "DATE,other\n1972-01-01,247\n", "td.csv": ""}.get(name, RAW[name]))
+    done = subprocess.run([sys.executable, SCRIPT, raw, tmp_path / "made"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "unemployment.csv is not as in XiaochenLi-w/" in done.stdout
+    assert "(KeyError: 'LNU03000018')" in done.stdout
+    assert "tdrive_beijing FAILED: " in done.stdout
+    assert why_missing("bike_sharing", tmp_path / "made") is None
+    done = subprocess.run([sys.executable, SCRIPT, tmp_path / "rae", tmp_path / "made"], capture_output=True, text=True)
+    assert (done.returncode, "there is no folder" in done.stderr) == (2, True)

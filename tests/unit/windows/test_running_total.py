@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from eventide import windows
 from eventide.audit.plans import RecordingMeter
 from eventide.errors import InputError, StateError
 from eventide.privacy.noise import Seeded, Zero
@@ -123,6 +124,8 @@ def test_what_does_not_fit_is_refused_and_nothing_is_charged():
         RunningTotal(1e-5, window=10)
     with pytest.raises(StateError):
         RunningTotal.load(b"nothing")
+    with pytest.raises(StateError, match="'eventide running total', version 1; load them with what saved them"):
+        windows.load(RunningTotal(1.0).save())
 
 
 def test_the_guarantee_says_what_is_protected():

@@ -163,7 +163,8 @@ class Choice:
                 "off by more: they will show how large counts are, but little of their ups and downs."
             )
         if self.useful and best.looks < NEARLY_EVERY_STEP * self.window:
-            line = f"It measures anew {shown(best.looks)} times in {self.window} steps and repeats itself in between."
+            times = "once" if shown(best.looks) == "1" else f"{shown(best.looks)} times"
+            line = f"It measures anew {times} in {self.window} steps and repeats itself in between."
             for every_step in (trial for trial in self.candidates if trial.label == "uniform"):
                 line += f" If every change must show at once, take uniform: off by {self.said(every_step.error)}."
             lines.append(line)

@@ -75,7 +75,9 @@ class Material:
     @cached_property
     def changes(self) -> list[Change]:
         """What differs from the other results."""
-        return [] if self.other is None else compare(self.scores, read_scores(self.other, self.scores.metric))
+        return (
+            [] if self.other is None else compare(self.scores, read_scores(self.other, self.scores.metric, "the other"))
+        )
 
     @cached_property
     def verdict(self) -> list[str]:

@@ -130,14 +130,14 @@ class Scores:
         return arranged
 
 
-def read_scores(results: Results, metric: str | None = None) -> Scores:
+def read_scores(results: Results, metric: str | None = None, which: str = "these") -> Scores:
     """The scores by an error metric; by default the first that the study measures."""
     rows = results.table.to_pylist()
     measured = list(dict.fromkeys(row["metric"] for row in rows if row["delta"] is not None))
     if not measured:
         raise InputError("these results hold no error to compare mechanisms by; measure one, such as mae")
     if metric not in (None, *measured):
-        raise InputError(f"these results hold no error {metric!r}; choose one of {', '.join(measured)}")
+        raise InputError(f"{which} results hold no error {metric!r}; choose one of {', '.join(measured)}")
     chosen = metric or measured[0]
     rows = [row for row in rows if row["metric"] == chosen]
     labels = dict.fromkeys(row["mechanism"] for row in rows)

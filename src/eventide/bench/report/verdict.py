@@ -96,8 +96,8 @@ def about_changes(shifts: Sequence[Shift]) -> str:
     """What two results have in common and what not, over all mechanisms."""
     cells, same, better, worse, unclear = np.sum([[s.cells, *s[3:]] for s in shifts], axis=0).tolist()
     return (
-        f"Of {counted(cells, 'error')} that both results hold, of a mechanism in a cell, {same:,} are the same to the "
-        f"last digit, {better:,} got better, {worse:,} got worse, and {unclear:,} differ by no more than noise may."
+        f"Both results hold {counted(cells, 'error')} of a mechanism in a cell: {same:,} are the same to the last "
+        f"digit, {better:,} got better, {worse:,} got worse, and {unclear:,} differ so little that it may be noise."
     )
 
 

@@ -120,6 +120,11 @@ def versions() -> dict[str, str]:
     return {"eventide": version("eventide"), "numpy": np.__version__, "python": platform.python_version()}
 
 
+def partial_of(out: Path) -> Path:
+    """Where what is done so far stands, beside the results that it becomes."""
+    return out.with_name(out.name + ".partial")
+
+
 def holds_results_of(path: Path, mark: str) -> bool:
     """Whether the file holds the results with this mark already; what holds anything else is not overwritten."""
     if not path.exists():
@@ -165,6 +170,11 @@ def read_results(path: str | Path) -> Results:
     path
         What `run_study` or `eventide bench` wrote.
     """
+    path = Path(path)
+    if not path.is_file():
+        begun = partial_of(path).is_file()
+        advice = "the study is not finished; give the `eventide bench` command again" if begun else "check the path"
+        raise InputError(f"{path} is not a file; {advice}")
     try:
         table = pq.read_table(path)
         about = json.loads((table.schema.metadata or {})[METADATA])

@@ -20,7 +20,7 @@ from eventide.arrays import Floats, Ints
 from eventide.bench.run.cell_noise import CellNoise
 from eventide.bench.run.journal import Journal
 from eventide.bench.run.plan_runs import PlanRun
-from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, summaries, write_results
+from eventide.bench.run.results import CellFigures, fingerprint, holds_results_of, partial_of, summaries, write_results
 from eventide.bench.run.workers import in_processes
 from eventide.bench.study.metrics import MetricTally, StepBlock
 from eventide.bench.study.study import Cell, Looked, StudiedStream, Study
@@ -86,7 +86,7 @@ def run_study(
         return
     batches = batches_of(study)
     total = sum(batch.cost for batch in batches)
-    with Journal(out.with_name(out.name + ".partial"), mark) as journal:
+    with Journal(partial_of(out), mark) as journal:
         done = sum(batches[number].cost for number in journal.finished)
         tell(done, total)
         waiting = [(number, batch.cells) for number, batch in enumerate(batches) if number not in journal.finished]

@@ -56,7 +56,8 @@ def _missing_baseline(study: Study) -> str | None:
         names.setdefault((cell.setting.experiment, _baselines(cell.stream)), set()).add(cell.mechanism.name)
     for (experiment, baselines), present in names.items():
         if missing := [name for name in baselines if name not in present]:
-            return f"the baseline {' and '.join(missing)} is missing in the experiment {experiment!r}"
+            kind = "baselines" if missing[1:] else "baseline"
+            return f"the experiment {experiment!r} lacks the {kind} {' and '.join(missing)}"
     return None
 
 

@@ -324,7 +324,8 @@ class Study:
         for cell in self.cells:
             longest[cell.stream.label] = max(longest.get(cell.stream.label, 0), cell.setting.window)
         return [
-            f"{label} has {self.facts[label].steps:,} steps, fewer than a window of {window:,}: none is whole"
+            f"{label} is shorter than a window of {window:,} steps (length {self.facts[label].steps:,}): no window is "
+            "whole"
             for label, window in longest.items()
             if self.facts[label].steps < window
         ]

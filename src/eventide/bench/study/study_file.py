@@ -50,7 +50,7 @@ from eventide.errors import InputError, unknown
 from eventide.events.levels import Levels
 from eventide.events.statistics import EVENTS, OfValues
 from eventide.filters import names as filter_names
-from eventide.mechanisms.registry import find_mechanism, mechanism_names
+from eventide.mechanisms.registry import OWN_CLASS, find_mechanism, mechanism_names, no_mechanism
 from eventide.parameters import parameter_defaults
 from eventide.privacy.amounts import exact, nano
 from eventide.privacy.ledger import positive_integer
@@ -84,6 +84,8 @@ def study_text(source: str | Path) -> str:
     if path.suffix == ".toml":
         try:
             return path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"{path} is not a file; check the path") from None
         except (OSError, UnicodeDecodeError):
             raise InputError(f"{path} cannot be read as a text file; check the path") from None
     if str(source) in builtin_studies():
@@ -225,7 +227,7 @@ class StudyFile(StudyTables):
                 continue
             name = self.one_name(entry, values, "name")
             if not is_custom(name) and name not in mechanism_names():
-                raise self.document.unknown("mechanism", name, mechanism_names(), entry, "name")
+                raise self.document.complaint(no_mechanism(name, OWN_CLASS), entry, "name")
             part_of = self.experiments(entry, values, experiments)
             label = labelled(name, values)
             chosen = values.pop("filter", self.document.values.get("filter"))
@@ -234,13 +236,13 @@ class StudyFile(StudyTables):
             if fixed := [key for key in SET_BY_THE_STUDY if key in values]:
                 raise self.document.complaint(f"{fixed[0]} is set by the study; remove it here", entry, fixed[0])
             cls = self.asked(entry, "name", find_mechanism, name)
-            self.check_keys(values, parameter_defaults(cls), entry, f"parameter of {name}")
+            self.check_keys(values, parameter_defaults(cls), entry, "parameter", name)
             if is_custom(name) and (reason := why_refused(cls, values)):
                 raise self.document.complaint(f"{name} is refused: {reason}", entry, "name")
             yield entry, StudiedMechanism(label, name, values, chosen, part_of)
 
     def _planner(self, entry: TomlTable, values: dict[str, Any], experiments: list[str]) -> StudiedPlanner:
-        self.check_keys(values, ("planner", "experiments"), entry, "key of a planner")
+        self.check_keys(values, ("planner", "experiments"), entry, "key", "a planner")
         name = str(values["planner"])
         if name not in PLANNERS:
             raise self.document.unknown("planner", name, PLANNERS, entry, "planner")
@@ -324,7 +326,7 @@ class StudyFile(StudyTables):
                     self.asked(entry, "planner", workload.plan, mechanism.name, 1.0, ticks)
             return
         known = parameter_defaults(find_mechanism(mechanism.name))
-        self.check_keys(mechanism.parameters, known, entry, f"parameter of {mechanism.name}")
+        self.check_keys(mechanism.parameters, known, entry, "parameter", mechanism.name)
         facts, streams = study.facts, {each.stream.label: each.stream for each in cells}
         built = dict.fromkeys((each.setting, each.stream.label) for each in cells)
         for setting, label in built:

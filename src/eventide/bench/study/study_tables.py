@@ -31,7 +31,8 @@ class StudyTables:
         """Every combination of the varied values of each entry of a table."""
         written = self.document.values.get(table)
         if not (isinstance(written, list) and written and all(isinstance(each, dict) for each in written)):
-            raise self.document.complaint(f"the study needs at least one [[{table}]]", key=table)
+            brackets = "; two brackets, since there may be several" if isinstance(written, dict) else ""
+            raise self.document.complaint(f"the study needs at least one [[{table}]]{brackets}", key=table)
         for number, values in enumerate(written):
             entry = TomlTable(table, number)
             varied = values.get("vary", {})
@@ -46,7 +47,7 @@ class StudyTables:
         seen: dict[str, tuple[TomlTable, Part]] = {}
         for entry, part in parts:
             if part.label in seen:
-                raise self.document.complaint(f"the {what} {part.label!r} stands here for the second time", entry)
+                raise self.document.complaint(f"the {what} {part.label!r} stands here twice", entry)
             seen[part.label] = entry, part
         return list(seen.values())
 
@@ -83,17 +84,19 @@ class StudyTables:
             raise self.document.complaint(f"{key} is {value!r}; it must be true or false, without quotes", entry, key)
         return value
 
-    def check_keys(self, values: Iterable[str], known: Iterable[str], entry: TomlTable, what: str) -> None:
+    def check_keys(
+        self, values: Iterable[str], known: Iterable[str], entry: TomlTable, what: str, owner: str = ""
+    ) -> None:
         """Refuse a key that is not known."""
         for key in values:
             if key not in known:
-                raise self.document.unknown(what, key, known, entry)
+                raise self.document.unknown(what, key, known, entry, owner=owner)
 
     def check_parameters(
         self, given: dict[str, Any], known: Mapping[str, inspect.Parameter], entry: TomlTable, name: str
     ) -> None:
         """Refuse parameters that are not known, are missing, or are of another kind than their default."""
-        self.check_keys(given, known, entry, f"parameter of {name}")
+        self.check_keys(given, known, entry, "parameter", name)
         for key, parameter in known.items():
             if parameter.default is parameter.empty and key not in given:
                 raise self.document.complaint(f"{name} needs {key}; say what it is", entry)
@@ -106,4 +109,7 @@ class StudyTables:
         try:
             return function(*arguments)
         except (EventideError, TypeError, ValueError, MemoryError) as problem:
-            raise self.document.complaint(str(problem), entry, key) from None
+            several = (
+                f"; for several write vary.{key} = [...]" if any(isinstance(each, list) for each in arguments) else ""
+            )
+            raise self.document.complaint(f"{problem}{several}", entry, key) from None
