@@ -382,6 +382,7 @@ def test_what_stops_a_population_hides_no_obstacle_of_its_streams(tmp_path):
     refused = json.loads(CliRunner().invoke(main, command).stdout)["refused"]
     assert len(refused) == 3
     assert refused[0].startswith("population people: there is no account at ")
+    assert "if there was one, put it back or restore a backup" in refused[0]
     assert "--population people --epsilon" in refused[0]
     assert refused[1].startswith("stream a would be refused: cannot write ")
     assert refused[2].startswith(f"stream b would be refused: {tmp_path / 'b.store'} is no store of eventide")

@@ -52,7 +52,8 @@ class AccountMissing(InputError):
 
     def __init__(self, path: str | Path, population: str = "NAME") -> None:
         make = f"eventide account create {path} --population {shlex.quote(population)} --epsilon 1 --window 7d"
-        super().__init__(f"there is no account at {path}; make one with `{make}`")
+        back = "if there was one, put it back or restore a backup"
+        super().__init__(f"there is no account at {path}; {back}, else run `{make}`")
         self.path = path
 
 
