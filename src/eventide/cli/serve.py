@@ -24,7 +24,8 @@ from eventide.errors import InputError, missing_extra
 @click.option(
     "--longest-window",
     metavar="STEPS",
-    help="With --after-restore: the longest window since the backups, if it was longer than the stores know.",
+    help="With --after-restore: the longest window since the backups, in steps or as a duration, if it was longer than "
+    "the stores know.",
 )
 @click.option("--log", type=click.Choice(["json"]), help="Log every step, as JSON on standard error.")
 def command(

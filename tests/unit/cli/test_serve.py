@@ -127,6 +127,13 @@ def test_missing_packages_are_named(monkeypatch):
         require_service()
 
 
+@pytest.mark.parametrize("verb", ["serve", "publish"])
+def test_the_help_says_in_what_the_longest_window_is_given(verb):
+    told = " ".join(CliRunner().invoke(main, [verb, "--help"]).output.split())
+    assert "the longest window since the backup" in told
+    assert "in steps or as a duration, if it was longer than the store" in told
+
+
 def test_a_check_tells_of_missing_packages(config, monkeypatch):
     assert CliRunner().invoke(main, ["config", "check", str(config)]).exit_code == 0
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else object())
