@@ -13,6 +13,8 @@ import click
 
 from eventide.errors import InputError, missing_extra
 
+LOG = logging.getLogger("eventide.live.service")
+
 
 @click.command("serve")
 @click.argument("config", type=click.Path(path_type=Path))
@@ -63,6 +65,7 @@ def command(
             service = Service(settings, circumstances=circumstances)
             say = _log_where if log else _say_where
             serve(service, say, lambda: read_config(config), doors)
+        LOG.info("ended, as it was told to")
 
 
 def _say_where(address: str) -> None:
@@ -70,7 +73,7 @@ def _say_where(address: str) -> None:
 
 
 def _log_where(address: str) -> None:
-    logging.getLogger("eventide.live.service").info("listening", extra={"fields": {"address": address}})
+    LOG.info("listening", extra={"fields": {"address": address}})
 
 
 def require_service() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -119,6 +120,16 @@ def test_a_second_service_on_a_store_is_refused(config, tmp_path):
         result = CliRunner().invoke(main, ["serve", str(config)])
     assert result.exit_code == 5
     assert "city.store is being written by process" in result.stderr
+
+
+def test_the_log_says_that_the_service_ended_as_it_was_told_to(config, monkeypatch):
+    def serve(service, *_):
+        service.stop()
+
+    monkeypatch.setattr("eventide.service.server.serve", serve)
+    result = CliRunner().invoke(main, ["serve", str(config), "--log", "json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stderr.splitlines()[-1])["event"] == "ended, as it was told to"
 
 
 def test_missing_packages_are_named(monkeypatch):
