@@ -38,9 +38,10 @@ def check(ctx: click.Context, file: Path, new_epoch: bool, errors: bool, as_json
     """Name every mistake in FILE with its line, and say how to correct it.
 
     If there is none, say what a start on this machine would do now: everything it would refuse (a folder that is
-    missing, a store in use or made with other settings, a file of tokens that others may read, an account that is not
-    there), which streams begin a new epoch, and until when a stream measures nothing. Nothing is changed. The exit code
-    is 2 if there is a mistake or a refusal, and 5 if only stores are in the way.
+    missing, a store in use or made with other settings, a file of tokens that others may read, a certificate that
+    does not match its key, an account that is not there, a package that is not installed), which streams begin a new
+    epoch, and until when a stream measures nothing. Nothing is changed. The exit code is 2 if there is a mistake or a
+    refusal, and 5 if only stores are in the way.
 
     \b
     Example: eventide config check eventide.toml
@@ -54,7 +55,7 @@ def check(ctx: click.Context, file: Path, new_epoch: bool, errors: bool, as_json
     config, mistakes = examine(file)
     said, problems = ([], []) if config is None else outlook(config, new_epoch=new_epoch, errors=errors)
     if config is not None:
-        said, problems = [*said, *remarks(config)], [*obstacles(config), *problems]
+        said, problems = [*said, *remarks(config)], [*_packages_missing(), *obstacles(config), *problems]
     refused = [str(problem) for problem in problems]
     if as_json:
         found = {"mistakes": mistakes, "outlook": [*said, *refused], "refused": refused}
@@ -66,6 +67,16 @@ def check(ctx: click.Context, file: Path, new_epoch: bool, errors: bool, as_json
     if mistakes or refused:
         only_stores = problems and all(isinstance(problem, StoreError) for problem in problems)
         ctx.exit(EXIT_CODES[StoreError if only_stores else InputError])
+
+
+def _packages_missing() -> list[InputError]:
+    from eventide.cli.serve import require_service
+
+    try:
+        require_service()
+    except InputError as problem:
+        return [problem]
+    return []
 
 
 @command.command("token")

@@ -13,6 +13,8 @@ import click
 
 from eventide.errors import InputError, missing_extra
 
+LOG = logging.getLogger("eventide.live.service")
+
 
 @click.command("serve")
 @click.argument("config", type=click.Path(path_type=Path))
@@ -24,7 +26,8 @@ from eventide.errors import InputError, missing_extra
 @click.option(
     "--longest-window",
     metavar="STEPS",
-    help="With --after-restore: the longest window since the backups, if it was longer than the stores know.",
+    help="With --after-restore: the longest window since the backups, in steps or as a duration, if it was longer than "
+    "the stores know.",
 )
 @click.option("--log", type=click.Choice(["json"]), help="Log every step, as JSON on standard error.")
 def command(
@@ -62,6 +65,7 @@ def command(
             service = Service(settings, circumstances=circumstances)
             say = _log_where if log else _say_where
             serve(service, say, lambda: read_config(config), doors)
+        LOG.info("ended, as it was told to")
 
 
 def _say_where(address: str) -> None:
@@ -69,7 +73,7 @@ def _say_where(address: str) -> None:
 
 
 def _log_where(address: str) -> None:
-    logging.getLogger("eventide.live.service").info("listening", extra={"fields": {"address": address}})
+    LOG.info("listening", extra={"fields": {"address": address}})
 
 
 def require_service() -> None:

@@ -218,7 +218,7 @@ def whole_number(smallest: int, largest: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         number = int(value) if isinstance(value, str) and value.isdecimal() else value
         if isinstance(number, bool) or not isinstance(number, int) or not smallest <= number <= largest:
-            raise InputError(f"{shown(value)} must be a whole number, at least {smallest:,} and at most {largest:,}")
+            raise InputError(f"{shown(value)} is not a whole number from {smallest:,} to {largest:,}; give one")
         return number
 
     return read

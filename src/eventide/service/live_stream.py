@@ -37,6 +37,7 @@ from eventide.service.step_notices import StepNotices
 from eventide.service.store_wait import USUAL_PAUSES, Pauses, StoreWait
 
 LOG = logging.getLogger("eventide.live.service")
+WAITS = "wait for a restart; run `eventide config check` before it"  # a start may refuse them
 SLACK = 5.0  # seconds that a step may be overdue before the stream counts as behind
 PATIENCE = 5.0  # seconds for which a batch waits for a server that went away, before it is refused; readers do not wait
 
@@ -213,7 +214,7 @@ class LiveStream:
         others = [name for name in settings_of(StreamConfig) if name not in ("bins", "levels")]
         changed = any(getattr(settings, name) != getattr(self.settings, name) for name in others)
         if changed or placed.mechanism.bins != last.bins:
-            LOG.warning("stream %s: other changes of its settings need a restart", settings.name)
+            LOG.warning("stream %s: other changes of its settings %s", settings.name, WAITS)
 
     def lines(self, first: int, most: int, last: int | None = None) -> list[tuple[int, bytes]]:
         """Up to `most` stored releases from `first` on, none after `last`; those over other bins or groups left out."""

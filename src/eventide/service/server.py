@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from eventide.errors import EventideError, InputError, StoreError
 from eventide.service.config.settings import Config
+from eventide.service.config.start_check import check_certificate
 from eventide.service.connections import Connections
 from eventide.service.http.app import build_app, build_health_app
 from eventide.service.http.guard import too_many_connections
@@ -53,7 +54,8 @@ class Doors(NamedTuple):
 
     @classmethod
     def of(cls, config: Config) -> Doors:
-        """Take the ports, so that one which is in use is told before any store is made."""
+        """Take the ports; one that is in use, or a certificate that is not fit, is told before any store is made."""
+        check_certificate(config.server)
         main = _bound(config.server.host, config.server.port, "host or port")
         try:
             port = config.server.health_port
@@ -255,11 +257,7 @@ def build_server(
         ssl_certfile=told.certificate,
         ssl_keyfile=told.key,
     )
-    try:
-        settings.load()
-    except OSError:  # also what is wrong with certificates
-        files = f"{told.certificate} and {told.key}"
-        raise InputError(f"cannot use {files} as certificate and key; give two files in PEM form that match") from None
+    settings.load()
     return _Server(settings, service, None if health is None else _HealthServer(service, health), config)
 
 

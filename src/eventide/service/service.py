@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Literal
 
+from eventide.errors import EventideError
 from eventide.events.clock import Clock, SystemClock
 from eventide.live.guarantee.promise import part_of_stream
 from eventide.live.notices import NOTICES
@@ -27,7 +29,7 @@ from eventide.service.http.access import Doorkeeper, RequestRate
 from eventide.service.http.access_log import AccessLog
 from eventide.service.http.problems import unknown_stream
 from eventide.service.http.tokens import Tokens
-from eventide.service.live_stream import USUAL, Circumstances, LiveStream
+from eventide.service.live_stream import USUAL, WAITS, Circumstances, LiveStream
 from eventide.service.populations.population import population_of, waiting
 from eventide.service.pulse import Pulse
 from eventide.service.store_wait import USUAL_PAUSES, Pauses
@@ -82,17 +84,18 @@ class Service:
         populations = [population_of(name, config, now, after_restore=restored) for name in names]
         first_steps = {name: step for people in populations for name, step in people.first_steps.items()}
         for settings in (stream for people in populations for stream in people.in_turn()):
-            self.streams[settings.name] = LiveStream(
-                settings,
-                clock,
-                most_waiting=config.limits.waiting_batches,
-                for_tests=for_tests,
-                circumstances=circumstances,
-                not_before=first_steps[settings.name],
-                account=config.accounts.get(settings.population),
-                clients=clients,
-                pauses=pauses,
-            )
+            with _refused_by_name(settings.name):
+                self.streams[settings.name] = LiveStream(
+                    settings,
+                    clock,
+                    most_waiting=config.limits.waiting_batches,
+                    for_tests=for_tests,
+                    circumstances=circumstances,
+                    not_before=first_steps[settings.name],
+                    account=config.accounts.get(settings.population),
+                    clients=clients,
+                    pauses=pauses,
+                )
         self.streams = {settings.name: self.streams[settings.name] for settings in config.streams}
         begun = {name: max(one.measured_from, one.notices.last + 1) for name, one in self.streams.items()}
         for people in populations:
@@ -128,7 +131,7 @@ class Service:
             if stream := self.streams.get(settings.name):
                 stream.take_names(settings)
         if {settings.name for settings in config.streams} != self.streams.keys():
-            LOG.warning("streams that were added or removed need a restart")
+            LOG.warning("streams that were added or removed %s", WAITS)
 
     @property
     def ready(self) -> bool:
@@ -237,6 +240,16 @@ class Service:
             refused=dict(totals.refused),
             waiting=stream.feed.waiting,
         )
+
+
+@contextmanager
+def _refused_by_name(stream: str) -> Iterator[None]:
+    """Say in a refusal which stream it is about."""
+    try:
+        yield
+    except EventideError as problem:
+        problem.args = (f"stream {stream}: {problem}",)
+        raise
 
 
 def _named(streams: list[str], may_see: Callable[[str], bool]) -> str:

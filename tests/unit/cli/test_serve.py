@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from certificates import make_certificates
 from click.testing import CliRunner
 from nats_server import PATIENCE, free_port
 from running_service import wait_until
@@ -119,10 +122,34 @@ def test_a_second_service_on_a_store_is_refused(config, tmp_path):
     assert "city.store is being written by process" in result.stderr
 
 
+def test_the_log_says_that_the_service_ended_as_it_was_told_to(config, monkeypatch):
+    def serve(service, *_):
+        service.stop()
+
+    monkeypatch.setattr("eventide.service.server.serve", serve)
+    result = CliRunner().invoke(main, ["serve", str(config), "--log", "json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stderr.splitlines()[-1])["event"] == "ended, as it was told to"
+
+
 def test_missing_packages_are_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else object())
     with pytest.raises(InputError, match=r"needs uvicorn; .* in a copy of the source: pip install '\.\[service\]'"):
         require_service()
+
+
+@pytest.mark.parametrize("verb", ["serve", "publish"])
+def test_the_help_says_in_what_the_longest_window_is_given(verb):
+    told = " ".join(CliRunner().invoke(main, [verb, "--help"]).output.split())
+    assert "the longest window since the backup" in told
+    assert "in steps or as a duration, if it was longer than the store" in told
+
+
+def test_a_check_tells_of_missing_packages(config, monkeypatch):
+    assert CliRunner().invoke(main, ["config", "check", str(config)]).exit_code == 0
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else object())
+    result = CliRunner().invoke(main, ["config", "check", str(config)])
+    assert (result.exit_code, "a start would be refused:\nthe service needs uvicorn;" in result.output) == (2, True)
 
 
 @pytest.mark.slow
@@ -143,11 +170,22 @@ def test_the_demo_lives_and_leaves_nothing_behind(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_that_are_no_certificate_are_said_to_be_none(config, tmp_path):
-    for name in ("server.pem", "server.key"):
-        (tmp_path / name).write_text("no certificate")
+@pytest.mark.parametrize("key", ["text", "of another", "with a passphrase"])
+def test_a_certificate_that_is_not_fit_is_told_by_a_check_and_before_a_store_is_made(config, tmp_path, key):
+    make_certificates(tmp_path)
+    file = tmp_path / "server.key"
+    if key == "text":
+        file.write_text("no key")
+    elif key == "of another":
+        shutil.copy(tmp_path / "ca.key", file)
+    else:
+        command = ["openssl", "pkey", "-in", file, "-aes128", "-passout", "pass:tide", "-out", tmp_path / "closed.key"]
+        subprocess.run(command, check=True)
+        (tmp_path / "closed.key").replace(file)
     encrypted = '[server]\ncertificate = "server.pem"\nkey = "server.key"'
     config.write_text(config.read_text().replace("[server]", encrypted))
-    result = CliRunner().invoke(main, ["serve", str(config)])
-    assert result.exit_code == 2
-    assert "PEM form" in result.stderr
+    for verb in (["serve"], ["config", "check"]):
+        result = CliRunner().invoke(main, [*verb, str(config)])
+        assert result.exit_code == 2
+        assert f"cannot use {tmp_path}/server.pem and {file} as certificate and key; give two" in result.output
+    assert not list(tmp_path.glob("*.store"))

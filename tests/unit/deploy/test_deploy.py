@@ -17,6 +17,7 @@ import pytest
 from running_service import configuration, event, running, stream
 
 from eventide.errors import StoreError
+from eventide.live.accounts.open_account import create_account
 from eventide.live.stores.open_store import open_store
 from eventide.service.config.config_file import examine
 
@@ -36,6 +37,11 @@ def checked(*command, cwd=None):
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
+
+
+def backed_up(*folders):
+    command = [sys.executable, str(DEPLOY / "systemd" / "backup.py"), *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +131,11 @@ def test_everything_is_installed_in_the_same_place():
 def test_a_backup_of_stores_in_use_is_whole_and_private(tmp_path):
     target = tmp_path / "backups"
     target.mkdir()
-    command = [sys.executable, str(DEPLOY / "systemd" / "backup.py"), str(tmp_path), str(target)]
     with running(configuration(tmp_path)) as up:
         up.post([event()])
         up.pass_steps(3)
         for _ in range(2):  # the second replaces the first
-            assert checked(*command) == f"1 store is in {target}.\n"
+            assert backed_up(tmp_path, target).stdout == f"Stores and accounts that were copied to {target}: 1.\n"
         up.pass_steps()
     copy = open_store(target / "city.store", read_only=True)
     copy.verify()
@@ -153,14 +158,34 @@ def test_a_store_that_cannot_be_copied_holds_up_no_other_file(tmp_path):
     (target / "m.store").write_text("the copy of before")
     (lost / "city.population").write_text("{}")
     (lost / "eventide.tokens").write_text("# none")
-    command = [sys.executable, str(DEPLOY / "systemd" / "backup.py"), str(lost), str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = backed_up(lost, target)
     assert done.returncode == 1
     assert done.stderr == f"{lost / 'm.store'} was not copied: file is not a database\n"
-    assert done.stdout == f"2 stores are in {target}.\n"
+    assert done.stdout == f"Stores and accounts that were copied to {target}: 2.\n"
     names = ["a.store", "city.population", "eventide.tokens", "m.store", "z.store"]
     assert sorted(path.name for path in target.iterdir()) == names
     assert (target / "m.store").read_text() == "the copy of before"
+
+
+def test_stores_and_accounts_are_backed_up_whatever_their_names_are(tmp_path):
+    live, target = tmp_path / "live", tmp_path / "backups"
+    live.mkdir()
+    target.mkdir()
+    open_store(live / "visits.db").close()
+    create_account(live / "people", "people", 1, "7d")
+    (live / "visits.csv").write_text("step,start,home\n")
+    done = backed_up(live, target)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in target.iterdir()) == ["people", "visits.db"]
+    open_store(target / "visits.db", read_only=True).close()
+
+
+def test_a_backup_of_a_wrong_folder_fails(tmp_path):
+    done = backed_up(tmp_path, tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"There is no store in {tmp_path}.\n")
+    missing = tmp_path / "missing"
+    assert backed_up(missing, tmp_path).stderr == backed_up(tmp_path, missing).stderr == f"{missing} is not a folder\n"
+    assert backed_up(tmp_path).stderr == "Usage: backup.py FROM TO\n"
 
 
 def test_a_backup_that_is_put_back_is_known_for_one(tmp_path):
@@ -170,7 +195,7 @@ def test_a_backup_that_is_put_back_is_known_for_one(tmp_path):
     new.mkdir()
     with running(configuration(lost)) as up:
         up.pass_steps(3)
-        checked(sys.executable, str(DEPLOY / "systemd" / "backup.py"), str(lost), str(new))
+        assert backed_up(lost, new).returncode == 0
         up.pass_steps()
     shutil.rmtree(lost)
     with pytest.raises(StoreError, match="--after-restore"), running(configuration(new)):

@@ -89,6 +89,10 @@ def test_a_page_that_does_not_work_is_found(page, wrong, tmp_path, capsys):
         Reader(tmp_path).follow(page)
 
 
+def test_pages_install_from_a_copy_of_the_project_as_the_readme_does():
+    assert [page for page, text in DOCUMENTS.items() if re.search(r"^pip install 'eventide", text, re.MULTILINE)] == []
+
+
 def test_a_hidden_command_is_found():
     assert hidden_commands("```text\n.venv/bin/eventide demo\n```\n```\nhour 0 1 2\n```") == [".venv/bin/eventide d"]
 

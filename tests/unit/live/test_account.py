@@ -248,11 +248,22 @@ def test_a_damaged_account_is_exit_code_five(path: Path, damage: str) -> None:
     assert (code, "damaged" in text) == (5, True)
 
 
+def test_no_account_is_made_beside_the_log_of_one_that_is_missing(path: Path) -> None:
+    """SQLite would write the old charges into the new file, which is damaged then, and the charges are lost."""
+    with open_account(path) as account:
+        publish(account, account.join("a", HALF, 0), 0)
+        path.rename(path.with_name("moved"))
+        code, text = run("create", path, "--population", "patients", "--epsilon", "1", "--window", "1d")
+        assert (code, "its log people.account-wal is there; put the account back" in text) == (5, True)
+        path.with_name("moved").rename(path)
+    assert "Verified from" in run("show", path)[1]
+
+
 def test_an_account_that_is_replaced_is_noticed_before_anything_is_drawn(path: Path) -> None:
     with open_account(path) as account:
         seat = account.join("a", HALF, 0)
-        path.rename(path.with_name("moved"))
-        create_account(path, "patients", 1, "1d")
+        create_account(path.with_name("new"), "patients", 1, "1d")
+        path.with_name("new").replace(path)
         with pytest.raises(StoreError, match="replaced"):
             account.charge(seat, 0, HOUR)
 

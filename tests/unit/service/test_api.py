@@ -116,6 +116,23 @@ def test_a_broken_line_spoils_only_itself(city):
     assert [each["event"] for each in answer.json()["events"]] == [1, 2]
 
 
+def test_an_event_without_the_field_of_bins_is_told_its_name(tmp_path):
+    missing = "no bin in the field 'ward'"
+    with running(configuration(tmp_path, [stream(tmp_path, bin="ward")])) as up:
+        right = event() | {"ward": "north"}
+        answer = up.post([right, event()]).json()
+        assert (answer["accepted"], answer["refused"]) == (1, {missing: 1})
+        assert answer["events"] == [{"event": 1, "reason": missing}]
+        assert up.post([event()]).json()["refused"] == {missing: 1}
+        assert up.post([right | {"ward": "atlantis"}]).json()["refused"] == {"bin is not in the list": 1}
+
+
+def test_an_event_without_a_bin_is_one_of_the_others_where_those_count(tmp_path):
+    with running(configuration(tmp_path, [stream(tmp_path, other="else")])) as up:
+        both = [{name: event()[name] for name in ("time", "user")}, event(user="bert")]
+        assert (up.post(both).json()["accepted"], up.post(both[:1]).json()["accepted"]) == (2, 1)
+
+
 def test_an_event_without_the_field_of_times_is_told_its_name(tmp_path):
     with running(configuration(tmp_path, [stream(tmp_path, time="at")])) as up:
         right = event() | {"at": event()["time"]}

@@ -248,6 +248,11 @@ def test_everything_that_is_in_the_way_of_a_start_is_told_at_once(tmp_path):
     (tmp_path / "missing").mkdir()
     writer.stop()
     assert checked(file)[0] == 0
+    lock = tmp_path / "one.store.lock"
+    lock.unlink()
+    lock.mkdir()  # for one that somebody else made, which root could open
+    code, said = checked(file)
+    assert (code, f"stream one: {lock} cannot be written: " in said, "look at its owner" in said) == (5, True, True)
 
 
 def test_the_error_to_expect_is_told_where_somebody_asks_for_it(tmp_path):

@@ -178,7 +178,7 @@ def test_a_window_from_before_a_cut_stays_within_the_smaller_epsilon(tmp_path):
     """The stream that stays has the share that it had; but what the other has charged is too much beside it now."""
     live(people(tmp_path, {"a": 0.5, "b": 0.5}), 10)
     config = people(tmp_path, {"a": 0.5}, total=0.5)
-    with pytest.raises(InputError, match=r"nothing may be measured before step 14: go on with --new-epoch"):
+    with pytest.raises(InputError, match=r"stream a: .*nothing may be measured before step 14: go on with --new-epoch"):
         live(config, 12, USUAL)
     assert live(config, 12) == {"a": 14}
     assert live(config, 30, USUAL) == {"a": 14}
@@ -382,6 +382,7 @@ def test_what_stops_a_population_hides_no_obstacle_of_its_streams(tmp_path):
     refused = json.loads(CliRunner().invoke(main, command).stdout)["refused"]
     assert len(refused) == 3
     assert refused[0].startswith("population people: there is no account at ")
+    assert "if there was one, put it back or restore a backup" in refused[0]
     assert "--population people --epsilon" in refused[0]
     assert refused[1].startswith("stream a would be refused: cannot write ")
     assert refused[2].startswith(f"stream b would be refused: {tmp_path / 'b.store'} is no store of eventide")

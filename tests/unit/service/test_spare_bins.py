@@ -73,12 +73,15 @@ def test_a_ward_that_the_verb_names_is_counted_too(hospital, tmp_path):
     assert [release["values"][3] for release in releases(hospital)] == [0, 0, 0, 0, 1, 1]
 
 
+RESTART = "stream city: other changes of its settings wait for a restart; run `eventide config check` before it"
+
+
 @pytest.mark.parametrize(
     ("text", "changed", "warning"),
     [
         (WARDS + "W4,skin\n", {}, "no spare bin is left in skin"),
-        (WARDS.replace("W2,surgery\n", ""), {}, "other changes of its settings need a restart"),
-        (WARDS + "W4,eyes\n", {"late": "1min"}, "other changes of its settings need a restart"),
+        (WARDS.replace("W2,surgery\n", ""), {}, RESTART),
+        (WARDS + "W4,eyes\n", {"late": "1min"}, RESTART),
     ],
 )
 def test_what_takes_a_restart_is_told_and_all_goes_on(hospital, tmp_path, caplog, text, changed, warning):

@@ -144,7 +144,8 @@ def stream_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--longest-window",
     metavar="STEPS",
-    help="With --after-restore: the longest window since the backup, if it was longer than the store knows.",
+    help="With --after-restore: the longest window since the backup, in steps or as a duration, if it was longer than "
+    "the store knows.",
 )
 @click.option(
     "--allow-refused", is_flag=True, help="Publish although most of the first rows are refused, or no row is counted."

@@ -38,7 +38,10 @@ class PostgresAccount(PostgresDatabase):
         )
         exists, tenures = found.fetchone()
         if self._made_with is None and tenures is None:
-            raise InputError(f"there is no account {self.place}; make one with `eventide account create`")
+            raise InputError(
+                f"there is no account {self.place}; if there was one, restore a backup, else make one with "
+                "`eventide account create`"
+            )
         if self._made_with is not None:
             if exists is not None:
                 raise InputError(f"there is something at {self.place} already; choose another name behind the #")

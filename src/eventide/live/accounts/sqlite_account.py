@@ -17,7 +17,7 @@ from typing import Any
 from eventide.errors import InputError, StoreError
 from eventide.live.accounts.database import TABLES, VERSION
 from eventide.live.stores.sqlite_database import file_at
-from eventide.live.stores.sqlite_file import refusals
+from eventide.live.stores.sqlite_file import refusals, refuse_log
 
 APPLICATION = int.from_bytes(b"evta", "big")  # marks the file as an account in its header
 PATIENCE = 30.0  # seconds to wait for other processes' transactions
@@ -26,6 +26,8 @@ PATIENCE = 30.0  # seconds to wait for other processes' transactions
 def create_file(path: Path, row: Sequence[Any]) -> None:
     """Make the file of a new account with the row that describes it."""
     with refusals(path):
+        if not path.exists():
+            refuse_log(path, "put the account back beside it, or remove the log and restore a backup")
         unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         os.close(os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
@@ -52,7 +54,8 @@ class AccountMissing(InputError):
 
     def __init__(self, path: str | Path, population: str = "NAME") -> None:
         make = f"eventide account create {path} --population {shlex.quote(population)} --epsilon 1 --window 7d"
-        super().__init__(f"there is no account at {path}; make one with `{make}`")
+        back = "if there was one, put it back or restore a backup"
+        super().__init__(f"there is no account at {path}; {back}, else run `{make}`")
         self.path = path
 
 

@@ -95,14 +95,16 @@ def _folder_locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def refuse_remains(path: Path) -> None:
-    """Refuse to begin a store where one was: its log or its lock file says that it is missing, not new."""
+def refuse_log(path: Path, otherwise: str) -> None:
+    """Refuse to make a file beside the log of one that is missing: SQLite would take that log for the new one's."""
     for suffix in ("-wal", "-journal"):
         if path.with_name(path.name + suffix).exists():
-            raise StoreError(
-                f"{path} is missing but its log {path.name}{suffix} is there; put the store back beside it, or restore "
-                "a backup and go on with --after-restore"
-            )
+            raise StoreError(f"{path} is missing but its log {path.name}{suffix} is there; {otherwise}")
+
+
+def refuse_remains(path: Path) -> None:
+    """Refuse to begin a store where one was: its log or its lock file says that it is missing, not new."""
+    refuse_log(path, "put the store back beside it, or restore a backup and go on with --after-restore")
     if (note := read_note(path)) and note["step"] >= 0:
         raise StoreError(
             f"{path} is missing but had come to step {note['step']}; restore a backup and go on with --after-restore, "

@@ -36,7 +36,8 @@ class WriterLock(WriterPlace):
     ) -> None:
         self._path = lock_path(path)
         self._note = noted = read_note(path)
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        with _refusals(self._path):
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         self._held = _lock(self._file)
         if not self._held and not take_over:
             os.close(self._file)
@@ -106,10 +107,11 @@ def read_note(path: Path) -> dict[str, Any]:
 
 def is_held(path: Path) -> bool:
     """Whether a writer of the store at `path` is at work."""
-    try:
-        file = os.open(lock_path(path), os.O_RDWR)
-    except FileNotFoundError:
+    lock = lock_path(path)
+    if not lock.exists():
         return False
+    with _refusals(lock):
+        file = os.open(lock, os.O_RDWR)
     try:
         return not _lock(file)
     finally:
@@ -122,7 +124,7 @@ def _refusals(path: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise unusable(
-            f"{path} cannot be written", problem, "look at its folder and its disk, then start again"
+            f"{path} cannot be written", problem, "look at its owner, its folder and its disk, then start again"
         ) from None
 
 

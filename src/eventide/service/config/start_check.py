@@ -1,11 +1,13 @@
 """What stands in the way of a start on this machine, besides what a configuration says: looked at, and nothing changed.
 
-Folders that are missing or closed, a file of tokens that cannot be used, a store that another process writes to.
+Folders that are missing or closed, a certificate or a file of tokens that cannot be used, a store that another process
+writes to.
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,7 +16,7 @@ from eventide.errors import EventideError, InputError, StoreError
 from eventide.live.addresses import is_address
 from eventide.live.stores.sqlite_file import refuse_remains
 from eventide.live.stores.writer_lock import is_held, read_note
-from eventide.service.config.settings import Config
+from eventide.service.config.settings import Config, Server
 from eventide.service.http.tokens import Tokens
 
 
@@ -22,8 +24,22 @@ def obstacles(config: Config) -> list[EventideError]:
     """Everything for which a start would be refused now."""
     files = [(stream.name, Path(stream.store)) for stream in config.streams if not is_address(stream.store)]
     looks: list[tuple[str, Callable[[], None]]] = [("tokens", Tokens(config.access.tokens).check)]
+    looks += [("server", partial(check_certificate, config.server))]
     looks += [(f"stream {name}", partial(_check_place, store)) for name, store in files]
     return [found for where, look in looks if (found := _refusal(where, look)) is not None]
+
+
+def check_certificate(server: Server) -> None:
+    """Refuse a certificate and a key that are not fit for TLS; nobody is asked for a passphrase."""
+    if server.certificate is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(server.certificate, server.key, password="")
+    except OSError:  # also what is wrong with their content
+        raise InputError(
+            f"cannot use {server.certificate} and {server.key} as certificate and key; give two files in PEM form that "
+            "match, the key without a passphrase"
+        ) from None
 
 
 def remarks(config: Config) -> list[str]:

@@ -41,6 +41,7 @@ LONGEST_NUMBER = len(str(-(2**63)))
 MOST_TOLD = 100  # refused events that an answer names
 NOT_AN_OBJECT = "not a JSON object"
 WITHOUT_TIME = "no time in the field {!r}"
+WITHOUT_BIN = "no bin in the field {!r}"
 TOO_LARGE = "a field is too long"
 OUT_OF_RANGE = "a number is out of range"
 NOT_UNICODE = "a text has half a character"
@@ -248,12 +249,12 @@ def _whole_number(text: str) -> int | float:
 
 
 def _columns(rows: list[Any], reader: EventReader) -> Any:
-    """The rows as a table, if they are all objects with a time whose fields have one type and no excessive length."""
+    """The rows as a table, if all are objects with a time and a bin, whose fields have one type and no great length."""
     try:
         table = pa.table({name: pa.array([row.get(name) for row in rows]) for name in reader.wanted})
     except (AttributeError, pa.ArrowException, OverflowError, UnicodeEncodeError):
         return None
-    if table[reader.columns.time].null_count:
+    if table[reader.columns.time].null_count or (reader.other is None and table[reader.columns.bin].null_count):
         return None
     for column in table.columns:
         if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
@@ -284,6 +285,8 @@ def _fault(row: Any, reader: EventReader) -> str | None:
         return NOT_AN_OBJECT
     if row.get(reader.columns.time) is None:
         return WITHOUT_TIME.format(reader.columns.time)
+    if reader.other is None and row.get(reader.columns.bin) is None:
+        return WITHOUT_BIN.format(reader.columns.bin)
     for value in map(row.get, reader.wanted):
         if isinstance(value, str) and len(value) > LONGEST_FIELD:
             return TOO_LARGE

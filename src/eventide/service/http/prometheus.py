@@ -38,7 +38,7 @@ class _Figures(Collector):
         yield self._of_streams(gauge, "up", "1 while the stream publishes", lambda stream: float(stream.ready))
         overdue = "how long the next release is overdue, in whole steps"
         yield self._of_streams(gauge, "lag_seconds", overdue, lambda stream: stream.feed.lag())
-        part = "part of the current window's budget that is spent; with a cap of what one person can lose"
+        part = "part of the current window's budget that is spent; with a cap, part of epsilon that one person can lose"
         yield self._of_streams(gauge, "window_spent_ratio", part, LiveStream.part_spent)
         yield self._of_streams(counter, "releases", "releases in the store", lambda stream: stream.notices.last + 1)
         if self.with_raw:
