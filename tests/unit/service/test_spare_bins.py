@@ -94,7 +94,7 @@ def test_what_takes_a_restart_is_told_and_all_goes_on(hospital, tmp_path, caplog
 
 def test_a_ward_that_was_closed_is_told_from_one_with_nobody(hospital, tmp_path):
     hospital.pass_steps()
-    words = ["bins", str(tmp_path / "city.store"), "--close", "W3", "--from", "4"]
+    words = ["bins", str(tmp_path / "city.store"), "--close", "W3", "--from", "6"]
     assert CliRunner().invoke(main, words).exit_code == 0
 
     def closed():
