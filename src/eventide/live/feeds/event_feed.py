@@ -216,7 +216,7 @@ class EventFeed:
 
         Raw: for operators only.
         """
-        return self._in_listed_bin is False
+        return self._in_listed_bin is False and len(self.reader.bins) > 1  # else it was meant: a whole site as one bin
 
     @property
     def reads_again(self) -> bool:
