@@ -400,7 +400,7 @@ def test_warnings_are_sentences(capsys):
         ((*STEP, "--step", "1 fortnight"), "duration"),
         ((*STEP, "--step", "1d", "--window", "12h"), "a window of 12h is shorter than a step of 1d"),
         ((*STEP, "--zone", "Europe/Atlantis"), "Atlantis"),
-        ((*STEP, "--max-per-step", "0"), "not a whole number from 1"),
+        ((*STEP, "--max-per-step", "0"), "is not a whole number from 1"),
         ((*STEP, "--mechanism", "nowhere:Mine"), "cannot find nowhere:Mine"),
         ((*STEP, "--mechanism", "hybrid", "--set", "j=3"), "takes no 'j'"),
         ((*STEP, "--set", "seed=7"), "--set seed=... is not possible"),
