@@ -6,7 +6,7 @@ say of a copy that nothing was published after it. Copies are as confidential as
 alone.
 
 A file that cannot be copied is named, its copy of before stays, and the others are copied; the exit code is then 1. It
-is 1 as well where no store was found, so that a wrong folder is noticed.
+is 1 as well where nothing was found, so that a wrong folder is noticed.
 """
 
 import os
@@ -39,6 +39,8 @@ source, target = map(Path, sys.argv[1:])
 for folder in (source, target):
     if not folder.is_dir():
         sys.exit(f"{folder} is not a folder")
+if source.samefile(target):
+    sys.exit(f"{target} is the folder of the stores; copies would take their places")
 os.umask(0o077)
 copied, failed = 0, False
 for path in sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith(".")):
@@ -47,18 +49,18 @@ for path in sorted(path for path in source.iterdir() if path.is_file() and not p
         part.unlink(missing_ok=True)
         if is_database(path):
             copy_database(path, part)
-            copied += 1
         elif path.suffix in (".population", ".tokens"):
             shutil.copyfile(path, part)
         else:
             continue
         part.replace(target / path.name)
+        copied += 1
     except (OSError, sqlite3.Error) as problem:
         failed = True
         print(f"{path} was not copied: {problem}", file=sys.stderr)
     finally:
         part.unlink(missing_ok=True)
-print(f"Stores and accounts that were copied to {target}: {copied}.")
+print(f"Files that were copied to {target}: {copied}.")
 if not copied:
-    print(f"There is no store in {source}.", file=sys.stderr)
+    print(f"There is nothing of eventide in {source}.", file=sys.stderr)
 sys.exit(1 if failed or not copied else 0)

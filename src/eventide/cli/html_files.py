@@ -28,7 +28,7 @@ def check_page(out: Path, *sources: str | Path | None) -> None:
     Or any other file that is no page of ours.
     """
     keep_apart(out, *sources)
-    if out.suffix.lower() not in ("", ".html", ".htm"):
+    if out.suffix and not {".html", ".htm"}.intersection(map(str.lower, out.suffixes)):
         raise InputError(
             f"{out} must end in .html: the page is made for a browser. For a PDF write FILE.html, open it in a browser "
             "and print it to a file"

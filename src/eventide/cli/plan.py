@@ -59,7 +59,7 @@ def command(
     Example: eventide plan queries.toml --epsilon 1 --window 24h --step 1h
     """
     from eventide import windows
-    from eventide.display.replacing import IN_IMAGES, refuse_foreign
+    from eventide.display.images import check_image
     from eventide.events.durations import in_words, milliseconds, steps_of_window
     from eventide.privacy.amounts import NANO, nano
     from eventide.privacy.ledger import positive_integer
@@ -67,7 +67,7 @@ def command(
     from eventide.windows.slot_promise import guarantee
 
     if out is not None:
-        refuse_foreign(out, IN_IMAGES)
+        check_image(out)
     protected = positive_integer(steps_of_window(window, step), "window")
     share = Fraction(nano(epsilon) // protected, NANO)
     plan = windows.plan(read_queries(queries, step), share, planner, horizon)

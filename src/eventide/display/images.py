@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from eventide.display.drawings import Chart, Curve, HeatMap, Panel
-from eventide.display.replacing import IN_IMAGES
+from eventide.display.replacing import IN_IMAGES, IN_OLDER_IMAGES, refuse_foreign
 from eventide.errors import missing_extra
 
 MARKS = {
@@ -53,6 +53,12 @@ def new_picture(width: float, height: float) -> Any:
     from eventide.display.picture import Picture
 
     return Picture(figsize=(width, height), layout="constrained")
+
+
+def check_image(path: Path) -> None:
+    """Refuse to replace an image that is surely not ours; only of these kinds can be said who made them."""
+    if path.suffix.lower() in MADE:
+        refuse_foreign(path, IN_IMAGES, IN_OLDER_IMAGES)
 
 
 def save(picture: Any, *paths: Path) -> None:

@@ -8,6 +8,7 @@ from eventide.errors import InputError
 
 IN_PAGES = b"<!-- The browser itself refuses to load anything that is not in this file. -->"  # of `page_head.html`
 IN_IMAGES = b"eventide"  # who made it, as `images.save` writes it
+IN_OLDER_IMAGES = b"https://matplotlib.org"  # what older versions left there
 
 
 def refuse_foreign(path: Path, *marks: bytes) -> None:

@@ -11,11 +11,11 @@ from eventide.errors import EventideError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 QUOTE = "'"
-FLAGS = ("allow-refused", "new-epoch", "take-over", "after-restore", "dry-run")
+FLAGS = ("allow-refused", "new-epoch", "new-columns", "take-over", "after-restore", "dry-run", "follow")
 _OTHER_NAMES = {"set": "parameters"}
 _OF_BOTH = re.compile(r"\(--[a-z-]+, in Python ([^)]*)\)")
 _BESIDES = re.compile(r" \(in Python [^)]*\)")
-_VALUE = r"'[^']*'|(?=[A-Z0-9%])[\w/%:.-]*[\w/]|[smun]s?(?=[;.,]|$)"
+_VALUE = r"'[^']*'|(?=[A-Z0-9%])[\w/%:.-]*[\w/]|(?:wide|long|none)\b|[smun]s?(?=[;.,]|$)"
 _OPTION = re.compile(rf"`[^`]*`|(?<![\w/.-])--([a-z]+(?:-[a-z]+)*)(?: ({_VALUE}))?")
 
 
@@ -47,6 +47,8 @@ def in_python(sentence: str) -> str:
     "give population='guests'; make it with `eventide account create --epsilon 1`"
     >>> in_python("no time that --time-format '%m/%d/%Y' describes")
     "no time that time_format='%m/%d/%Y' describes"
+    >>> in_python("these have other columns now: give --new-columns, and leave --layout wide out")
+    "these have other columns now: give new_columns=True, and leave layout='wide' out"
     """
     return _OPTION.sub(_parameter, _BESIDES.sub("", _OF_BOTH.sub(r"(\1)", sentence)))
 

@@ -8,6 +8,7 @@ read once. Messages name columns, never what stands in them.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from eventide.events.times import read_times
 from eventide.events.zones import Zone
 
 CELLS = 1 << 19  # of a batch
+WRITTEN_TIME = re.compile(r"[\d\s./:+TWQZ-]*")  # 31.01.2026, 08:00 and 2026-W05, which nobody has to read here
 NO_COLUMN = (pa.ArrowException, TypeError, ValueError, OverflowError)  # what objects raise that have no common type
 AS_IF_ALONE = ({str}, {bool}, {int, float})  # types of objects that mean in one column what each means by itself
 SAME_NAME = "the frame has two columns of the same name; give each its own"
@@ -94,6 +96,8 @@ class HeldFrame(Frame):
         if self._index.nlevels > 1:
             return True
         if self._index.inferred_type not in ("string", "categorical", "mixed"):
+            return False
+        if all(WRITTEN_TIME.fullmatch(str(name)) for name in self._index):
             return False
         return not read_times(texts(list(self._index)), Zone("UTC")).readable.any()
 

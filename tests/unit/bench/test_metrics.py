@@ -174,6 +174,7 @@ def test_short_noise_has_no_season_and_a_short_clear_season_is_found(steps):
     random = np.random.default_rng(steps)
     noise = random.normal(size=(1000, steps))
     assert np.count_nonzero(season_length(noise)) <= 30
+    assert season_length(np.tile([10.0, 11, 10, 12, 11, 4, 3], 3)) == 7
     season = steps // 7
     wave = np.sin(np.arange(steps) * 2 * np.pi / season) + 0.1 * noise
     assert np.mean(np.abs(season_length(wave) - season) <= 1) > 0.95

@@ -119,6 +119,7 @@ def test_nothing_is_written_over_a_file_of_somebody_else(run, line):
 def test_a_page_of_ours_is_made_anew(run):
     create_account("a.account", "everybody", 1, "24h")
     assert [run("account show a.account --out page.html").exit_code for _ in range(2)] == [0, 0]
+    assert run("account show a.account --out page.html.new").exit_code == 0  # to be renamed when it is whole
 
 
 def test_the_promise_speaks_of_hours_and_days(run, store):

@@ -251,6 +251,9 @@ def test_operators_are_told_if_no_row_names_a_listed_bin(publish):
     assert code == 0
     assert {tuple(row[:2]) for row in values(out)} == {(0, 0)}
     assert "no row named a bin of the list, so all were counted in the bin of --other. Name another column" in err
+    Path("whole.txt").write_text("site\n")
+    whole = publish("events.csv", *EXACT, "--step", "1h", "--bin", "user", "--bins", "whole.txt", "--other", "site")
+    assert (whole[0], "no row named a bin" in whole[2]) == (0, False)
 
 
 @pytest.mark.parametrize("out", ["private.jsonl", "private.csv", "private.parquet"])

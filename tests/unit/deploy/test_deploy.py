@@ -135,7 +135,7 @@ def test_a_backup_of_stores_in_use_is_whole_and_private(tmp_path):
         up.post([event()])
         up.pass_steps(3)
         for _ in range(2):  # the second replaces the first
-            assert backed_up(tmp_path, target).stdout == f"Stores and accounts that were copied to {target}: 1.\n"
+            assert backed_up(tmp_path, target).stdout == f"Files that were copied to {target}: 2.\n"
         up.pass_steps()
     copy = open_store(target / "city.store", read_only=True)
     copy.verify()
@@ -161,7 +161,7 @@ def test_a_store_that_cannot_be_copied_holds_up_no_other_file(tmp_path):
     done = backed_up(lost, target)
     assert done.returncode == 1
     assert done.stderr == f"{lost / 'm.store'} was not copied: file is not a database\n"
-    assert done.stdout == f"Stores and accounts that were copied to {target}: 2.\n"
+    assert done.stdout == f"Files that were copied to {target}: 4.\n"
     names = ["a.store", "city.population", "eventide.tokens", "m.store", "z.store"]
     assert sorted(path.name for path in target.iterdir()) == names
     assert (target / "m.store").read_text() == "the copy of before"
@@ -181,8 +181,13 @@ def test_stores_and_accounts_are_backed_up_whatever_their_names_are(tmp_path):
 
 
 def test_a_backup_of_a_wrong_folder_fails(tmp_path):
-    done = backed_up(tmp_path, tmp_path)
-    assert (done.returncode, done.stderr) == (1, f"There is no store in {tmp_path}.\n")
+    (empty := tmp_path / "empty").mkdir()
+    done = backed_up(empty, tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"There is nothing of eventide in {empty}.\n")
+    (tmp_path / "eventide.tokens").write_text("# of a service whose stores are in PostgreSQL")
+    assert backed_up(tmp_path, empty).returncode == 0
+    done = backed_up(tmp_path, empty / "..")
+    assert (done.returncode, "copies would take their places" in done.stderr) == (1, True)
     missing = tmp_path / "missing"
     assert backed_up(missing, tmp_path).stderr == backed_up(tmp_path, missing).stderr == f"{missing} is not a folder\n"
     assert backed_up(tmp_path).stderr == "Usage: backup.py FROM TO\n"

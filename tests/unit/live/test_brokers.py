@@ -76,6 +76,8 @@ def test_a_store_published_from_a_file_goes_on_with_the_first_message(nats, open
     nats.send("moved.a", [event(number) for number in range(3)])
     source = JetStream(f"{nats.address}/MOVED", patience=PATIENCE)
     assert sum(map(size, polled(opened(source, {"at": 30, "file": "0" * 32}), 3))) == 3
+    with pytest.raises(InputError, match="so no event would come"):
+        opened(JetStream(f"{nats.address}/MOVED?subject=zzz", patience=PATIENCE), {"at": 30, "file": "0" * 32})
 
 
 def counted_by_cells(address, events):

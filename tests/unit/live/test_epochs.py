@@ -59,6 +59,14 @@ def test_another_account_is_refused_by_its_name(before, now, says):
         refuse_other_steps(stored, wanted)
 
 
+def test_events_in_a_store_of_counts_are_refused_though_counts_have_no_length():
+    events = SETTING._replace(steps=SETTING.steps | {"length": 3_600_000})
+    with pytest.raises(InputError, match=r"steps\.length \(nothing before, 1 hour now\)"):
+        refuse_other_steps(SETTING, events)
+    with pytest.raises(InputError, match=r"steps\.length \(1 hour before, nothing now\)"):
+        refuse_other_steps(events, SETTING)
+
+
 def test_other_steps_and_statistics_are_told_in_words():
     stored, wanted = (
         SETTING._replace(steps=SETTING.steps | each)

@@ -233,7 +233,8 @@ def test_rows_that_pandas_named_are_not_taken_for_steps():
     row = ev.publish(where.value_counts().to_frame().T, **setting)
     assert (len(row), set(row.bins)) == (1, set(DISTRICTS))
     days = both.unstack()
-    for index in (days.index, days.index.astype(str), days.index.to_period("D"), days.index.date, ["7", "8"]):
+    written = (["7", "8"], ["31.01.2026", "1"], ["08:00", "2026-W05"])
+    for index in (days.index, days.index.astype(str), days.index.to_period("D"), days.index.date, *written):
         assert len(ev.publish(days.set_axis(index), **setting)) == 2
 
 

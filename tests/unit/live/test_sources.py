@@ -529,6 +529,18 @@ def test_a_store_published_from_a_source_that_goes_on_is_not_gone_on_with_by_com
         steps_of(open_source(write(tmp_path / "events.csv")), Resume(6, position, KEY, []))
 
 
+def test_what_a_pipe_kept_of_open_steps_does_not_count_again_when_its_log_is_followed(tmp_path):
+    path, kept = write(tmp_path / "log.csv", [(1, "ann", "a"), (12, "bob", "b")]), []
+    keep = lambda tallies, _: kept.extend(tallies) or True  # noqa: E731
+    with path.open() as lines:
+        feed = feed_of(StandardInput(lines.fileno(), ManualClock(15 * SECOND)))
+        steps = [step.index for step in feed.steps(Resume(0, None, KEY, [], keep)) if step is not None]
+    assert (steps, [step for step, _ in kept]) == ([0], [1])
+    growing = Growing(path, 45, Resume(1, None, KEY, kept))
+    assert growing.at(45)[0] == (1, [0, 1])
+    growing.feed.close()
+
+
 def test_a_growing_file_may_begin_empty_and_get_its_header_later(tmp_path):
     path = tmp_path / "log.csv"
     path.touch()

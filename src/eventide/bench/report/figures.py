@@ -35,8 +35,7 @@ from eventide.display.drawings import (
     shown_briefly,
     style_of,
 )
-from eventide.display.images import draw, save
-from eventide.display.replacing import IN_IMAGES, refuse_foreign
+from eventide.display.images import check_image, draw, save
 from eventide.errors import InputError
 
 BEST = "•"
@@ -268,7 +267,7 @@ def write_images(figures: Sequence[Figure], folder: Path, kinds: Sequence[str] =
     places = {figure.name: [folder / f"{figure.name}.{kind}" for kind in kinds] for figure in figures}
     written = [path for paths in places.values() for path in paths]
     for path in written:
-        refuse_foreign(path, IN_IMAGES)
+        check_image(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:

@@ -23,8 +23,8 @@ SPECIAL = {character: rf"\{character}" for character in "&%$#_{}"} | {
 }
 
 
-PLACE = ["experiment", "stream", "epsilon", "window", "metric", "repetitions"]
-LEAST_IN_BOLD = "the least of each row in bold"
+PLACE = ["experiment", "stream", "epsilon", "window"]
+HEADINGS = ["stream", r"$\varepsilon$", "$w$"]
 
 
 def table_writer(path: Path) -> Callable[[Scores], str]:
@@ -33,7 +33,7 @@ def table_writer(path: Path) -> Callable[[Scores], str]:
         write = {".csv": as_csv, ".tex": as_latex}[path.suffix.lower()]
     except KeyError:
         raise InputError(f"--table {path} has no ending that is known; use .csv or .tex") from None
-    refuse_foreign(path, ",".join(PLACE).encode(), LEAST_IN_BOLD.encode())
+    refuse_foreign(path, ",".join(PLACE).encode(), " & ".join(HEADINGS).encode())
     return write
 
 
@@ -42,7 +42,7 @@ def as_csv(scores: Scores) -> str:
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     errors = [f"{mechanism} (standard error)" for mechanism in scores.mechanisms]
-    table.writerow([*PLACE, *scores.mechanisms, *errors])
+    table.writerow([*PLACE, "metric", "repetitions", *scores.mechanisms, *errors])
     for row, contest in enumerate(scores.contests):
         figures = [*scores.means[row].tolist(), *scores.errors[row].tolist()]
         table.writerow(
@@ -59,9 +59,9 @@ def as_csv(scores: Scores) -> str:
 def as_latex(scores: Scores) -> str:
     """A tabular of means."""
     several = len({contest.setting.experiment for contest in scores.contests}) > 1
-    headings = [*(["experiment"] if several else []), "stream", r"$\varepsilon$", "$w$"]
+    headings = [*(["experiment"] if several else []), *HEADINGS]
     lines = [
-        f"% mean of {scores.metric} over {scores.repetitions} repetitions; {LEAST_IN_BOLD}",
+        f"% mean of {scores.metric} over {scores.repetitions} repetitions; the least of each row in bold",
         rf"\begin{{tabular}}{{{'l' * (len(headings) - 2)}rr{'r' * len(scores.mechanisms)}}}",
         r"\toprule",
         _line([*headings, *map(_escaped, scores.mechanisms)]),

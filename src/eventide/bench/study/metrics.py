@@ -43,9 +43,7 @@ from eventide.events.levels import Levels
 
 WEAKEST_SEASON = 0.2  # of the variance: an autocorrelation below it is no season
 FEWEST_SEASONS = 3  # in a series
-UNLIKELY = (
-    3  # standard deviations of the autocorrelation of pure noise: of a hundred such series two go beyond, at most
-)
+UNLIKELY = 3.3  # standard deviations of the autocorrelation of pure noise at one lag: few such series go beyond at any
 SERIES_AT_ONCE = 32  # whose seasons are looked for: so few that what is computed of them stays in the processor's cache
 ROUNDING = 1e-20  # of a series' power: what floats leave of a series that is all trend
 
@@ -316,7 +314,7 @@ def season_length(series: Array) -> Ints:
     seen three times at least, or it might be a trend as well. Lags count from the first at which the autocorrelation
     is negative, so that mere inertia is no season. Multiples of a season are nearly as good as the season, so the
     first hump that comes near the highest one counts. The shorter a series, the more pure noise is like itself at some
-    lag: below 225 steps a season must stand out of that.
+    lag: a season must stand out of that, so in a short stream it must be clear.
     """
     if series.ndim > 1 and len(series) > SERIES_AT_ONCE:
         cuts = range(SERIES_AT_ONCE, len(series), SERIES_AT_ONCE)
@@ -333,7 +331,7 @@ def season_length(series: Array) -> Ints:
     begun = np.logical_or.accumulate(high, axis=-1)
     first_hump = begun & ~np.logical_or.accumulate(begun & ~high, axis=-1)
     season = np.where(first_hump, turned, 0).argmax(axis=-1)
-    least = max(WEAKEST_SEASON, UNLIKELY / steps**0.5)
+    least = np.maximum(WEAKEST_SEASON, UNLIKELY * (steps - season) ** 0.5 / steps)  # of so many products
     weakest = np.maximum(least * correlation[..., 0], ROUNDING * (series * series).sum(axis=-1))
     return np.where(highest[..., 0] > weakest, season, 0)
 

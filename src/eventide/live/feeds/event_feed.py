@@ -216,7 +216,7 @@ class EventFeed:
 
         Raw: for operators only.
         """
-        return self._in_listed_bin is False
+        return self._in_listed_bin is False and len(self.reader.bins) > 1  # else it was meant: a whole site as one bin
 
     @property
     def reads_again(self) -> bool:
@@ -316,7 +316,8 @@ class EventFeed:
         self._key = self.reader.key = resume.key
         self._next = self._first = resume.next_step
         self._position = resume.position
-        self._keep = None if self._source is not None and self._source.replays else resume.keep
+        hands_over_again = self._source is not None and self._source.replays
+        self._keep = None if hands_over_again else resume.keep
         self._seen_until = EARLIEST
         self._open: dict[int, Tally] = {}
         self._before: dict[int, Position] = {}  # where the first event of each open step was yet to come, oldest first
@@ -324,7 +325,7 @@ class EventFeed:
         for step, data in resume.kept:
             if self._memory is not None and is_memory(data):
                 self._memory.take_again(data)
-            else:
+            elif not hands_over_again:  # else what a pipe kept would count once more if it is in the file as well
                 self._opened(step).join(data)
         self._is_ahead = False
         self._warn_if_ahead()

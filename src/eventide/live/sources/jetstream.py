@@ -65,6 +65,8 @@ class JetStream:
     def open(self, position: Position, reader: EventReader) -> None:
         """Go behind a message, if the stream still is the one it was read from and holds what comes next."""
         self._reader = reader
+        if position is not None and not position.keys() & {"created", "since"}:
+            position = None  # a place in another kind of source
         self._sequence = 0 if position is None else int(position.get("sequence", 0))
         found = self._connection.ask(look(self._connection))
         self._created = found.created
@@ -74,7 +76,7 @@ class JetStream:
             NOTICES.info("%s, so no new event comes; if that is not meant, correct the address", told)
         if position is not None and "since" in position:
             self._since = position["since"]
-        elif position is not None and "created" in position:  # else it is a place in another kind of source
+        elif position is not None:
             check_place(found, position["created"], self._sequence)
 
     def poll(self, timeout: float) -> EventBatch:

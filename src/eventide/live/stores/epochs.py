@@ -187,7 +187,7 @@ def _different(name: str, before: Any, now: Any) -> list[str]:
     if name in ("epsilon", "queries.epsilon"):
         before, now = before / NANO, now / NANO
     if name == "steps.length":
-        before, now = in_words(before), in_words(now)
+        before, now = (length and in_words(length) for length in (before, now))  # counts have none
     if name == "steps.statistic":
         before, now = before or "events", now or "events"
     return [f"{name} ({_shown(before)} before, {_shown(now)} now)"]
