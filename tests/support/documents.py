@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"].keys()
 FENCE = re.compile(r'^( *)```(\w*)(?: title="([^"]+)")?\n(.*?)^\1```$', re.DOTALL | re.MULTILINE)
 NEVER_ENDS = re.compile(
-    r"^(?!timeout ).*(?:--follow(?!.* --until 2024)|nats-server -js|tail -F|eventide serve|--serve"
+    r"^(?!timeout ).*(?:--follow(?!.* --until 20)|nats-server -js|tail -F|eventide serve|--serve"
     r"|publish \S*(?:nats|kafka)://)"
 )
 INSTALLS = re.compile(r"^(?:\S*/)?pip install (.*)$", re.MULTILINE)
