@@ -77,6 +77,15 @@ def test_what_was_committed_is_there_again(opened):
     again.verify()
 
 
+def test_a_writer_that_is_just_ending_is_waited_for(opened):
+    ending = opened()
+    ending.begin(SETTING)
+    ends = threading.Timer(0.6, ending.close)
+    ends.start()
+    assert opened().begin(SETTING).next_step == 0
+    ends.join()
+
+
 def test_events_are_kept_once_and_erased_with_their_step(opened):
     store = opened()
     store.begin(SETTING)

@@ -217,7 +217,7 @@ def with_levels(tmp_path, text, hours, mechanism="ba", **more):
         "who": [person for _ in hours for person in range(30)],
         "bin": (bins * 30)[:30] * len(hours),
     }
-    setting = {"epsilon": 1, "window": 2, "step": "1h", "start": "2026-01-01", "time": "at", "user": "who"}
+    setting = {"epsilon": 1000, "window": 2, "step": "1h", "start": "2026-01-01", "time": "at", "user": "who"}
     until, place = f"2026-01-01T{hours[-1] + 1:02}:00", {"store": tmp_path / "s.db", "levels": tmp_path / "levels.csv"}
     return ev.publish(events, until=until, spare_bins=3, mechanism=mechanism, **place, **setting, **more)
 

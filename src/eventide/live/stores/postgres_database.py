@@ -26,6 +26,7 @@ log = logging.getLogger("eventide.live")
 
 PATIENCE = 60.0  # seconds to wait for a server that went away, or for a row that another session holds
 PAUSE = 0.25
+ENDING = 3.0  # seconds that a server may take to notice that a session has ended
 REMEMBERED = 1.0  # seconds for which somebody who waits for nothing takes a server that was away as away
 INTRUSIONS_CHANNEL = "eventide_intrusion"
 _AWAY = (  # what a client or server says of a fault that passes
@@ -157,10 +158,13 @@ class PostgresDatabase(Database):
                 self._in_transaction = False
 
     def writer_place(self, *, take_over: bool) -> WriterPlace:
-        """The session's lock."""
+        """The session's lock; a server keeps that of a session that has ended until it notices."""
+        until = time.monotonic() + ENDING
         with self._refusals():
             self._writes = True
-            if not self._locked() and not take_over:
+            while not (held := self._locked()) and not take_over and time.monotonic() < until:
+                time.sleep(PAUSE)
+            if not held and not take_over:
                 raise StoreError(
                     f"{self.place} is being written by another process; stop it, or take its place with --take-over"
                 )
