@@ -1,8 +1,8 @@
-"""The algorithms of Tide with a calendar: all that they differ in, in one table.
+"""The algorithms of Tide: all that they differ in, in one table.
 
 The number of the algorithm is part of a store's setting, so that a store goes on with the one that it was begun with.
-Without a calendar Tide is as in the first. A posterior median behind another mechanism has no number in its setting,
-and stays with the second.
+The first four are the same without a calendar. A posterior median behind another mechanism has no number in its
+setting, and stays with the second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 
 class Algorithm(NamedTuple):
-    """How the looks at several bins begin, who is believed, and how intervals are calibrated."""
+    """How the looks at several bins begin, who is believed, and how intervals are calibrated.
+
+    What is said of several bins up to `scatter` is of those with a calendar.
+    """
 
     first_share: int  # the first look at several bins gets one part in so many of epsilon
     foresight: int  # in the first window several bins wait for at most this part of the steps so far,
@@ -23,12 +26,34 @@ class Algorithm(NamedTuple):
     narrowest: float  # intervals that hold too much become no narrower than so many times what the models say
     first_blur: float  # the seasonal voice takes the first look for so many times as blurred: it shows one phase alone
     scatter: float  # of single counts around level and season, relative to the level, while the season is learned
+    second_share: int | None = None  # of epsilon, for a second look at several bins that the first showed nothing of
+    early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
+    alone_share: int = 3  # the first look at a single bin without a calendar gets one part in so many of epsilon
+    alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
+    watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
+    zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
+    change: float = 1e-4  # of a harmonic's variance beforehand, added a step
+    clear: float = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
+    counts_rates: bool = False  # small counts have a voice of their own
 
 
+_FOURTH = Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1)
 ALGORITHMS = {
     1: Algorithm(2, 2, False, 2, math.inf, False, 1.0, 1.0, 0.2),
     2: Algorithm(3, 4, False, 1, 2.0, False, 1.0, 1.0, 0.2),
     3: Algorithm(3, 4, True, 1, 2.0, True, 0.5, 1.0, 0.2),
-    4: Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1),
+    4: _FOURTH,
+    5: _FOURTH._replace(
+        first_share=5,
+        second_share=5,
+        early=16,
+        alone_share=4,
+        alone_growth=2,
+        watch_clear=40,
+        zeros=0.9,
+        change=1e-5,
+        clear=2.0,
+        counts_rates=True,
+    ),
 }
 NEWEST = max(ALGORITHMS)

@@ -35,15 +35,15 @@ class Grid(NamedTuple):
     prior: Floats
 
 
-def grid_up_to(top: float, bins: int) -> Grid:
-    """Cells from 0 to at least `top`."""
+def grid_up_to(top: float, bins: int, extra_zeros: float = EXTRA_ZEROS) -> Grid:
+    """Cells from 0 to at least `top`; where there are several bins, a 0 has an extra chance beforehand."""
     starts = [0]
     while starts[-1] <= max(top, SMALLEST_TOP):
         starts.append(starts[-1] + max(1, int(RESOLUTION * starts[-1])))
     first, width = np.array(starts[:-1], dtype=np.float64), np.diff(np.array(starts, dtype=np.float64))
     centre = first + (width - 1) / 2
     spread = width / (centre + QUIET_LEVEL) ** 2
-    zeros = EXTRA_ZEROS_ALONE if bins == 1 else EXTRA_ZEROS
+    zeros = EXTRA_ZEROS_ALONE if bins == 1 else extra_zeros
     prior = (1 - zeros) * spread / spread.sum()
     prior[0] += zeros
     return Grid(first, width, centre, prior)

@@ -30,6 +30,7 @@ from eventide.filters.posterior_kernels import (
 from eventide.filters.posterior_look_kernels import drift_over, mix_again
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
 from eventide.filters.posterior_usual_kernels import first_usual_values
+from eventide.filters.rate_voice import RateVoice
 from eventide.filters.seasonal_voice import SeasonalVoice
 from eventide.filters.seasons import checked_periods
 from eventide.filters.side_by_side import in_slices
@@ -71,7 +72,7 @@ class PosteriorMedian(Filter):
     True
     """
 
-    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice", "_calibration")
+    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice", "_rates", "_calibration")
 
     def __init__(self, coverage: float = 0.9, seasons: Sequence[float] | str | None = None) -> None:
         if not 0 < number(coverage) < 1:
@@ -83,7 +84,7 @@ class PosteriorMedian(Filter):
         self.shape = (replicas, size)
         self.least_scale: float = known.get("sensitivity", 1) / known.get("epsilon", 1.0)
         self.most_scale: float = self.least_scale * known.get("window", 1)
-        self.grid = grid_up_to(REACH * self.most_scale, size)
+        self._set_grid(ALGORITHMS[2])
         rows, cells = replicas * size, len(self.grid.first)
         room = min(FIRST_ROOM, cells)
         self._rows = PosteriorRows(
@@ -115,24 +116,31 @@ class PosteriorMedian(Filter):
         self._mixed = {name: self._rows.pop(name) for name in ("mixed", "far_mixed")}  # these follow from the others
         self._calibration = Calibration(replicas, self.coverage)
         self._voice = SeasonalVoice(self.seasons, replicas, size, self.least_scale) if self.seasons else None
-        self._shared: Floats = np.tile(self.grid.prior, (replicas, 1))
         self._belief: Floats = np.zeros((replicas, MODELS))
         self._bank_belief: Floats = np.zeros((replicas, PACES))
         self._begun: Bools = np.zeros(replicas, np.bool_)
         self._drift_before: tuple[int, Array, Array] = (0, *self._drift_tables([]))
-        self._common = self._in_common()
         self.follow(ALGORITHMS[2])
 
     def follow(self, algorithm: Algorithm) -> None:
-        """Be as an algorithm of Tide says: the second, unless Tide asks for another one."""
+        """Be as an algorithm of Tide says: the second, unless Tide asks for another one before the first step."""
+        self._set_grid(algorithm)
+        self._shared: Floats = np.tile(self.grid.prior, (self.shape[0], 1))
+        self._common = self._in_common()
         self._calibration.narrowest = algorithm.narrowest
-        if self._voice is not None:
+        self._rates: RateVoice | None = None
+        if self.seasons and self._voice is not None:
             self._voice.algorithm = algorithm
+            if algorithm.counts_rates:
+                self._rates = RateVoice(self.seasons, *self.shape, algorithm)
+
+    def _set_grid(self, algorithm: Algorithm) -> None:
+        self.grid = grid_up_to(REACH * self.most_scale, self.shape[1], algorithm.zeros)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over a state."""
         rows = self._rows | snapshot["_rows"]  # states of older versions lack what was added since
-        later = {"_voice": None, "_calibration": self._calibration.snapshot()}
+        later = {"_voice": None, "_rates": None, "_calibration": self._calibration.snapshot()}
         super().restore(later | snapshot | {"_rows": rows})
         weight, far = self._rows["weight"], self._rows["far"]
         of_far = weight[np.flatnonzero(far >= 0)[np.argsort(far[far >= 0])]]
@@ -160,8 +168,9 @@ class PosteriorMedian(Filter):
             self._take(every)
         values: Array
         low, values, high = self._read(self.shape[1])
-        if self._voice is not None:
-            self._voice.advance()
+        for voice in (self._voice, self._rates):
+            if voice is not None:
+                voice.advance()
         seen = NO_LOOK if measured is None else measured.scale
         self.low, self.high = self._calibration.stretched(low, values, high, seen)
         return values
@@ -175,6 +184,8 @@ class PosteriorMedian(Filter):
             read_rows(self.grid, rows, self._common, tail, target, quantiles, begin, end)
             if self._voice is not None:
                 self._voice.join(rows.since, target, quantiles, begin, end)
+            if self._rates is not None:
+                self._rates.join(tail, quantiles, begin, end)
 
         if bins == self.shape[1]:
             in_slices(len(rows.looks), read)
@@ -230,9 +241,11 @@ class PosteriorMedian(Filter):
             take_waiting()
         if self._voice is not None:
             rows = self.rows
-            self._voice.take(
-                *(row, look, noise, waited, rows.usual_mean[row], rows.usual_spread[row], rows.foreseen[row])
-            )
+            told = (rows.usual_mean[row], rows.usual_spread[row], rows.foreseen[row])
+            foreseen = np.zeros(self.shape)
+            foreseen[fresh] = self._voice.take(row, look, noise, waited, *told)
+            if self._rates is not None:
+                self._rates.take(values, scale, fresh, foreseen)
         if several:
             self._share(np.flatnonzero(fresh.any(axis=1)))
 

@@ -23,15 +23,14 @@ PACE, SCATTER = (models.ravel() for models in np.meshgrid(PACES, SCATTERS, index
 VOICES = len(PACE)
 CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
 DRIFT = 0.01  # of the level, a step, while the rhythm is learned
-CHANGE = 1e-4  # of a harmonic's variance beforehand, added a step
 OUTLIER = 3.0  # deviations: beyond, a look counts no more
 LEAST = 0.02  # of the level: no phase has less
 REMEMBERED = 0.98  # of which foresaw looks better, the seasonal voice or the rest, from look to look
-CLEAR = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
 DOUBTED, YOUNG = 1.0, 30.0  # log odds that it must be better by, and looks at a bin before which they are larger
 TOO_WIDE = 1.5  # times the interval of the rest: who knows less has less say, where looks do not tell them apart
 NARROWEST = 1e-6  # an interval
 SILENT = 1e-3  # a say
+UNSEEN = 1e-20  # a chance
 
 
 class SeasonRows(NamedTuple):
@@ -76,10 +75,13 @@ def take_season(
     level: Floats,
     spread: Floats,
     rest: Floats,
+    say: Floats,
+    both: Floats,
     least_scale: float,
     debt: float,
     first_blur: float,
     single: float,
+    change: float,
 ) -> None:
     """Take looks in.
 
@@ -87,7 +89,8 @@ def take_season(
     it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered, and what
     outweighs the odds that all bins share. The first look at a bin counts as `first_blur` times as blurred as it is:
     its level is that of one phase, and one that is held for known takes long to become that of the day. `single` counts
-    scatter so far around level and season, relative to the level.
+    scatter so far around level and season, relative to the level; harmonics `change` by so much of their variance
+    beforehand a step. How well a look was foreseen by the voice and the rest, by the `say` of each row, becomes `both`.
     """
     bins = len(rows.looks) // len(belief)
     for index in range(len(row_numbers)):
@@ -99,9 +102,10 @@ def take_season(
             telling = spread[index] / (spread[index] + scale)
             foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
             least = -debt - max(odds.shared[row // bins], 0.0)
+            both[index] = foreseen_by_both(foreseen, rest[index], say[row])
             rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], least)
             state = rows.season[row], rows.unsure[row]
-            learn_season(look, scale, waited[index], single, calendar.waves, *state, calendar.prior)
+            learn_season(look, scale, waited[index], single, change, calendar.waves, *state, calendar.prior)
         believe(np.log(rows.own[row]), belief[row // bins], rows.weight[row])
         rows.looks[row] += 1
 
@@ -113,6 +117,7 @@ def read_season(
     since: Ints,
     odds: Odds,
     least_scale: float,
+    clear: float,
     target: float,
     quantiles: Floats,
     say: Floats,
@@ -123,7 +128,7 @@ def read_season(
     bins = len(rows.looks) // len(odds.most)
     place, deviation = np.empty(VOICES), np.empty(VOICES)
     for row in range(begin, end):
-        say[row] = speaks(rows, row, odds.most[row // bins], odds.shared[row // bins])
+        say[row] = speaks(rows, row, odds.most[row // bins], odds.shared[row // bins], clear)
         if say[row] < SILENT:
             say[row] = 0
             continue
@@ -150,8 +155,18 @@ def read_season(
 
 
 @kernel(error_model="numpy")
-def speaks(rows: SeasonRows, row: int, most: float, shared: float) -> float:
-    """The say of the seasonal voice, from 0 to 1: where a level is clear, and looks were better foreseen."""
+def foreseen_by_both(voice: float, rest: float, say: float) -> float:
+    """The log chance of a look, from the log chances that the voice and the rest gave it."""
+    better = max(voice, rest)
+    return better + math.log(say * math.exp(voice - better) + (1 - say) * math.exp(rest - better) + UNSEEN)
+
+
+@kernel(error_model="numpy")
+def speaks(rows: SeasonRows, row: int, most: float, shared: float, clear: float) -> float:
+    """The say of the seasonal voice, from 0 to 1: where looks were better foreseen, and a level is clear.
+
+    That is where it is `clear` times its deviation above 0.
+    """
     if rows.looks[row] < 2:
         return 0.0
     level, logarithm = 0.0, 0.0
@@ -161,8 +176,8 @@ def speaks(rows: SeasonRows, row: int, most: float, shared: float) -> float:
     if level <= 0:
         return 0.0
     odds = min(rows.foresight[row], most) + shared - DOUBTED * (1 + YOUNG / rows.looks[row])
-    clear = 1 / (1 + (CLEAR * math.exp(0.5 * logarithm) / level) ** 4)
-    return clear / (1 + math.exp(min(-odds, 50.0)))
+    seen = 1 / (1 + (clear * math.exp(0.5 * logarithm) / level) ** 4)
+    return seen / (1 + math.exp(min(-odds, 50.0)))
 
 
 @kernel(error_model="numpy")
@@ -250,7 +265,15 @@ def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
 
 @kernel(error_model="numpy")
 def learn_season(
-    look: float, scale: float, steps: int, single: float, waves: Floats, season: Array, unsure: Array, prior: Floats
+    look: float,
+    scale: float,
+    steps: int,
+    single: float,
+    change: float,
+    waves: Floats,
+    season: Array,
+    unsure: Array,
+    prior: Floats,
 ) -> None:
     """Take a look into level and harmonics."""
     size = len(season)
@@ -258,7 +281,7 @@ def learn_season(
     unsure[0, 0] += steps * (DRIFT * level) ** 2
     factor = 1.0
     for i in range(1, size):
-        unsure[i, i] += CHANGE * steps * prior[i]
+        unsure[i, i] += change * steps * prior[i]
         factor += season[i] * waves[i]
     slope, gain = np.empty(size), np.empty(size)
     slope[0] = factor

@@ -14,12 +14,11 @@ from eventide.arrays import Floats, Ints
 from eventide.filters.algorithms import Algorithm
 from eventide.filters.posterior_season_kernels import VOICES, Calendar, Odds, SeasonRows, read_season, take_season
 from eventide.filters.seasons import frequencies, waves_at
+from eventide.filters.shared_odds import shared_odds
 from eventide.filters.side_by_side import in_slices
 from eventide.privacy.state import Stateful
 
-PRIOR_BINS = 2.0  # that the prior counts for, of the filters' weights and of how many bins have a rhythm
-MOST_SHARED = 4.0  # log odds that a bin is given by all
-HALVINGS = 24  # until these odds are known
+PRIOR_BINS = 2.0  # that the prior counts for, of the filters' weights
 
 
 class SeasonalVoice(Stateful):
@@ -59,16 +58,17 @@ class SeasonalVoice(Stateful):
 
     def take(
         self, row: Ints, look: Floats, scale: Floats, waited: Ints, level: Floats, spread: Floats, rest: Floats
-    ) -> None:
-        """Take looks at some rows in."""
+    ) -> Floats:
+        """Take looks at some rows in; gives how well they were foreseen with this voice and the rest."""
         rows, calendar, odds, algorithm = self.rows, self._calendar(), self._odds, self.algorithm
+        both = rest.copy()
 
         def take(begin: int, end: int) -> None:
             part = slice(begin, end)
             told = (field[part] for field in (row, look, scale, waited, level, spread, rest))
             take_season(
-                *(rows, calendar, self._belief, odds, *told, self.least_scale),
-                *(algorithm.debt, algorithm.first_blur, algorithm.scatter),
+                *(rows, calendar, self._belief, odds, *told, self.say, both[part], self.least_scale),
+                *(algorithm.debt, algorithm.first_blur, algorithm.scatter, algorithm.change),
             )
 
         in_slices(len(row), take)
@@ -76,11 +76,12 @@ class SeasonalVoice(Stateful):
         if self.shape[1] > 1:
             believed = PRIOR_BINS / VOICES + rows.weight.reshape(*self.shape, VOICES).sum(axis=1)
             self._belief = np.log(believed / believed.sum(axis=1, keepdims=True) * VOICES)
+        return both
 
     def join(self, since: Ints, target: float, quantiles: Floats, begin: int, end: int) -> None:
         """Have a say in the quantiles `(3, rows)` of some rows at this step."""
         read_season(
-            *(self.rows, self._calendar(), since, self._odds, self.least_scale),
+            *(self.rows, self._calendar(), since, self._odds, self.least_scale, self.algorithm.clear),
             *(target, quantiles, self.say, begin, end),
         )
 
@@ -102,19 +103,3 @@ class SeasonalVoice(Stateful):
 
     def _calendar(self) -> Calendar:
         return Calendar(waves_at(self._now, self._cycles), self._prior)
-
-
-def shared_odds(foresight: Floats) -> Floats:
-    """The log odds that a bin has a rhythm, before its own are known: those with which all `(R, bins)` are likeliest.
-
-    By halving: if more bins have a rhythm, given these odds, than the odds say, they are too small.
-
-    >>> shared_odds(np.array([[0.0, 0.0], [9.0, 9.0]])).round(1)
-    array([-0. ,  1.1])
-    """
-    odds: Floats = np.zeros((len(foresight), 1))
-    for halving in range(1, HALVINGS + 1):
-        having = (1 / (1 + np.exp(-foresight - odds))).sum(axis=1, keepdims=True) + PRIOR_BINS / 2
-        part = having / (foresight.shape[1] + PRIOR_BINS)
-        odds += np.where(part > 1 / (1 + np.exp(-odds)), 1, -1) * MOST_SHARED * 0.5**halving
-    return odds[:, 0]

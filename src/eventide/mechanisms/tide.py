@@ -22,7 +22,8 @@ from eventide.privacy.amounts import Amount, share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
-FIRST_SHARE = 3  # the first look gets one part in so many of epsilon, the rest of the first window the others
+FIRST_SHARE = 3  # the first look at a single bin with a calendar gets one part in so many of epsilon
+SEVERAL_SHARE = 2  # the same of several bins without one
 WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
 MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
@@ -37,10 +38,12 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look gets epsilon / 3 (epsilon / 2 with several bins and no seasons), or
+    Epsilon: all of it to counts. The first look gets epsilon / 4 (epsilon / 2 with several bins), with seasons
+    epsilon / 3 (epsilon / 5 with several bins, and as much again for a second look where the first showed nothing), or
     epsilon / w if that is more;
     a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
-    streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst.
+    streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst, and a
+    fortieth where counts are clearly above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
     With seasons up to twice as much.
@@ -65,7 +68,7 @@ class Tide(Mechanism):
         Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from
         its measurements, and used where it predicts them better. None or "none" for no calendar.
     algorithm
-        With seasons: 4, or 1, 2 or 3 as it was before. A store goes on with the one that it was begun with.
+        5, or 1 to 4 as it was before. A store goes on with the one that it was begun with.
 
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
@@ -92,13 +95,13 @@ class Tide(Mechanism):
         if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
             raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 to {NEWEST - 1} for those of before")
         self.seasons = checked_periods(seasons) or None
-        self.algorithm = algorithm or NEWEST if self.seasons else None
+        self.algorithm = algorithm or NEWEST
         super().__init__(epsilon, window, bins, **common)
 
     @property
     def kept_by_stores(self) -> tuple[str, ...]:
-        """The algorithm, where there is more than one."""
-        return ("algorithm",) if self.seasons else ()
+        """The algorithm."""
+        return ("algorithm",)
 
     def own_filter(self) -> Filter:
         """The posterior median."""
@@ -107,13 +110,17 @@ class Tide(Mechanism):
     def begin(self) -> None:
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
-        algorithm = ALGORITHMS[self.algorithm or 1]
-        self._first = FIRST_SHARE if self.size == 1 else algorithm.first_share
+        algorithm, several = ALGORITHMS[self.algorithm], self.size > 1
+        if self.seasons:
+            self._first = algorithm.first_share if several else FIRST_SHARE
+        else:
+            self._first = SEVERAL_SHARE if several else algorithm.alone_share
+        self._second = algorithm.second_share if self.seasons and several else None
+        self._watch_clear = algorithm.watch_clear
         sharpest = self.sensitivity / self.shared_epsilon
         periods = self.seasons or ()
         self._interval = Waits(self.replicas, self.shared_steps, sharpest, self._watches, periods)
-        if self.seasons:
-            self._interval.follow(algorithm, several=self.size > 1)
+        self._interval.follow(algorithm, several=several)
         self._next: Ints = np.zeros((self.replicas, 1), dtype=np.int64)
         inner = getattr(self._filter, "inner", self._filter)
         self._aside: PosteriorMedian | None = None
@@ -122,8 +129,7 @@ class Tide(Mechanism):
         else:  # another filter speaks; waits still follow from the posterior
             aside = PosteriorMedian(seasons=self.seasons)
             self._aside = self._posterior = aside.started(*self.meter.shape, **self.known())
-        if self.seasons:
-            self._posterior.follow(algorithm)
+        self._posterior.follow(algorithm)
 
     def is_sampling_point(self, step: SealedStep) -> Bools:
         """Where the wait is over, and in narrow streams also on the way."""
@@ -134,17 +140,24 @@ class Tide(Mechanism):
         a_step = share(self.shared_nano_epsilon, 1, self.shared_steps)
         if self.step == 0:
             return np.maximum(share(self.shared_nano_epsilon, 1, self._first), a_step).reshape(1, 1)
+        second: Ints | int = 0
         if self.step < self.shared_steps:
-            a_step -= share(a_step, 1, self._first)
-        watching, wait = share(a_step, 1, WATCH_SHARE) * self._watches, self._interval.wait()
+            whole, a_step = a_step, a_step - share(a_step, 1, self._first)
+            if self._second:
+                unseen = ~self._interval.began_clear
+                a_step = a_step - unseen * share(whole, 1, self._second)
+                second = unseen * share(self.shared_nano_epsilon, 1, self._second) * (self.step == 1)
+        watching = np.where(self._interval.clear, a_step // self._watch_clear, a_step // WATCH_SHARE) * self._watches
+        wait = self._interval.wait()
         planned = np.where(self._next <= self.step, wait * a_step - (wait - 1) * watching, watching)
-        return np.asarray(np.minimum(planned, self.ledger.left_nano()))
+        return np.asarray(np.minimum(np.maximum(planned, second), self.ledger.left_nano()))
 
     def noise_range(self) -> tuple[float, float]:
         """From all of epsilon to watching in the first window; a look that the ledger cuts is blurrier still."""
         sharpest, blurriest = super().noise_range()
         if self.shared_steps > 1:
-            blurriest *= self._first / (self._first - 1) * (WATCH_SHARE if self._watches else 1)
+            spent_first = 1 / self._first + (1 / self._second if self._second else 0)
+            blurriest *= (self._watch_clear if self._watches else 1) / (1 - spent_first)
         return sharpest, blurriest
 
     def filtering(self, measured: Measured | None) -> Array:

@@ -6,6 +6,7 @@ Reads nothing but releases and public facts, so choosing is free.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from eventide.mechanisms.tide_kernels import Intervals, predicted_errors, season
 from eventide.privacy.state import Stateful
 
 MEMORY = 40.0  # steps over which predicted errors are averaged: a lull must not lead to a long wait
-GROWTH = 4  # the most that a wait grows from one look to the next; it shrinks at once
+GROWTH = 4  # the most that a wait of several bins grows from one look to the next; it shrinks at once
 FORESIGHT = 2  # in the first window a wait is at most this part of the steps so far: a calm night is no calm day
 PATIENCE = 10  # the same for a stream that has shown nothing yet, so that its first burst is not missed
 PHASES, ENOUGH, LOOKS = 13, 12, 60  # parts of a period, how many of them looks should meet, and how many looks
@@ -32,10 +33,10 @@ class Waits(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
     In the first window of a stream that begins clearly above the noise they are short; shorter still in that of any
-    other stream if `watchful`, and else as long as may be.
+    other stream if `watchful`, and else as long as may be. `clear` says where the last look was clearly above noise.
     """
 
-    state = ("length", "_last", "_errors", "_clear")
+    state = ("length", "clear", "_last", "_errors", "_clear")
 
     def __init__(
         self, replicas: int, window: int, least_scale: float, watchful: bool = True, periods: tuple[float, ...] = ()
@@ -50,16 +51,27 @@ class Waits(Stateful):
         self._errors: Floats = np.zeros((replicas, len(self.steps)))
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
-        self._believed, self._careful = ALGORITHMS[1].believed, FORESIGHT
+        self.clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
         self._careful_until: float = window
+        self.follow(ALGORITHMS[1], several=True)
 
     def follow(self, algorithm: Algorithm, *, several: bool) -> None:
-        """Let the seasonal voice have its say; while `several` bins have not shown their day, wait less."""
-        self._believed = algorithm.believed
-        if several:
-            self._careful = algorithm.foresight
-        if algorithm.day_is_enough:
+        """With a calendar the seasonal voice has its say, and `several` bins wait less while they show their day."""
+        self._believed, self._growth = algorithm.believed, GROWTH if several else algorithm.alone_growth
+        careful = several and bool(self.periods)
+        self._careful = algorithm.foresight if careful else FORESIGHT
+        self._at_least = max(self.window // algorithm.early, 1) if careful and algorithm.early else 1
+        if self.periods and algorithm.day_is_enough:
             self._careful_until = min(self.window, *self.periods)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        """Take over a state; older versions had no `clear`, and no use for it."""
+        super().restore({"clear": snapshot["_clear"]} | snapshot)
+
+    @property
+    def began_clear(self) -> Bools:
+        """Where the first look was clearly above the noise."""
+        return self._clear
 
     def wait(self) -> Ints:
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
@@ -84,13 +96,14 @@ class Waits(Stateful):
         )
         kept = np.exp(-(step - self._last) / MEMORY)
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
-        level = values.mean(axis=1, keepdims=True)
-        self._clear = np.where(looks & (self._last == NEVER), level > CLEAR_LEVEL * self.least_scale, self._clear)
+        clear = values.mean(axis=1, keepdims=True) > CLEAR_LEVEL * self.least_scale
+        self.clear = np.where(looks, clear, self.clear)
+        self._clear = np.where(looks & (self._last == NEVER), clear, self._clear)
         self._last = np.where(looks, step, self._last)
-        longest = np.where(due, GROWTH, 1) * self.length
+        longest = np.where(due, self._growth, 1) * self.length
         if step < self.window:
             part = np.where(self._clear, self._careful if step < self._careful_until else FORESIGHT, PATIENCE)
-            short = np.minimum(longest, np.maximum(step // part, 1))
+            short = np.minimum(longest, np.maximum(step // part, self._at_least))
             longest = np.where(self._clear | self.watchful, short, longest)
         if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes
             sleeps = (values >= SEEN).mean(axis=1, keepdims=True) < AWAKE

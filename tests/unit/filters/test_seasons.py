@@ -8,15 +8,14 @@ from eventide.errors import InputError
 from eventide.filters.algorithms import ALGORITHMS
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.posterior_season_kernels import (
-    CHANGE,
     DRIFT,
     VOICES,
     learn_season,
     mix,
     season_now,
 )
-from eventide.filters.seasonal_voice import MOST_SHARED, shared_odds
 from eventide.filters.seasons import Automatic, automatic_periods, checked_periods, frequencies, waves_at
+from eventide.filters.shared_odds import MOST_SHARED, shared_odds
 from eventide.privacy.measured import Measured
 
 HOUR = 60 * 60 * 1000
@@ -72,8 +71,8 @@ def test_a_rhythm_is_learned_as_by_the_plain_extended_kalman_filter():
     random = np.random.default_rng(3)
     for step in range(1, 40, 3):
         waves, look = waves_at(step, cycles), 300 + 200 * np.sin(step) + random.laplace(scale=20)
-        learn_season(look, 20.0, 3, 0.1, waves, season, unsure, prior)
-        covariance += np.diag(np.concatenate([[3 * (DRIFT * plain[0]) ** 2], 3 * CHANGE * prior[1:]]))
+        learn_season(look, 20.0, 3, 0.1, 1e-4, waves, season, unsure, prior)
+        covariance += np.diag(np.concatenate([[3 * (DRIFT * plain[0]) ** 2], 3 * 1e-4 * prior[1:]]))
         factor = 1 + plain[1:] @ waves[1:]
         slope = np.concatenate([[factor], plain[0] * waves[1:]])
         variance = slope @ covariance @ slope + 2 * 20**2 + plain[0] + (0.1 * plain[0]) ** 2

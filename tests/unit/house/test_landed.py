@@ -134,7 +134,7 @@ def test_tide_goes_on_with_the_algorithm_and_the_charges_of_before(place, tmp_pa
     with ev.Publisher(str(folder / "counts.csv"), tide, folder / "store.db") as publisher:
         rebuilt, begun = publisher.mechanism, described(folder)["steps"][0]
         before = ledger["epochs"][0]["mechanism"]["parameters"].get("algorithm", 1)
-        assert (tide.algorithm, rebuilt.algorithm, rebuilt.step) == (4, before, begun)
+        assert (tide.algorithm, rebuilt.algorithm, rebuilt.step) == (5, before, begun)
         assert {"step": begun, "start": None, "left": rebuilt.ledger.left()} == ledger["returns"][0]
         assert len(publisher.store.epochs()) == 1
 

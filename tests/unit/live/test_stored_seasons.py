@@ -62,25 +62,25 @@ def test_what_is_stored_can_be_read(tmp_path):
         assert store.epochs() == epochs
 
 
-@pytest.mark.parametrize(("algorithm", "written"), [(1, None), (2, 2)])
-def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path, algorithm, written):
-    first = ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": algorithm})
+@pytest.mark.parametrize(("seasons", "algorithm", "written"), [((24,), 1, None), ((24,), 2, 2), ("none", 1, None)])
+def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path, seasons, algorithm, written):
+    first = ev.StreamSpec(**CITY, seasons=seasons, parameters={"algorithm": algorithm})
     _, epochs = opened(tmp_path, first)
     assert epochs[-1].setting.mechanism["parameters"].get("algorithm") == written  # as older versions wrote it
-    newest = ev.StreamSpec(**CITY, seasons=(24,))
-    assert newest.build_mechanism().algorithm == 4
+    newest = ev.StreamSpec(**CITY, seasons=seasons)
+    assert newest.build_mechanism().algorithm == 5
     with ev.Publisher(MemoryFeed([[1, 2]]), newest.build_mechanism(), tmp_path / "city.db") as publisher:
         assert publisher.mechanism.algorithm == algorithm
         assert publisher.store.epochs() == epochs
     assert outlook(tmp_path, newest, new_epoch=True).before is None
 
 
-def test_a_store_without_seasons_is_as_older_versions_wrote_it(tmp_path):
+def test_a_store_without_seasons_has_the_algorithm_and_nothing_else_that_older_versions_did_not_write(tmp_path):
     _, epochs = opened(tmp_path, ev.StreamSpec(**CITY))
-    assert epochs[-1].setting.mechanism["parameters"].keys() == {"filter"}
+    assert epochs[-1].setting.mechanism["parameters"].keys() == {"filter", "algorithm"}
 
 
 def test_a_new_epoch_for_another_reason_gets_the_newest_algorithm(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1}))
     _, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}, seasons=(24,)), new_epoch=True)
-    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 4]
+    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 5]

@@ -36,17 +36,27 @@ def test_the_first_look_gets_half_and_later_ones_what_their_wait_saves():
     assert looks
     waits = [round(release.spent / 0.005, 6) for release in looks]  # half of a hundredth for each step
     assert all(wait == round(wait) for wait in waits)
-    assert tide(bins=1).release([3]).spent == pytest.approx(1 / 3, abs=1e-9)
+    assert tide(bins=1).release([3]).spent == 0.25
+    assert tide(bins=1, algorithm=4).release([3]).spent == pytest.approx(1 / 3, abs=1e-9)
 
 
-def test_a_narrow_stream_is_watched_with_a_tenth_of_what_a_wait_saves():
-    mechanism = tide(bins=1, window=100)
-    spent = ev.run(mechanism, np.full((400, 1), 5000)).spent[200:] * 1000
-    watching, looking = spent[spent < 2], spent[spent >= 2]
+@pytest.mark.parametrize(("level", "algorithm", "part"), [(5000, 4, 0.1), (5000, 5, 0.025), (0, 5, 0.1)])
+def test_a_narrow_stream_is_watched_with_a_part_of_what_a_wait_saves_less_where_it_is_clear(level, algorithm, part):
+    mechanism = tide(bins=1, window=100, algorithm=algorithm)
+    spent = ev.run(mechanism, np.full((400, 1), level)).spent[200:] * 100  # in hundredths: what a step has
+    watching, looking = spent[spent < 0.2], spent[spent >= 0.2]
     assert len(watching) > 5 * len(looking)
-    assert watching == pytest.approx(1)  # a tenth of a hundredth
-    waits = (looking - 1) / 9  # x steps, less the tenth of all but the first
-    assert waits[:2] == pytest.approx(np.rint(waits[:2]))
+    assert watching == pytest.approx(part)
+    waits = (looking - part) / (1 - part)  # x steps, less the part of all but the first
+    whole = abs(waits - np.rint(waits)) < 1e-3
+    assert whole[:2].any()  # the others get what the ledger has left
+
+
+def test_a_single_bin_doubles_its_waits_and_several_take_four_times_as_long():
+    for bins, growth in ((1, 2), (3, 4)):
+        looks = np.flatnonzero(ev.run(tide(bins=bins, window=100), np.full((100, bins), 5000)).spent > 0.005)
+        waits = np.diff(looks)
+        assert (waits[1:] <= growth * waits[:-1]).all()
 
 
 def test_a_burst_is_noticed_within_ten_steps_of_a_wait_of_a_hundred():
@@ -212,8 +222,8 @@ def test_waits_meet_at_least_eight_hours_of_the_day():
 
 def test_an_empty_stream_that_wakes_is_believed_after_two_looks_a_quarter_of_a_window_apart():
     stream = np.repeat([0, 100], [170, 30])[:, None]
-    values = ev.run(tide(bins=1, window=40, replicas=9, seasons=(24,)), stream).values[..., 0]
-    assert (np.median(values, axis=0)[100:170] < 0.5).all()
+    values = ev.run(tide(bins=1, window=40, replicas=20, seasons=(24,)), stream).values[..., 0]
+    assert (np.median(values, axis=0)[100:170] < 0.5).mean() > 0.95
     assert (np.median(abs(values - 100), axis=0)[190:195] < 30).all()
 
 
@@ -239,17 +249,18 @@ def test_looks_with_a_calendar_cost_what_their_wait_saves():
 
 def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quarter_of_the_steps_so_far():
     stream = wide(np.full((150, 1), 1000))
-    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (4, 1 / 3, 4)):
+    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (4, 1 / 3, 4), (5, 1 / 5, 4)):
         mechanism = tide(window=150, bins=stream.shape[1], seasons=(144,), algorithm=algorithm)
         looks = np.flatnonzero(spent := ev.run(mechanism, stream).spent)
         waits = np.diff(looks)
         assert spent[0] == pytest.approx(share, abs=1e-9)
-        assert (waits <= np.maximum(looks[:-1] // part, 1)).all()
+        at_least = 150 // 16 if algorithm == 5 else 1  # from the first look on
+        assert (waits <= np.maximum(looks[:-1] // part, at_least)).all()
         assert waits.max() > 150 // 8
     assert tide(window=150).release([3, 3, 3]).spent == 0.5  # without one
 
 
-@pytest.mark.parametrize(("algorithm", "longest"), [(2, 4), (4, 2)])
+@pytest.mark.parametrize(("algorithm", "longest"), [(2, 4), (4, 2)])  # the fifth waits longer from the first look on
 def test_bins_that_have_shown_their_day_wait_for_half_of_the_steps_so_far(algorithm, longest):
     stream = wide(np.full((150, 1), 1000))
     mechanism = tide(window=150, bins=stream.shape[1], seasons=(37,), algorithm=algorithm)
@@ -269,17 +280,30 @@ def test_a_sharp_first_look_at_night_does_not_pin_the_level_of_the_day():
     assert now < 0.85 * pinned
 
 
-def test_without_seasons_there_is_one_algorithm():
-    assert tide().algorithm is tide(algorithm=1).algorithm is None
-    assert "algorithm" not in repr(tide())
-    assert tide(seasons=(24,)).clone().algorithm == 4
-    assert ev.load(tide(seasons=(24,), algorithm=1).save()).algorithm == 1
-    assert ev.load(tide(seasons=(24,)).save()).algorithm == 4
+@pytest.mark.parametrize("level", [3, 300])
+def test_with_a_calendar_bins_of_which_the_first_look_shows_nothing_get_a_second_one(level):
+    stream = wide(np.full((4, 1), level))
+    spent = ev.run(tide(window=1000, bins=stream.shape[1], seasons=(24,)), stream).spent
+    assert spent[0] == 0.2
+    assert (spent[1] == 0.2) == (level == 3)
+
+
+@pytest.mark.parametrize("seasons", [None, (24,)])
+def test_the_algorithm_stays_the_one_that_it_was_begun_with(seasons):
+    assert tide(seasons=seasons).algorithm == tide(seasons=seasons).clone().algorithm == 5
+    assert ev.load(tide(seasons=seasons, algorithm=1).save()).algorithm == 1
+    assert ev.load(tide(seasons=seasons).save()).algorithm == 5
+
+
+def test_without_seasons_the_first_four_algorithms_are_one():
+    runs = [ev.run(tide(algorithm=algorithm), STREAM) for algorithm in (1, 2, 3, 4, 5)]
+    assert all(np.array_equal(run.values, runs[0].values) for run in runs[:4])
+    assert not np.array_equal(runs[4].values, runs[0].values)
 
 
 def test_an_algorithm_that_is_none_is_refused():
-    for wrong in (0, 5, 2.0, "2"):
-        with pytest.raises(InputError, match="give 4, or 1 to 3 for those of before"):
+    for wrong in (0, 6, 2.0, "2"):
+        with pytest.raises(InputError, match="give 5, or 1 to 4 for those of before"):
             tide(algorithm=wrong)
 
 
