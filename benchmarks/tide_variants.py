@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from eventide.arrays import Floats
 from eventide.filters import posterior_kernels, posterior_median
+from eventide.filters.algorithms import ALGORITHMS, NEWEST
 from eventide.filters.posterior_grid import DRIFT, JUMP
 from eventide.filters.posterior_kernels import SharedKnowledge
 from eventide.mechanisms import tide, tide_waits
@@ -66,9 +68,22 @@ def forgetting() -> AbstractContextManager[None]:
     return changed(posterior_median, "take_looks", take)
 
 
-def every_step() -> AbstractContextManager[None]:
+@contextmanager
+def table(**fields: Any) -> Iterator[None]:
+    """The newest algorithm has other entries in the table."""
+    before = ALGORITHMS[NEWEST]
+    ALGORITHMS[NEWEST] = before._replace(**fields)
+    try:
+        yield
+    finally:
+        ALGORITHMS[NEWEST] = before
+
+
+@contextmanager
+def every_step() -> Iterator[None]:
     """A look at every step."""
-    return changed(tide_waits, "GROWTH", 1)
+    with changed(tide_waits, "GROWTH", 1), table(alone_growth=1):
+        yield
 
 
 VARIANTS: dict[str, Variant] = {
@@ -82,6 +97,9 @@ VARIANTS: dict[str, Variant] = {
     "errors not averaged over time": constants(tide_waits, "MEMORY", 1e-3),
     "no patience in the first window": constants(tide_waits, "PATIENCE", tide_waits.FORESIGHT),
     "first waits of all steps so far": constants(tide_waits, "FORESIGHT", 1),
-    "first look gets half": constants(tide, "FIRST_SHARE", 2),
+    "first look at a single bin gets half": partial(table, alone_share=2),
+    "waits of a single bin grow fourfold": partial(table, alone_growth=4),
+    "clear streams are watched with a tenth": partial(table, watch_clear=10),
+    "a 0 has an extra chance of a half": partial(table, zeros=0.5),
     "nothing watched between looks": constants(tide, "MOST_WATCHED", 0),
 }
