@@ -28,13 +28,20 @@ class Algorithm(NamedTuple):
     scatter: float  # of single counts around level and season, relative to the level, while the season is learned
     second_share: int | None = None  # of epsilon, for a second look at several bins that the first showed nothing of
     early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
-    alone_share: int = 3  # the first look at a single bin without a calendar gets one part in so many of epsilon
+    alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
+    alone_second: int | None = None  # of epsilon, for a second look at one that the first did not show clearly
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
     watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
     zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
     change: float = 1e-4  # of a harmonic's variance beforehand, added a step
     clear: float = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
+    doubted: float = 1.0  # log odds that the seasonal voice must be better by
+    too_wide: float = 1.5  # times the interval of the rest: a voice that knows less has less say
     counts_rates: bool = False  # small counts have a voice of their own
+    known_part: float = (
+        math.inf
+    )  # of the grid, up to where it has half of its say: above, all counts are in its last cell
+    follows_sum: bool = False  # a bin may be a share of the sum of all bins, which is filtered by itself
 
 
 _FOURTH = Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1)
@@ -48,12 +55,17 @@ ALGORITHMS = {
         second_share=5,
         early=16,
         alone_share=4,
+        alone_second=4,
         alone_growth=2,
         watch_clear=40,
         zeros=0.97,
         change=1e-5,
         clear=2.0,
+        doubted=0.25,
+        too_wide=2.5,
         counts_rates=True,
+        known_part=0.5,
+        follows_sum=True,
     ),
 }
 NEWEST = max(ALGORITHMS)

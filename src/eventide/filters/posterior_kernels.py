@@ -210,6 +210,7 @@ def read_rows(
     grid: Grid,
     rows: PosteriorRows,
     common: SharedKnowledge,
+    known_up_to: float,
     tail: float,
     target: float,
     quantiles: Floats,
@@ -219,7 +220,7 @@ def read_rows(
     """Low end, median and high end of the rows from `begin` to `end`, into `(3, rows)`; 0 before a look.
 
     So much as `tail` is outside of each end, where a standard normal has `target`. The grid has less
-    say against the scalar bank where its cells are coarse next to what is known.
+    say against the scalar bank where its cells are coarse next to what is known, and half of it at `known_up_to`.
     """
     bins = len(rows.looks) // len(common.usual)
     faithful, mass, lanes = np.empty(RATES, np.float32), np.empty(len(grid.first), np.float32), lanes_of_bank()
@@ -242,7 +243,8 @@ def read_rows(
             masses(rows.far_mixed, rows.far_lesson, far, cells, shared, faithful, jumped, mass)
         ends = quantiles_of(mass, grid, tail)
         centre, typical = bank_state(rows.mean, rows.variance, rows.bank_weight, rows.pace, row, steps, lanes)
-        coarse = RESOLVED * max(ends[1], centre) / typical
+        level = max(ends[1], centre)
+        coarse = max(RESOLVED * level / typical, level / known_up_to)
         rows.grid_share[row] = share = 1 / (1 + coarse**4)
         if share > GRID_ALONE:
             quantiles[0, row], quantiles[1, row], quantiles[2, row] = ends

@@ -6,6 +6,7 @@ for a run alone. It reads looks, their noise scales and public facts, so it is f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any, Unpack
@@ -29,11 +30,13 @@ from eventide.filters.posterior_kernels import (
 )
 from eventide.filters.posterior_look_kernels import drift_over, mix_again
 from eventide.filters.posterior_scalar_kernels import PACES, PRIOR
+from eventide.filters.posterior_season_kernels import Together
 from eventide.filters.posterior_usual_kernels import first_usual_values
 from eventide.filters.rate_voice import RateVoice
 from eventide.filters.seasonal_voice import SeasonalVoice
 from eventide.filters.seasons import checked_periods
 from eventide.filters.side_by_side import in_slices
+from eventide.filters.sum_of_bins import SumOfBins
 from eventide.privacy.amounts import number
 from eventide.privacy.measured import Measured
 
@@ -45,6 +48,7 @@ COMPARED = 64  # bins of which looks are compared with what was foreseen
 ENOUGH_LOOKS = 20  # after so many, intervals that hold too much may become narrower than the models say
 MODEL_PRIOR = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
 NO_LOOK: Floats = np.full((1, 1), np.inf)  # the noise scale where there is none
+NOTHING_TOGETHER = Together(*np.ones((5, 1)))
 EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
 
@@ -72,7 +76,10 @@ class PosteriorMedian(Filter):
     True
     """
 
-    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice", "_rates", "_calibration")
+    state = ("_rows", "_shared", "_belief", "_bank_belief", "_begun", "_voice", "_rates", "_sum", "_calibration")
+
+    low: Floats
+    high: Floats
 
     def __init__(self, coverage: float = 0.9, seasons: Sequence[float] | str | None = None) -> None:
         if not 0 < number(coverage) < 1:
@@ -82,6 +89,7 @@ class PosteriorMedian(Filter):
     def begin(self, replicas: int, size: int, **known: Unpack[PublicFacts]) -> None:
         """Know nothing. The known epsilon, window and sensitivity say how fine and how long the grid must be."""
         self.shape = (replicas, size)
+        self._known = known
         self.least_scale: float = known.get("sensitivity", 1) / known.get("epsilon", 1.0)
         self.most_scale: float = self.least_scale * known.get("window", 1)
         self._set_grid(ALGORITHMS[2])
@@ -115,7 +123,6 @@ class PosteriorMedian(Filter):
         )._asdict()
         self._mixed = {name: self._rows.pop(name) for name in ("mixed", "far_mixed")}  # these follow from the others
         self._calibration = Calibration(replicas, self.coverage)
-        self._voice = SeasonalVoice(self.seasons, replicas, size, self.least_scale) if self.seasons else None
         self._belief: Floats = np.zeros((replicas, MODELS))
         self._bank_belief: Floats = np.zeros((replicas, PACES))
         self._begun: Bools = np.zeros(replicas, np.bool_)
@@ -125,14 +132,26 @@ class PosteriorMedian(Filter):
     def follow(self, algorithm: Algorithm) -> None:
         """Be as an algorithm of Tide says: the second, unless Tide asks for another one before the first step."""
         self._set_grid(algorithm)
+        self._known_up_to = algorithm.known_part * float(self.grid.first[-1])
         self._shared: Floats = np.tile(self.grid.prior, (self.shape[0], 1))
         self._common = self._in_common()
         self._calibration.narrowest = algorithm.narrowest
+        self._voice: SeasonalVoice | None = None
         self._rates: RateVoice | None = None
-        if self.seasons and self._voice is not None:
-            self._voice.algorithm = algorithm
+        self._sum: SumOfBins | None = None
+        if self.seasons:
+            self._voice = SeasonalVoice(self.seasons, *self.shape, self.least_scale, algorithm)
             if algorithm.counts_rates:
                 self._rates = RateVoice(self.seasons, *self.shape, algorithm)
+            if algorithm.follows_sum and self.shape[1] > 1:
+                self._sum = self._started_sum(algorithm)
+
+    def _started_sum(self, algorithm: Algorithm) -> SumOfBins:
+        replicas, bins = self.shape
+        known = self._known | {"epsilon": self._known.get("epsilon", 1.0) / math.sqrt(bins)}
+        whole = PosteriorMedian(self.coverage, self.seasons).started(replicas, 1, **known)
+        whole.follow(algorithm)
+        return SumOfBins(whole, bins)
 
     def _set_grid(self, algorithm: Algorithm) -> None:
         self.grid = grid_up_to(REACH * self.most_scale, self.shape[1], algorithm.zeros)
@@ -140,7 +159,7 @@ class PosteriorMedian(Filter):
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over a state."""
         rows = self._rows | snapshot["_rows"]  # states of older versions lack what was added since
-        later = {"_voice": None, "_rates": None, "_calibration": self._calibration.snapshot()}
+        later = {"_voice": None, "_rates": None, "_sum": None, "_calibration": self._calibration.snapshot()}
         super().restore(later | snapshot | {"_rows": rows})
         weight, far = self._rows["weight"], self._rows["far"]
         of_far = weight[np.flatnonzero(far >= 0)[np.argsort(far[far >= 0])]]
@@ -154,6 +173,15 @@ class PosteriorMedian(Filter):
         return PosteriorRows(**self._rows, **self._mixed)
 
     @property
+    def _together(self) -> Together:
+        return NOTHING_TOGETHER if self._sum is None else self._sum.together
+
+    @property
+    def sum_of_bins(self) -> SumOfBins | None:
+        """What all bins do together, if there is a calendar."""
+        return self._sum
+
+    @property
     def voice(self) -> SeasonalVoice | None:
         """What the calendar adds, if there is one."""
         return self._voice
@@ -161,29 +189,45 @@ class PosteriorMedian(Filter):
     def step(self, measured: Measured | None) -> Array:
         """The medians; 0 for a bin that was never looked at."""
         self._rows["since"] += 1
+        if self._sum is not None:
+            self._sum.foresee()
         if measured is not None and measured.fresh.any():
             fields = measured.values, measured.scale, measured.fresh
             every = Measured(*(spread(field, self.shape) for field in fields))
             self._calibrate(every)
+            if self._sum is not None:
+                self._sum.take(every.values, every.scale, every.fresh)
             self._take(every)
         values: Array
         low, values, high = self._read(self.shape[1])
-        for voice in (self._voice, self._rates):
-            if voice is not None:
-                voice.advance()
+        for part in (self._voice, self._rates, self._sum):
+            if part is not None:
+                part.advance()
         seen = NO_LOOK if measured is None else measured.scale
         self.low, self.high = self._calibration.stretched(low, values, high, seen)
         return values
 
+    def foreseen(self) -> Array:
+        """Low end, median and high end of each bin at the next step, `(3, R, d)`, as far as is known before it."""
+        self._rows["since"] += 1
+        quantiles = self._read(self.shape[1])
+        self._rows["since"] -= 1
+        return quantiles
+
+    @property
+    def width(self) -> float:
+        """From the low to the high end, in deviations."""
+        return 2 * NormalDist().inv_cdf((1 + self.coverage) / 2)
+
     def _read(self, bins: int) -> Array:
         """Low end, median and high end of the first so many bins, `(3, R, bins)`."""
-        rows, tail = self.rows, (1 - self.coverage) / 2
+        rows, tail, together = self.rows, (1 - self.coverage) / 2, self._together
         quantiles, target = np.zeros((3, len(rows.looks))), NormalDist().inv_cdf(1 - tail)
 
         def read(begin: int, end: int) -> None:
-            read_rows(self.grid, rows, self._common, tail, target, quantiles, begin, end)
+            read_rows(self.grid, rows, self._common, self._known_up_to, tail, target, quantiles, begin, end)
             if self._voice is not None:
-                self._voice.join(rows.since, target, quantiles, begin, end)
+                self._voice.join(rows.since, together, target, quantiles, begin, end)
             if self._rates is not None:
                 self._rates.join(tail, quantiles, begin, end)
 
@@ -243,7 +287,7 @@ class PosteriorMedian(Filter):
             rows = self.rows
             told = (rows.usual_mean[row], rows.usual_spread[row], rows.foreseen[row])
             foreseen = np.zeros(self.shape)
-            foreseen[fresh] = self._voice.take(row, look, noise, waited, *told)
+            foreseen[fresh] = self._voice.take(row, look, noise, waited, *told, self._together)
             if self._rates is not None:
                 self._rates.take(values, scale, fresh, foreseen)
         if several:

@@ -20,17 +20,21 @@ from eventide.filters.posterior_scalar_kernels import bank_quantile, laplace_upd
 PACES = np.array([0.001, 0.01, 0.06])  # of the level a step
 SCATTERS = np.array([0.0, 0.12, 0.4])  # of the level, besides that of counts of independent events
 PACE, SCATTER = (models.ravel() for models in np.meshgrid(PACES, SCATTERS, indexing="ij"))
+ALONE = len(PACE)  # voices that know a bin by itself; for the others it is a share of the sum of all bins
+FOLLOWING = np.array([[0.001, 0.0], [0.001, 0.25], [0.01, 0.12]])  # the pace and the scatter of these
+PACE, SCATTER = np.concatenate([PACE, FOLLOWING[:, 0]]), np.concatenate([SCATTER, FOLLOWING[:, 1]])
 VOICES = len(PACE)
+FARTHEST = 8.0  # times: no sum moves further from look to look
 CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
 DRIFT = 0.01  # of the level, a step, while the rhythm is learned
 OUTLIER = 3.0  # deviations: beyond, a look counts no more
 LEAST = 0.02  # of the level: no phase has less
 REMEMBERED = 0.98  # of which foresaw looks better, the seasonal voice or the rest, from look to look
-DOUBTED, YOUNG = 1.0, 30.0  # log odds that it must be better by, and looks at a bin before which they are larger
-TOO_WIDE = 1.5  # times the interval of the rest: who knows less has less say, where looks do not tell them apart
+YOUNG = 30.0  # looks at a bin before which doubts are larger
 NARROWEST = 1e-6  # an interval
 SILENT = 1e-3  # a say
 UNSEEN = 1e-20  # a chance
+UNHEARD = 1e-3  # a say of all that follow the sum: what they know of a bin is then taken from the others
 
 
 class SeasonRows(NamedTuple):
@@ -55,6 +59,24 @@ class Calendar(NamedTuple):
     prior: Floats
 
 
+class Together(NamedTuple):
+    """What the sum of all bins does, as its own looks say; `(replicas,)` all."""
+
+    before: Floats  # the sum at the last look
+    foreseen: Floats  # at this step, before there was a look
+    now: Floats  # at this step
+    gain: Floats  # by how much that is more for each count that the look showed more than foreseen
+    unsure: Floats  # its variance, relative to its square
+
+
+class Doubts(NamedTuple):
+    """When the seasonal voice keeps silent, as in `Algorithm`."""
+
+    clear: float
+    doubted: float
+    too_wide: float
+
+
 class Odds(NamedTuple):
     """What all bins say of each, as log odds that the seasonal voice is right; `(replicas,)` both."""
 
@@ -66,6 +88,7 @@ class Odds(NamedTuple):
 def take_season(
     rows: SeasonRows,
     calendar: Calendar,
+    together: Together,
     belief: Floats,
     odds: Odds,
     row_numbers: Ints,
@@ -85,22 +108,24 @@ def take_season(
 ) -> None:
     """Take looks in.
 
-    `waited` are the steps since the look before, `level` and `spread` what the rest knows of a bin, and `rest` how well
-    it foresaw the look, a log chance. Of looks that the rest foresaw better no more than `debt` is remembered, and what
-    outweighs the odds that all bins share. The first look at a bin counts as `first_blur` times as blurred as it is:
-    its level is that of one phase, and one that is held for known takes long to become that of the day. `single` counts
-    scatter so far around level and season, relative to the level; harmonics `change` by so much of their variance
-    beforehand a step. How well a look was foreseen by the voice and the rest, by the `say` of each row, becomes `both`.
+    `together` is what the sum of all bins did meanwhile. `waited` are the steps since the look before, `level` and
+    `spread` what the rest knows of a bin, and `rest` how well it foresaw the look, a log chance. Of looks that the rest
+    foresaw better no more than `debt` is remembered, and what outweighs the odds that all bins share. The first look at
+    a bin counts as `first_blur` times as blurred as it is: its level is that of one phase, and one that is held for
+    known takes long to become that of the day. `single` counts scatter so far around level and season, relative to the
+    level; harmonics `change` by so much of their variance beforehand a step. How well a look was foreseen by the voice
+    and the rest, by the `say` of each row, becomes `both`.
     """
     bins = len(rows.looks) // len(belief)
     for index in range(len(row_numbers)):
         row, look, scale = row_numbers[index], looks[index], scales[index]
         if rows.looks[row] == 0:
-            begin(rows, row, level[index], first_blur * scale, calendar.prior)
+            begin(rows, row, look, level[index], scale, first_blur, calendar.prior)
         else:
             factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
             telling = spread[index] / (spread[index] + scale)
-            foreseen = update(rows, row, look, scale, waited[index], telling, factor, doubt, least_scale)
+            told = factor, doubt, together, row // bins
+            foreseen = update(rows, row, look, scale, waited[index], telling, *told, least_scale)
             least = -debt - max(odds.shared[row // bins], 0.0)
             both[index] = foreseen_by_both(foreseen, rest[index], say[row])
             rows.foresight[row] = max(REMEMBERED * rows.foresight[row] + foreseen - rest[index], least)
@@ -114,10 +139,11 @@ def take_season(
 def read_season(
     rows: SeasonRows,
     calendar: Calendar,
+    together: Together,
     since: Ints,
     odds: Odds,
     least_scale: float,
-    clear: float,
+    doubts: Doubts,
     target: float,
     quantiles: Floats,
     say: Floats,
@@ -126,15 +152,19 @@ def read_season(
 ) -> None:
     """Give the seasonal voice its `say` in the quantiles `(3, rows)` of the rows from `begin` to `end`."""
     bins = len(rows.looks) // len(odds.most)
-    place, deviation = np.empty(VOICES), np.empty(VOICES)
+    voices = rows.weight.shape[1]
+    place, deviation = np.empty(voices), np.empty(voices)
     for row in range(begin, end):
-        say[row] = speaks(rows, row, odds.most[row // bins], odds.shared[row // bins], clear)
+        say[row] = speaks(rows, row, odds.most[row // bins], odds.shared[row // bins], doubts)
         if say[row] < SILENT:
             say[row] = 0
             continue
         factor, doubt = season_now(calendar.waves, rows.season[row], rows.unsure[row])
-        centre, logarithm = 0.0, 0.0
-        for voice in range(VOICES):
+        centre, logarithm, replica = 0.0, 0.0, row // bins
+        for voice in range(voices):
+            if voice == ALONE:
+                factor, doubt = together.now[replica] / together.before[replica], together.unsure[replica]
+                doubt *= factor**2
             if since[row] == 0:
                 place[voice], grown = rows.here[row, voice], rows.here_variance[row, voice]
             else:
@@ -147,7 +177,7 @@ def read_season(
             logarithm += rows.weight[row, voice] * math.log(grown)
         typical = math.exp(0.5 * logarithm)
         wider = 2 * target * typical / max(quantiles[2, row] - quantiles[0, row], NARROWEST)
-        say[row] /= 1 + (wider / TOO_WIDE) ** 6
+        say[row] /= 1 + (wider / doubts.too_wide) ** 6
         for which in range(3):
             apart = (which - 1) * target
             found = bank_quantile(place, deviation, rows.weight[row], centre + apart * typical, apart)
@@ -162,37 +192,41 @@ def foreseen_by_both(voice: float, rest: float, say: float) -> float:
 
 
 @kernel(error_model="numpy")
-def speaks(rows: SeasonRows, row: int, most: float, shared: float, clear: float) -> float:
+def speaks(rows: SeasonRows, row: int, most: float, shared: float, doubts: Doubts) -> float:
     """The say of the seasonal voice, from 0 to 1: where looks were better foreseen, and a level is clear.
 
-    That is where it is `clear` times its deviation above 0.
+    That is where it is `doubts.clear` times its deviation above 0.
     """
     if rows.looks[row] < 2:
         return 0.0
     level, logarithm = 0.0, 0.0
-    for voice in range(VOICES):
+    for voice in range(rows.weight.shape[1]):
         level += rows.weight[row, voice] * rows.mean[row, voice]
         logarithm += rows.weight[row, voice] * math.log(rows.variance[row, voice])
     if level <= 0:
         return 0.0
-    odds = min(rows.foresight[row], most) + shared - DOUBTED * (1 + YOUNG / rows.looks[row])
-    seen = 1 / (1 + (clear * math.exp(0.5 * logarithm) / level) ** 4)
+    odds = min(rows.foresight[row], most) + shared - doubts.doubted * (1 + YOUNG / rows.looks[row])
+    seen = 1 / (1 + (doubts.clear * math.exp(0.5 * logarithm) / level) ** 4)
     return seen / (1 + math.exp(min(-odds, 50.0)))
 
 
 @kernel(error_model="numpy")
-def begin(rows: SeasonRows, row: int, level: float, scale: float, prior: Floats) -> None:
-    """After the first look: a level, and nothing of the season."""
+def begin(rows: SeasonRows, row: int, look: float, level: float, scale: float, blur: float, prior: Floats) -> None:
+    """After the first look, of one phase: a level, so many times as unsure, and nothing of the season."""
     for wave in range(len(prior)):
         rows.season[row, wave] = 0
         for other in range(len(prior)):
             rows.unsure[row, wave, other] = 0
         rows.unsure[row, wave, wave] = prior[wave]
-    rows.season[row, 0], rows.unsure[row, 0, 0] = level, 2 * scale * scale
-    for voice in range(VOICES):
-        rows.mean[row, voice], rows.variance[row, voice] = level, 2 * scale * scale
-        rows.here[row, voice], rows.here_variance[row, voice] = level, 2 * scale * scale
-        rows.own[row, voice] = 1 / VOICES
+    rows.season[row, 0], rows.unsure[row, 0, 0] = level, 2 * (blur * scale) ** 2
+    voices = rows.weight.shape[1]
+    for voice in range(voices):
+        unsure = 2 * (blur * scale) ** 2
+        if voice >= ALONE:
+            level, unsure = max(look, 0.0), 2 * scale * scale
+        rows.mean[row, voice], rows.variance[row, voice] = level, unsure
+        rows.here[row, voice], rows.here_variance[row, voice] = level, unsure
+        rows.own[row, voice] = 1 / voices
 
 
 @kernel(error_model="numpy")
@@ -220,42 +254,59 @@ def update(
     telling: float,
     factor: float,
     doubt: float,
+    together: Together,
+    replica: int,
     least_scale: float,
 ) -> float:
     """Take a look in, and give how well it was foreseen: the log of its chance.
 
-    The look is split between level and scatter; the scatter is shown at the look and forgotten after it.
+    The look is split between level and scatter; the scatter is shown at the look and forgotten after it. The level of a
+    voice that follows the sum is the count that a bin had at the last look; the sum is taken without this look.
     """
     mean, variance, weight = rows.mean[row], rows.variance[row], rows.own[row]
-    mix(mean, variance, weight, 1 - CHANGING * telling)
-    largest = -np.inf
-    evidence = np.empty(VOICES)
-    for voice in range(VOICES):
+    voices, staying = len(weight), 1 - CHANGING * telling
+    mix(mean[:ALONE], variance[:ALONE], weight[:ALONE], staying, voices)
+    if voices > ALONE:
+        mix(mean[ALONE:], variance[ALONE:], weight[ALONE:], staying, voices)
+    largest, before = -np.inf, together.before[replica]
+    evidence = np.empty(voices)
+    for voice in range(voices):
+        base = factor
+        if voice >= ALONE:
+            surprise = look - mean[voice] * together.foreseen[replica] / before
+            factor = (together.now[replica] - together.gain[replica] * surprise) / before
+            factor = min(max(factor, 1 / FARTHEST), FARTHEST)
+            base, doubt = 1.0, factor**2 * together.unsure[replica]
         single = scatter(voice, mean[voice], factor, doubt)
         part = factor**2 * (variance[voice] + pace(voice, mean[voice], least_scale) * steps)
         whole = part + single
         moved, kept, logarithm = laplace_update(look - factor * mean[voice], whole, scale)
         rows.here[row, voice], rows.here_variance[row, voice] = factor * mean[voice] + moved, kept
-        mean[voice] += part / whole * moved / factor
-        variance[voice] = (part - (part / whole) ** 2 * (whole - kept)) / factor**2
+        mean[voice] *= factor / base
+        mean[voice] += part / whole * moved / base
+        variance[voice] = (part - (part / whole) ** 2 * (whole - kept)) / base**2
         evidence[voice] = logarithm + math.log(weight[voice])
         largest = max(largest, evidence[voice])
     total = 0.0
-    for voice in range(VOICES):
+    for voice in range(voices):
         weight[voice] = math.exp(evidence[voice] - largest)
         total += weight[voice]
-    for voice in range(VOICES):
+    for voice in range(voices):
         weight[voice] = weight[voice] / total + 1e-12
+    if voices > ALONE and np.sum(weight[ALONE:]) < UNHEARD:
+        best = np.argmax(weight[:ALONE])
+        for voice in range(ALONE, voices):
+            mean[voice], variance[voice] = max(rows.here[row, best], 0.0), rows.here_variance[row, best]
     return largest + math.log(total)
 
 
 @kernel(error_model="numpy")
-def mix(mean: Floats, variance: Floats, weight: Floats, staying: float) -> None:
-    """Some of the state that is believed most passes to every other filter."""
+def mix(mean: Floats, variance: Floats, weight: Floats, staying: float, voices: int) -> None:
+    """Some of the state that is believed most passes to every other filter, of so many `voices` in all."""
     best = np.argmax(weight)
     believed, known = mean[best], variance[best]
-    for voice in range(VOICES):
-        own, other = staying * weight[voice], (1 - staying) / VOICES
+    for voice in range(len(weight)):
+        own, other = staying * weight[voice], (1 - staying) / voices
         share = other / (own + other)
         apart = mean[voice] - believed
         mean[voice] -= share * apart

@@ -12,7 +12,17 @@ import numpy as np
 
 from eventide.arrays import Floats, Ints
 from eventide.filters.algorithms import Algorithm
-from eventide.filters.posterior_season_kernels import VOICES, Calendar, Odds, SeasonRows, read_season, take_season
+from eventide.filters.posterior_season_kernels import (
+    ALONE,
+    VOICES,
+    Calendar,
+    Doubts,
+    Odds,
+    SeasonRows,
+    Together,
+    read_season,
+    take_season,
+)
 from eventide.filters.seasons import frequencies, waves_at
 from eventide.filters.shared_odds import shared_odds
 from eventide.filters.side_by_side import in_slices
@@ -26,23 +36,25 @@ class SeasonalVoice(Stateful):
 
     state = ("_rows", "_belief", "_now")
 
-    algorithm: Algorithm
-
-    def __init__(self, periods: Sequence[float], replicas: int, bins: int, least_scale: float) -> None:
-        self.shape, self.least_scale = (replicas, bins), least_scale
+    def __init__(
+        self, periods: Sequence[float], replicas: int, bins: int, least_scale: float, algorithm: Algorithm
+    ) -> None:
+        self.shape, self.least_scale, self.algorithm = (replicas, bins), least_scale, algorithm
         self._cycles, variances = frequencies(periods)
         self._prior: Floats = np.concatenate([[0.0], variances, variances])
         rows, waves = replicas * bins, len(self._prior)
+        self._voices = VOICES if algorithm.follows_sum and bins > 1 else ALONE
         self._rows = SeasonRows(
             season=np.zeros((rows, waves), np.float32),
             unsure=np.zeros((rows, waves, waves), np.float32),
-            **{name: np.zeros((rows, VOICES)) for name in ("mean", "variance", "here", "here_variance")},
-            **{name: np.full((rows, VOICES), 1 / VOICES) for name in ("own", "weight")},
+            **{name: np.zeros((rows, self._voices)) for name in ("mean", "variance", "here", "here_variance")},
+            **{name: np.full((rows, self._voices), 1 / self._voices) for name in ("own", "weight")},
             foresight=np.zeros(rows),
             looks=np.zeros(rows, np.int64),
         )._asdict()
-        self._belief: Floats = np.zeros((replicas, VOICES))
+        self._belief: Floats = np.zeros((replicas, self._voices))
         self._now = 0
+        self._doubts = Doubts(algorithm.clear, algorithm.doubted, algorithm.too_wide)
         self._known_odds: Odds | None = None
         self.say: Floats = np.zeros(rows)
 
@@ -57,7 +69,15 @@ class SeasonalVoice(Stateful):
         return SeasonRows(**self._rows)
 
     def take(
-        self, row: Ints, look: Floats, scale: Floats, waited: Ints, level: Floats, spread: Floats, rest: Floats
+        self,
+        row: Ints,
+        look: Floats,
+        scale: Floats,
+        waited: Ints,
+        level: Floats,
+        spread: Floats,
+        rest: Floats,
+        together: Together,
     ) -> Floats:
         """Take looks at some rows in; gives how well they were foreseen with this voice and the rest."""
         rows, calendar, odds, algorithm = self.rows, self._calendar(), self._odds, self.algorithm
@@ -67,21 +87,21 @@ class SeasonalVoice(Stateful):
             part = slice(begin, end)
             told = (field[part] for field in (row, look, scale, waited, level, spread, rest))
             take_season(
-                *(rows, calendar, self._belief, odds, *told, self.say, both[part], self.least_scale),
+                *(rows, calendar, together, self._belief, odds, *told, self.say, both[part], self.least_scale),
                 *(algorithm.debt, algorithm.first_blur, algorithm.scatter, algorithm.change),
             )
 
         in_slices(len(row), take)
         self._known_odds = None
         if self.shape[1] > 1:
-            believed = PRIOR_BINS / VOICES + rows.weight.reshape(*self.shape, VOICES).sum(axis=1)
-            self._belief = np.log(believed / believed.sum(axis=1, keepdims=True) * VOICES)
+            believed = PRIOR_BINS / self._voices + rows.weight.reshape(*self.shape, self._voices).sum(axis=1)
+            self._belief = np.log(believed / believed.sum(axis=1, keepdims=True) * self._voices)
         return both
 
-    def join(self, since: Ints, target: float, quantiles: Floats, begin: int, end: int) -> None:
+    def join(self, since: Ints, together: Together, target: float, quantiles: Floats, begin: int, end: int) -> None:
         """Have a say in the quantiles `(3, rows)` of some rows at this step."""
         read_season(
-            *(self.rows, self._calendar(), since, self._odds, self.least_scale, self.algorithm.clear),
+            *(self.rows, self._calendar(), together, since, self._odds, self.least_scale, self._doubts),
             *(target, quantiles, self.say, begin, end),
         )
 

@@ -22,8 +22,7 @@ from eventide.privacy.amounts import Amount, share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
-FIRST_SHARE = 3  # the first look at a single bin with a calendar gets one part in so many of epsilon
-SEVERAL_SHARE = 2  # the same of several bins without one
+SEVERAL_SHARE = 2  # the first look at several bins without a calendar gets one part in so many of epsilon
 WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
 MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
@@ -111,11 +110,11 @@ class Tide(Mechanism):
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
         algorithm, several = ALGORITHMS[self.algorithm], self.size > 1
-        if self.seasons:
-            self._first = algorithm.first_share if several else FIRST_SHARE
+        if several:
+            self._first = algorithm.first_share if self.seasons else SEVERAL_SHARE
+            self._second = algorithm.second_share if self.seasons else None
         else:
-            self._first = SEVERAL_SHARE if several else algorithm.alone_share
-        self._second = algorithm.second_share if self.seasons and several else None
+            self._first, self._second = algorithm.alone_share, algorithm.alone_second
         self._watch_clear = algorithm.watch_clear
         sharpest = self.sensitivity / self.shared_epsilon
         periods = self.seasons or ()
@@ -144,7 +143,7 @@ class Tide(Mechanism):
         if self.step < self.shared_steps:
             whole, a_step = a_step, a_step - share(a_step, 1, self._first)
             if self._second:
-                unseen = ~self._interval.began_clear
+                unseen = self._interval.began_unseen
                 a_step = a_step - unseen * share(whole, 1, self._second)
                 second = unseen * share(self.shared_nano_epsilon, 1, self._second) * (self.step == 1)
         watching = np.where(self._interval.clear, a_step // self._watch_clear, a_step // WATCH_SHARE) * self._watches

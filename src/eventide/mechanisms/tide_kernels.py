@@ -15,7 +15,7 @@ from eventide.compiling import kernel
 from eventide.filters.posterior_grid import DRIFT, JUMP, MODELS
 from eventide.filters.posterior_kernels import PosteriorRows
 from eventide.filters.posterior_scalar_kernels import PACES
-from eventide.filters.posterior_season_kernels import VOICES, SeasonRows, pace, scatter
+from eventide.filters.posterior_season_kernels import ALONE, SeasonRows, pace, scatter
 
 NEGLIGIBLE = 1e-4  # a weight
 ENOUGH_BINS = 512  # of a wider stream, one bin in several speaks for all
@@ -69,24 +69,38 @@ def predicted_errors(
 
 
 @kernel(error_model="numpy")
-def seasonal_errors(intervals: Intervals, rows: SeasonRows, say: Floats, least_scale: float, looks: Bools) -> Floats:
-    """The same for the seasonal voice: a level that walks, and a scatter that only a look at the very step shows."""
+def seasonal_errors(
+    intervals: Intervals, rows: SeasonRows, together: Floats, say: Floats, least_scale: float, looks: Bools
+) -> Floats:
+    """The same for the seasonal voice: a level that walks, and a scatter that only a look at the very step shows.
+
+    Who follows the sum of all bins is also as wrong as that sum: `together` has its errors, relative to it.
+    """
     choices, bins = len(intervals.steps), len(say) // len(looks)
     errors, logarithm = np.zeros((len(looks), choices)), np.empty(choices)
     apart = -(-bins // ENOUGH_BINS)
     for row in range(len(say)):
-        if not looks[row // bins] or row % bins % apart != 0 or say[row] == 0:
+        replica = row // bins
+        if not looks[replica] or row % bins % apart != 0 or say[row] == 0:
             continue
         logarithm[:] = 0
-        for voice in range(VOICES):
+        usual, alone = 0.0, 0.0
+        for voice in range(ALONE):
+            usual += rows.weight[row, voice] * rows.mean[row, voice]
+            alone += rows.weight[row, voice]
+        for voice in range(rows.weight.shape[1]):
             weight, level = rows.weight[row, voice], rows.mean[row, voice]
             if weight > NEGLIGIBLE:
+                if voice >= ALONE:
+                    level = usual / alone
                 walk, single = pace(voice, level, least_scale), scatter(voice, level, 1.0, 0.0)
                 for choice in range(choices):
                     error = scattered_error(intervals.steps[choice], intervals.noise[choice], walk, single)
+                    if voice >= ALONE:
+                        error = math.sqrt(error**2 + (level * together[replica, choice]) ** 2)
                     logarithm[choice] += weight * math.log(error)
         for choice in range(choices):
-            errors[row // bins, choice] += say[row] * math.exp(logarithm[choice])
+            errors[replica, choice] += say[row] * math.exp(logarithm[choice])
     return errors
 
 

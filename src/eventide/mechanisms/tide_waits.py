@@ -5,6 +5,7 @@ Reads nothing but releases and public facts, so choosing is free.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -33,10 +34,11 @@ class Waits(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
     In the first window of a stream that begins clearly above the noise they are short; shorter still in that of any
-    other stream if `watchful`, and else as long as may be. `clear` says where the last look was clearly above noise.
+    other stream if `watchful`, and else as long as may be. `clear` says where the last look was clearly above noise,
+    `began_unseen` where the first one showed nothing, or for a single bin nothing clearly above its own noise.
     """
 
-    state = ("length", "clear", "_last", "_errors", "_clear")
+    state = ("length", "clear", "_last", "_errors", "_clear", "began_unseen")
 
     def __init__(
         self, replicas: int, window: int, least_scale: float, watchful: bool = True, periods: tuple[float, ...] = ()
@@ -52,12 +54,14 @@ class Waits(Stateful):
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
         self.clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
+        self.began_unseen: Bools = np.zeros((replicas, 1), dtype=np.bool_)
         self._careful_until: float = window
         self.follow(ALGORITHMS[1], several=True)
 
     def follow(self, algorithm: Algorithm, *, several: bool) -> None:
         """With a calendar the seasonal voice has its say, and `several` bins wait less while they show their day."""
         self._believed, self._growth = algorithm.believed, GROWTH if several else algorithm.alone_growth
+        self._seen_level = CLEAR_LEVEL * (1 if several else algorithm.alone_share)
         careful = several and bool(self.periods)
         self._careful = algorithm.foresight if careful else FORESIGHT
         self._at_least = max(self.window // algorithm.early, 1) if careful and algorithm.early else 1
@@ -65,13 +69,8 @@ class Waits(Stateful):
             self._careful_until = min(self.window, *self.periods)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take over a state; older versions had no `clear`, and no use for it."""
-        super().restore({"clear": snapshot["_clear"]} | snapshot)
-
-    @property
-    def began_clear(self) -> Bools:
-        """Where the first look was clearly above the noise."""
-        return self._clear
+        """Take over a state; older versions had no `clear` and no `began_unseen`, and no use for them."""
+        super().restore({"clear": snapshot["_clear"], "began_unseen": ~snapshot["_clear"]} | snapshot)
 
     def wait(self) -> Ints:
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
@@ -85,20 +84,14 @@ class Waits(Stateful):
 
         `looks` and `due` are columns `(R, 1)`; `values` is what was released.
         """
-        voice, rest = posterior.voice, np.ones_like(posterior.rows.grid_share)
-        seasonal: Floats | float = 0.0
-        if voice is not None:
-            heard = voice.say / self._believed
-            rest -= heard
-            seasonal = seasonal_errors(self._choices, voice.rows, heard, self.least_scale, looks[:, 0])
-        errors = seasonal + predicted_errors(
-            self._choices, posterior.rows, values.ravel(), rest, self.least_scale, looks[:, 0]
-        )
+        errors = self._predicted(self._choices, self.least_scale, looks[:, 0], values, posterior)
         kept = np.exp(-(step - self._last) / MEMORY)
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
-        clear = values.mean(axis=1, keepdims=True) > CLEAR_LEVEL * self.least_scale
+        level, begins = values.mean(axis=1, keepdims=True), looks & (self._last == NEVER)
+        clear = level > CLEAR_LEVEL * self.least_scale
         self.clear = np.where(looks, clear, self.clear)
-        self._clear = np.where(looks & (self._last == NEVER), clear, self._clear)
+        self._clear = np.where(begins, clear, self._clear)
+        self.began_unseen = np.where(begins, level <= self._seen_level * self.least_scale, self.began_unseen)
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, self._growth, 1) * self.length
         if step < self.window:
@@ -110,6 +103,24 @@ class Waits(Stateful):
             longest = np.where(sleeps, np.minimum(longest, max(self.window // SLEEPING, 1)), longest)
         best = self.steps[self._errors.argmin(axis=1)][:, None]
         self.length = np.where(looks, np.minimum(best, longest), self.length)
+
+    def _predicted(
+        self, choices: Intervals, least_scale: float, looks: Bools, values: Array, posterior: PosteriorMedian
+    ) -> Floats:
+        """The error at each interval, `(R, intervals)`, added over bins."""
+        voice, rest = posterior.voice, np.ones_like(posterior.rows.grid_share)
+        seasonal: Floats | float = 0.0
+        if voice is not None:
+            heard = voice.say / self._believed
+            rest -= heard
+            together, whole = np.zeros((len(looks), len(choices.steps))), posterior.sum_of_bins
+            if whole is not None:
+                wider = choices._replace(noise=whole.bins * choices.noise)
+                blurred = math.sqrt(whole.bins) * least_scale
+                together = self._predicted(wider, blurred, looks, whole.now, whole.filter) / whole.now
+            seasonal = seasonal_errors(choices, voice.rows, together, heard, least_scale, looks)
+        alone: Floats = predicted_errors(choices, posterior.rows, values.ravel(), rest, least_scale, looks)
+        return seasonal + alone
 
 
 @cache

@@ -91,7 +91,7 @@ def test_what_is_believed_most_passes_a_little_to_the_other_filters():
     mean, variance, weight = np.linspace(0, 800, VOICES), np.logspace(0, 4, VOICES), np.full(VOICES, 0.01)
     weight[2] = 1 - 0.01 * (VOICES - 1)
     before, known = mean.copy(), (mean[2], variance[2])
-    mix(mean, variance, weight, 0.98)
+    mix(mean, variance, weight, 0.98, VOICES)
     assert (mean[2], variance[2]) == pytest.approx(known)
     assert (abs(mean - known[0]) < abs(before - known[0]))[np.arange(VOICES) != 2].all()
     assert weight.sum() == pytest.approx(1)

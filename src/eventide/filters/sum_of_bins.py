@@ -1,0 +1,68 @@
+"""What all bins do together: their sum, filtered like a stream of a single bin.
+
+Noise hides much less of a sum than of its parts, so it shows soon how all of them move, and at which hours. Reads looks
+and public facts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from eventide.arrays import Array, Bools, Floats
+from eventide.filters.posterior_season_kernels import Together
+from eventide.privacy.measured import Measured
+from eventide.privacy.state import Stateful
+
+if TYPE_CHECKING:
+    from eventide.filters.posterior_median import PosteriorMedian
+
+MOST_UNSURE = 1.0  # variance of a sum, relative to its square
+
+
+class SumOfBins(Stateful):
+    """The sum of the bins of each replica, `now` as a column `(R, 1)`, by a `filter` that was started for it."""
+
+    state = ("filter", "_before")
+
+    def __init__(self, filter: PosteriorMedian, bins: int) -> None:
+        self.filter, self.bins = filter, bins
+        replicas = filter.shape[0]
+        self._before: Floats = np.ones((replicas, 1))
+        self.now: Floats = np.ones((replicas, 1))
+        self._foreseen, self._gain, self._unsure = self.now, np.zeros((replicas, 1)), np.zeros((replicas, 1))
+        self._looked = False
+
+    def foresee(self) -> None:
+        """What the sum is expected to be at the next step."""
+        self._tell(*self.filter.foreseen())
+        self._foreseen, self._gain, self._looked = self.now, np.zeros_like(self.now), False
+
+    def take(self, look: Array, scale: Floats, fresh: Bools) -> None:
+        """Take looks `(R, bins)` in. Replicas of which some bins were not looked at, or less sharply, are left out."""
+        even = fresh.all(axis=1, keepdims=True) & (scale == scale[:, :1]).all(axis=1, keepdims=True)
+        whole = np.where(even, look.sum(axis=1, keepdims=True), 0.0)
+        noise = np.where(even, math.sqrt(self.bins) * scale[:, :1], np.inf)
+        values = self.filter.step(Measured(whole, noise, even))
+        self._tell(self.filter.low, values, self.filter.high)
+        surprise = np.where(even & (whole != self._foreseen), whole - self._foreseen, np.inf)
+        self._gain, self._looked = np.clip((self.now - self._foreseen) / surprise, 0.0, 1.0), True
+
+    def advance(self) -> None:
+        """The step is over."""
+        if self._looked:
+            self._before = self.now
+        else:
+            self.filter.step(None)
+
+    @property
+    def together(self) -> Together:
+        """What it says of the bins of each replica at this step."""
+        columns = self._before, self._foreseen, self.now, self._gain, self._unsure
+        return Together(*(np.ascontiguousarray(column[:, 0]) for column in columns))
+
+    def _tell(self, low: Array, middle: Array, high: Array) -> None:
+        self.now = np.maximum(middle, self.filter.least_scale)
+        self._unsure = np.minimum(((high - low) / (self.filter.width * self.now)) ** 2, MOST_UNSURE)
