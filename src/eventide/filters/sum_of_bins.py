@@ -33,12 +33,12 @@ class SumOfBins(Stateful):
         self._before: Floats = np.ones((replicas, 1))
         self.now: Floats = np.ones((replicas, 1))
         self._foreseen, self._gain, self._unsure = self.now, np.zeros((replicas, 1)), np.zeros((replicas, 1))
-        self._looked = False
+        self._looked: Bools | None = None
 
     def foresee(self) -> None:
         """What the sum is expected to be at the next step."""
-        self._tell(*self.filter.foreseen())
-        self._foreseen, self._gain, self._looked = self.now, np.zeros_like(self.now), False
+        self.now, self._unsure = self._told(*self.filter.foreseen())
+        self._foreseen, self._gain, self._looked = self.now, np.zeros_like(self.now), None
 
     def take(self, look: Array, scale: Floats, fresh: Bools) -> None:
         """Take looks `(R, bins)` in. Replicas of which some bins were not looked at, or less sharply, are left out."""
@@ -46,16 +46,18 @@ class SumOfBins(Stateful):
         whole = np.where(even, look.sum(axis=1, keepdims=True), 0.0)
         noise = np.where(even, math.sqrt(self.bins) * scale[:, :1], np.inf)
         values = self.filter.step(Measured(whole, noise, even))
-        self._tell(self.filter.low, values, self.filter.high)
+        told = self._told(self.filter.low, values, self.filter.high)
+        self.now, self._unsure = (np.where(even, *each) for each in zip(told, (self.now, self._unsure), strict=True))
         surprise = np.where(even & (whole != self._foreseen), whole - self._foreseen, np.inf)
-        self._gain, self._looked = np.clip((self.now - self._foreseen) / surprise, 0.0, 1.0), True
+        self._gain = np.clip((self.now - self._foreseen) / surprise, 0.0, 1.0)
+        self._looked = np.asarray(fresh.any(axis=1, keepdims=True))
 
     def advance(self) -> None:
         """The step is over."""
-        if self._looked:
-            self._before = self.now
-        else:
+        if self._looked is None:
             self.filter.step(None)
+        else:
+            self._before = np.where(self._looked, self.now, self._before)
 
     @property
     def together(self) -> Together:
@@ -63,6 +65,7 @@ class SumOfBins(Stateful):
         columns = self._before, self._foreseen, self.now, self._gain, self._unsure
         return Together(*(np.ascontiguousarray(column[:, 0]) for column in columns))
 
-    def _tell(self, low: Array, middle: Array, high: Array) -> None:
-        self.now = np.maximum(middle, self.filter.least_scale)
-        self._unsure = np.minimum(((high - low) / (self.filter.width * self.now)) ** 2, MOST_UNSURE)
+    def _told(self, low: Array, middle: Array, high: Array) -> tuple[Floats, Floats]:
+        """The sum, and its variance relative to its square."""
+        now = np.maximum(middle, self.filter.least_scale)
+        return now, np.minimum(((high - low) / (self.filter.width * now)) ** 2, MOST_UNSURE)
