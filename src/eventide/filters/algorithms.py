@@ -28,6 +28,7 @@ class Algorithm(NamedTuple):
     scatter: float  # of single counts around level and season, relative to the level, while the season is learned
     second_share: int | None = None  # of epsilon, for a second look at several bins that the first showed nothing of
     early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
+    short_window: float = 0.0  # in a window of less than so many of the shortest period bins hardly move: no calendar
     alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
     alone_second: int | None = None  # of epsilon, for a second look at one that the first did not show clearly
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
@@ -54,6 +55,7 @@ ALGORITHMS = {
         first_share=5,
         second_share=5,
         early=16,
+        short_window=0.5,
         alone_share=4,
         alone_second=4,
         alone_growth=2,

@@ -17,12 +17,12 @@ from eventide.filters.base import Filter
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.seasons import checked_periods
 from eventide.mechanisms.base import CommonParameters, Mechanism
-from eventide.mechanisms.tide_waits import Waits
+from eventide.mechanisms.tide_waits import Waits, moves_within
 from eventide.privacy.amounts import Amount, share
 from eventide.privacy.measured import Measured
 from eventide.privacy.sealed import SealedStep
 
-SEVERAL_SHARE = 2  # the first look at several bins without a calendar gets one part in so many of epsilon
+SEVERAL_SHARE = 2  # the first look at bins that will hardly move within a window gets one part in so many of epsilon
 WATCH_SHARE = 10  # one part in so many of a step's budget goes to watching while it waits
 MOST_WATCHED = 64  # bins; in wider streams one bin's burst is small next to the noise of all
 
@@ -37,12 +37,12 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look gets epsilon / 4 (epsilon / 2 with several bins), with seasons
-    epsilon / 3 (epsilon / 5 with several bins, and as much again for a second look where the first showed nothing), or
-    epsilon / w if that is more;
-    a look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has left. In
-    streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a burst, and a
-    fortieth where counts are clearly above the noise.
+    Epsilon: all of it to counts. The first look at a single bin gets epsilon / 4, and as much again the second where
+    the first did not show it clearly. The first look at several bins gets epsilon / 2; with seasons, and a window of
+    half of the shortest or more, epsilon / 5, and as much again the second where the first showed nothing. If epsilon
+    / w is more, the first look gets that. A look before a wait of x steps gets x epsilon / w, less in the first window,
+    or whatever the ledger has left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on
+    looks that only notice a burst, and a fortieth where counts are clearly above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
     With seasons up to twice as much.
@@ -110,11 +110,11 @@ class Tide(Mechanism):
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
         algorithm, several = ALGORITHMS[self.algorithm], self.size > 1
+        self._first, self._second = algorithm.alone_share, algorithm.alone_second
         if several:
-            self._first = algorithm.first_share if self.seasons else SEVERAL_SHARE
-            self._second = algorithm.second_share if self.seasons else None
-        else:
-            self._first, self._second = algorithm.alone_share, algorithm.alone_second
+            will_move = moves_within(self.shared_steps, self.seasons or (), algorithm)
+            self._first = algorithm.first_share if will_move else SEVERAL_SHARE
+            self._second = algorithm.second_share if will_move else None
         self._watch_clear = algorithm.watch_clear
         sharpest = self.sensitivity / self.shared_epsilon
         periods = self.seasons or ()

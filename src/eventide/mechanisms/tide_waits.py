@@ -6,6 +6,7 @@ Reads nothing but releases and public facts, so choosing is free.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -62,7 +63,7 @@ class Waits(Stateful):
         """With a calendar the seasonal voice has its say, and `several` bins wait less while they show their day."""
         self._believed, self._growth = algorithm.believed, GROWTH if several else algorithm.alone_growth
         self._seen_level = CLEAR_LEVEL * (1 if several else algorithm.alone_share)
-        careful = several and bool(self.periods)
+        careful = several and moves_within(self.window, self.periods, algorithm)
         self._careful = algorithm.foresight if careful else FORESIGHT
         self._at_least = max(self.window // algorithm.early, 1) if careful and algorithm.early else 1
         if self.periods and algorithm.day_is_enough:
@@ -121,6 +122,11 @@ class Waits(Stateful):
             seasonal = seasonal_errors(choices, voice.rows, together, heard, least_scale, looks)
         alone: Floats = predicted_errors(choices, posterior.rows, values.ravel(), rest, least_scale, looks)
         return seasonal + alone
+
+
+def moves_within(window: int, periods: Sequence[float], algorithm: Algorithm) -> bool:
+    """Whether bins with a calendar will move before the first window is over."""
+    return bool(periods) and window >= algorithm.short_window * min(periods)
 
 
 @cache

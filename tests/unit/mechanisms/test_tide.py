@@ -289,6 +289,25 @@ def test_with_a_calendar_bins_of_which_the_first_look_shows_nothing_get_a_second
 
 
 @pytest.mark.parametrize("seasons", [None, (24,)])
+@pytest.mark.parametrize("level", [3, 3000])
+def test_a_single_bin_that_the_first_look_does_not_show_clearly_gets_a_second_one(level, seasons):
+    spent = ev.run(tide(window=1000, bins=1, seasons=seasons), np.full((4, 1), level)).spent
+    assert spent[0] == 0.25
+    assert (spent[1] == 0.25) == (level == 3)
+    assert spent[2] < 0.01
+
+
+def test_in_a_window_much_shorter_than_the_day_bins_begin_as_without_a_calendar():
+    stream = wide(np.full((60, 1), 1000))
+    looks = [
+        np.flatnonzero(ev.run(tide(window=60, bins=stream.shape[1], seasons=seasons), stream).spent)
+        for seasons in (None, (144,), (120,))
+    ]
+    assert (looks[0] == looks[1]).all()
+    assert looks[2].tolist() != looks[1].tolist()
+
+
+@pytest.mark.parametrize("seasons", [None, (24,)])
 def test_the_algorithm_stays_the_one_that_it_was_begun_with(seasons):
     assert tide(seasons=seasons).algorithm == tide(seasons=seasons).clone().algorithm == 5
     assert ev.load(tide(seasons=seasons, algorithm=1).save()).algorithm == 1
