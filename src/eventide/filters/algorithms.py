@@ -30,7 +30,7 @@ class Algorithm(NamedTuple):
     early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
     short_window: float = 0.0  # in a window of less than so many of the shortest period bins hardly move: no calendar
     alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
-    alone_second: int | None = None  # of epsilon, for a second look at one that the first did not show clearly
+    alone_second: int | None = None  # the same with a calendar, for a second look where the first showed little
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
     watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
     zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
@@ -39,9 +39,7 @@ class Algorithm(NamedTuple):
     doubted: float = 1.0  # log odds that the seasonal voice must be better by
     too_wide: float = 1.5  # times the interval of the rest: a voice that knows less has less say
     counts_rates: bool = False  # small counts have a voice of their own
-    known_part: float = (
-        math.inf
-    )  # of the grid, up to where it has half of its say: above, all counts are in its last cell
+    known_part: float = math.inf  # of the grid, where it has half of its say: above, all counts are in its last cell
     follows_sum: bool = False  # a bin may be a share of the sum of all bins, which is filtered by itself
 
 

@@ -37,11 +37,11 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look at a single bin gets epsilon / 4, and as much again the second where
-    the first did not show it clearly. The first look at several bins gets epsilon / 2; with seasons, and a window of
-    half of the shortest or more, epsilon / 5, and as much again the second where the first showed nothing. If epsilon
-    / w is more, the first look gets that. A look before a wait of x steps gets x epsilon / w, less in the first window,
-    or whatever the ledger has left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on
+    Epsilon: all of it to counts. The first look at a single bin gets epsilon / 4, that at several bins epsilon / 2, or
+    epsilon / 5 with seasons and a window of half of the shortest or more. With seasons the second look gets as much
+    again where the first showed nothing, or did not show a single bin clearly. If epsilon / w is more, the first look
+    gets that. A look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has
+    left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on
     looks that only notice a burst, and a fortieth where counts are clearly above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
@@ -110,7 +110,7 @@ class Tide(Mechanism):
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
         algorithm, several = ALGORITHMS[self.algorithm], self.size > 1
-        self._first, self._second = algorithm.alone_share, algorithm.alone_second
+        self._first, self._second = algorithm.alone_share, algorithm.alone_second if self.seasons else None
         if several:
             will_move = moves_within(self.shared_steps, self.seasons or (), algorithm)
             self._first = algorithm.first_share if will_move else SEVERAL_SHARE

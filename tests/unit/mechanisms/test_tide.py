@@ -288,12 +288,11 @@ def test_with_a_calendar_bins_of_which_the_first_look_shows_nothing_get_a_second
     assert (spent[1] == 0.2) == (level == 3)
 
 
-@pytest.mark.parametrize("seasons", [None, (24,)])
-@pytest.mark.parametrize("level", [3, 3000])
-def test_a_single_bin_that_the_first_look_does_not_show_clearly_gets_a_second_one(level, seasons):
+@pytest.mark.parametrize(("level", "seasons", "second"), [(3, (24,), True), (3000, (24,), False), (3, None, False)])
+def test_with_a_calendar_a_bin_that_the_first_look_does_not_show_clearly_gets_a_second_one(level, seasons, second):
     spent = ev.run(tide(window=1000, bins=1, seasons=seasons), np.full((4, 1), level)).spent
     assert spent[0] == 0.25
-    assert (spent[1] == 0.25) == (level == 3)
+    assert (spent[1] == 0.25) == second
     assert spent[2] < 0.01
 
 
