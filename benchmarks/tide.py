@@ -10,6 +10,7 @@ Parts, each printed line by line as it is measured:
     unseen      the same on real streams that no choice was made on (--data)
     calendar    streams with a rhythm, without one, and waking ones, over Tide's errors before it had seasons (--data)
     wrong       the same with a period that no stream has (--data)
+    together    bins that share a rhythm or moves: errors over those without the sum of all bins
     caps        the best cap with Tide over Tide without a cap, and over no filter (--data)
     steady      streams that hardly move, its weak side
     sparse      sparse streams against releasing zeros for ever
@@ -34,8 +35,8 @@ import numpy as np
 import tide_calendar
 import tide_caps
 from java_agreement import Cell, our_errors, read_figures, read_streams
-from tide_streams import gallery, steady, zipf
-from tide_variants import VARIANTS
+from tide_streams import gallery, steady, together, zipf
+from tide_variants import VARIANTS, table
 
 import eventide as ev
 from eventide.arrays import Ints
@@ -186,6 +187,17 @@ def wrong(options: argparse.Namespace) -> None:
     calendar(options, tide_calendar.WRONG)
 
 
+def bins_together(options: argparse.Namespace) -> None:
+    for name, stream in together().items():
+        ratios = []
+        for setting in tide_calendar.SETTINGS:
+            run = (stream, *setting, options.repetitions or 2)
+            now = mean_error("tide", *run, seasons=(24, 168))
+            with table(follows_sum=False):
+                ratios.append(now / mean_error("tide", *run, seasons=(24, 168)))
+        say(name, ratios, ", ".join(f"{ratio:.2f}" for ratio in ratios))
+
+
 def caps(options: argparse.Namespace) -> None:
     for name, case in tide_caps.CASES.items():
         for epsilon in (1.0, 0.3):
@@ -299,6 +311,7 @@ PARTS = {
     "unseen": unseen,
     "calendar": calendar,
     "wrong": wrong,
+    "together": bins_together,
     "caps": caps,
     "steady": steady_streams,
     "sparse": sparse,

@@ -50,3 +50,24 @@ def steady() -> dict[str, Ints]:
         "walk of stride 1 at 500": random_walk(length=1000, level=500, stride=1, seed=911),
         "60 Zipf bins": zipf(),
     }
+
+
+def together(seed: int = 951, bins: int = 60, days: int = 30) -> dict[str, Ints]:
+    """Bins of one stream that share a rhythm of hours and weekends, the moves of every step, both, or neither."""
+    random = np.random.default_rng(seed)
+    hours = np.arange(24 * days)
+    day = 1 + 0.7 * np.sin(2 * np.pi * (hours - 8) / 24) + 0.25 * np.sin(4 * np.pi * hours / 24)
+    week = np.where(hours // 24 % 7 >= 5, 0.6, 1.0)
+    walk = np.cumsum(random.normal(0, 0.05, len(hours)))
+    moves = np.exp(np.clip(walk - walk.mean(), -1.5, 1.5))
+    levels, shifts = 80 * random.lognormal(0, 0.7, bins), random.integers(0, 24, bins)
+    apart = np.stack([np.roll(day, shift) for shift in shifts], axis=1) * week[:, None]
+    rates = {
+        "rhythm": np.outer(day * week, levels),
+        "rhythm and moves": np.outer(day * week * moves, levels),
+        "rhythm and moves, counts of 500": np.outer(day * week * moves, 6 * levels),
+        "rhythm and moves, counts of 5": np.outer(day * week * moves, levels / 20),
+        "moves": np.outer(moves, levels),
+        "neither: phases of their own": levels * apart,
+    }
+    return {name: random.poisson(rate) for name, rate in rates.items()}

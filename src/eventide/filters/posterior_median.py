@@ -48,7 +48,7 @@ COMPARED = 64  # bins of which looks are compared with what was foreseen
 ENOUGH_LOOKS = 20  # after so many, intervals that hold too much may become narrower than the models say
 MODEL_PRIOR = np.exp(LOG_PRIOR) / np.exp(LOG_PRIOR).sum()
 NO_LOOK: Floats = np.full((1, 1), np.inf)  # the noise scale where there is none
-NOTHING_TOGETHER = Together(*np.ones((5, 1)))
+NOTHING_TOGETHER = Together(*np.ones((6, 1)))
 EXACT_DRIFTS = 8  # steps up to which each has a drift table of its own; beyond, four for each doubling do
 
 
@@ -135,7 +135,7 @@ class PosteriorMedian(Filter):
         self._known_up_to = algorithm.known_part * float(self.grid.first[-1])
         self._shared: Floats = np.tile(self.grid.prior, (self.shape[0], 1))
         self._common = self._in_common()
-        self._calibration.narrowest = algorithm.narrowest
+        self._calibration.narrowest = algorithm.narrowest if self.seasons else 1.0
         self._voice: SeasonalVoice | None = None
         self._rates: RateVoice | None = None
         self._sum: SumOfBins | None = None
@@ -178,7 +178,7 @@ class PosteriorMedian(Filter):
 
     @property
     def sum_of_bins(self) -> SumOfBins | None:
-        """What all bins do together, if there is a calendar."""
+        """What all bins do together, if there are several and a calendar, and the algorithm follows it."""
         return self._sum
 
     @property

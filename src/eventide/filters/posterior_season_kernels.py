@@ -24,7 +24,7 @@ ALONE = len(PACE)  # voices that know a bin by itself; for the others it is a sh
 FOLLOWING = np.array([[0.001, 0.0], [0.001, 0.25], [0.01, 0.12]])  # the pace and the scatter of these
 PACE, SCATTER = np.concatenate([PACE, FOLLOWING[:, 0]]), np.concatenate([SCATTER, FOLLOWING[:, 1]])
 VOICES = len(PACE)
-FARTHEST = 8.0  # times: no sum moves further from look to look
+FOLLOWING_FIRST = 0.02  # times as likely as the others that one of these is right, beforehand
 CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
 DRIFT = 0.01  # of the level, a step, while the rhythm is learned
 OUTLIER = 3.0  # deviations: beyond, a look counts no more
@@ -62,8 +62,9 @@ class Calendar(NamedTuple):
 class Together(NamedTuple):
     """What the sum of all bins does, as its own looks say; `(replicas,)` all."""
 
-    before: Floats  # the sum at the last look
-    foreseen: Floats  # at this step, before there was a look
+    before: Floats  # the usual sum, as it was known at the last look
+    usual: Floats  # as it is known now
+    foreseen: Floats  # the sum at this step, before there was a look
     now: Floats  # at this step
     gain: Floats  # by how much that is more for each count that the look showed more than foreseen
     unsure: Floats  # its variance, relative to its square
@@ -163,8 +164,8 @@ def read_season(
         centre, logarithm, replica = 0.0, 0.0, row // bins
         for voice in range(voices):
             if voice == ALONE:
-                factor, doubt = together.now[replica] / together.before[replica], together.unsure[replica]
-                doubt *= factor**2
+                factor = max(together.now[replica] / together.before[replica], LEAST)
+                doubt = factor**2 * together.unsure[replica]
             if since[row] == 0:
                 place[voice], grown = rows.here[row, voice], rows.here_variance[row, voice]
             else:
@@ -226,7 +227,7 @@ def begin(rows: SeasonRows, row: int, look: float, level: float, scale: float, b
             level, unsure = max(look, 0.0), 2 * scale * scale
         rows.mean[row, voice], rows.variance[row, voice] = level, unsure
         rows.here[row, voice], rows.here_variance[row, voice] = level, unsure
-        rows.own[row, voice] = 1 / voices
+        rows.own[row, voice] = 1 / voices if voice < ALONE else FOLLOWING_FIRST / voices
 
 
 @kernel(error_model="numpy")
@@ -261,7 +262,8 @@ def update(
     """Take a look in, and give how well it was foreseen: the log of its chance.
 
     The look is split between level and scatter; the scatter is shown at the look and forgotten after it. The level of a
-    voice that follows the sum is the count that a bin had at the last look; the sum is taken without this look.
+    voice that follows the sum is the count that a bin has when the sum is as usual; here the sum is taken without this
+    look.
     """
     mean, variance, weight = rows.mean[row], rows.variance[row], rows.own[row]
     voices, staying = len(weight), 1 - CHANGING * telling
@@ -271,20 +273,17 @@ def update(
     largest, before = -np.inf, together.before[replica]
     evidence = np.empty(voices)
     for voice in range(voices):
-        base = factor
         if voice >= ALONE:
             surprise = look - mean[voice] * together.foreseen[replica] / before
-            factor = (together.now[replica] - together.gain[replica] * surprise) / before
-            factor = min(max(factor, 1 / FARTHEST), FARTHEST)
-            base, doubt = 1.0, factor**2 * together.unsure[replica]
+            factor = max((together.now[replica] - together.gain[replica] * surprise) / before, LEAST)
+            doubt = factor**2 * together.unsure[replica]
         single = scatter(voice, mean[voice], factor, doubt)
         part = factor**2 * (variance[voice] + pace(voice, mean[voice], least_scale) * steps)
         whole = part + single
         moved, kept, logarithm = laplace_update(look - factor * mean[voice], whole, scale)
         rows.here[row, voice], rows.here_variance[row, voice] = factor * mean[voice] + moved, kept
-        mean[voice] *= factor / base
-        mean[voice] += part / whole * moved / base
-        variance[voice] = (part - (part / whole) ** 2 * (whole - kept)) / base**2
+        mean[voice] += part / whole * moved / factor
+        variance[voice] = (part - (part / whole) ** 2 * (whole - kept)) / factor**2
         evidence[voice] = logarithm + math.log(weight[voice])
         largest = max(largest, evidence[voice])
     total = 0.0
@@ -293,10 +292,15 @@ def update(
         total += weight[voice]
     for voice in range(voices):
         weight[voice] = weight[voice] / total + 1e-12
-    if voices > ALONE and np.sum(weight[ALONE:]) < UNHEARD:
-        best = np.argmax(weight[:ALONE])
+    if voices > ALONE:
+        begin_anew = np.sum(weight[ALONE:]) < UNHEARD
+        best, usual = np.argmax(weight[:ALONE]), together.usual[replica] / before
         for voice in range(ALONE, voices):
-            mean[voice], variance[voice] = max(rows.here[row, best], 0.0), rows.here_variance[row, best]
+            if begin_anew:
+                mean[voice] = max(rows.here[row, best], 0.0) / factor
+                variance[voice] = rows.here_variance[row, best] / factor**2
+            mean[voice] *= usual
+            variance[voice] *= usual**2
     return largest + math.log(total)
 
 

@@ -34,7 +34,7 @@ PRIOR_BINS = 2.0  # that the prior counts for, of the filters' weights
 class SeasonalVoice(Stateful):
     """Rhythms of all bins of all replicas, learned from looks; `say` is how much it has of each release."""
 
-    state = ("_rows", "_belief", "_now")
+    state = ("_rows", "_belief", "_now", "say")
 
     def __init__(
         self, periods: Sequence[float], replicas: int, bins: int, least_scale: float, algorithm: Algorithm
@@ -59,8 +59,8 @@ class SeasonalVoice(Stateful):
         self.say: Floats = np.zeros(rows)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take over a state."""
-        super().restore(snapshot)
+        """Take over a state; older versions did not keep the say, and had no use for it."""
+        super().restore({"say": self.say} | snapshot)
         self._known_odds = None
 
     @property

@@ -84,15 +84,9 @@ def seasonal_errors(
         if not looks[replica] or row % bins % apart != 0 or say[row] == 0:
             continue
         logarithm[:] = 0
-        usual, alone = 0.0, 0.0
-        for voice in range(ALONE):
-            usual += rows.weight[row, voice] * rows.mean[row, voice]
-            alone += rows.weight[row, voice]
         for voice in range(rows.weight.shape[1]):
             weight, level = rows.weight[row, voice], rows.mean[row, voice]
             if weight > NEGLIGIBLE:
-                if voice >= ALONE:
-                    level = usual / alone
                 walk, single = pace(voice, level, least_scale), scatter(voice, level, 1.0, 0.0)
                 for choice in range(choices):
                     error = scattered_error(intervals.steps[choice], intervals.noise[choice], walk, single)

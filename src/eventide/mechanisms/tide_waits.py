@@ -97,7 +97,7 @@ class Waits(Stateful):
         longest = np.where(due, self._growth, 1) * self.length
         if step < self.window:
             part = np.where(self._clear, self._careful if step < self._careful_until else FORESIGHT, PATIENCE)
-            short = np.minimum(longest, np.maximum(step // part, self._at_least))
+            short = np.minimum(longest, np.maximum(step // part, np.where(self._clear, self._at_least, 1)))
             longest = np.where(self._clear | self.watchful, short, longest)
         if self.periods:  # a stream that sleeps: blurrier looks still release 0, and show sooner that it wakes
             sleeps = (values >= SEEN).mean(axis=1, keepdims=True) < AWAKE

@@ -106,10 +106,22 @@ def test_a_level_above_the_grid_is_not_drawn_into_its_last_cell():
     assert found[4] > 0.5
 
 
-def test_it_goes_on_where_it_was_saved():
-    tide = ev.Tide(epsilon=1, window=24, bins=5, seasons=(24,), seed=3)
-    for counts in TOGETHER[:100, :5]:
-        tide.release(counts)
-    again = ev.load(tide.save())
-    for counts in TOGETHER[100:150, :5]:
-        assert (tide.release(counts).values == again.release(counts).values).all()
+@pytest.mark.parametrize("bins", [5, 70])  # of more than 64, not all are compared with what was foreseen
+def test_it_goes_on_where_it_was_saved(bins):
+    counts = np.tile(TOGETHER, (1, 2))[:120, :bins]
+    plain = ev.Tide(epsilon=1, window=24, bins=bins, seasons=(24, 168), seed=3)
+    saved = ev.Tide(epsilon=1, window=24, bins=bins, seasons=(24, 168), seed=3)
+    for now in counts:
+        saved = ev.load(saved.save())
+        ours, theirs = plain.release(now), saved.release(now)
+        assert (ours.values == theirs.values).all()
+        assert (ours.high == theirs.high).all()
+
+
+def test_after_a_night_without_counts_bins_are_not_far_above_what_they_ever_were():
+    day = np.tile(np.where(np.arange(24) > 8, 1000 * np.abs(np.sin(np.arange(24) / 7.6)), 0), 8)
+    counts = np.rint(np.outer(day, np.arange(20) % 2)).astype(np.int64)
+    tide = ev.Tide(epsilon=1, window=24, bins=20, seasons=(24,), seed=2)
+    releases = [tide.release(now) for now in counts]
+    assert max(release.values.max() for release in releases) < 2 * counts.max()
+    assert max(release.high.max() for release in releases[1:]) < 4 * counts.max()

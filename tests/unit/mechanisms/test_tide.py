@@ -93,16 +93,16 @@ def test_without_budget_there_is_no_look():
 @pytest.mark.parametrize("seasons", [None, pytest.param((24,), marks=pytest.mark.slow)])
 def test_steps_never_looked_at_change_nothing(seasons):
     calm = wide(np.random.default_rng(5).poisson([0.1, 5, 300], (120, 3)))
-    bins = calm.shape[1]
-    seen = ev.run(tide(bins=bins, seasons=seasons), calm)
+    given = {"bins": calm.shape[1], "seasons": seasons, "window": 40 if seasons else 12}
+    seen = ev.run(tide(**given), calm)
     assert 5 < seen.fresh.sum() < len(calm) - 20
     other = np.where(seen.fresh[:, None], calm, calm + 10_000)
-    again = ev.run(tide(bins=bins, seasons=seasons), other)
+    again = ev.run(tide(**given), other)
     assert np.array_equal(again.values, seen.values)
     assert np.array_equal(again.spent, seen.spent)
     changed = other.copy()
     changed[np.flatnonzero(seen.fresh)[2]] += 10_000  # the same test can fail: a look that changes is noticed
-    assert not np.array_equal(ev.run(tide(bins=bins, seasons=seasons), changed).values, seen.values)
+    assert not np.array_equal(ev.run(tide(**given), changed).values, seen.values)
 
 
 FILTERS = [pytest.param({"filter": name}, marks=pytest.mark.slow) for name in ("truncate", "kalman")]
