@@ -45,7 +45,7 @@ class Tide(Mechanism):
     looks that only notice a burst, and a fortieth where counts are clearly above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
-    With seasons up to twice as much.
+    With seasons two to four times as much.
 
     Use: where nothing is known of how the stream moves; also on sparse streams, and where an interval is wanted.
 
