@@ -24,6 +24,7 @@ ALONE = len(PACE)  # voices that know a bin by itself; for the others it is a sh
 FOLLOWING = np.array([[0.001, 0.0], [0.001, 0.25], [0.01, 0.12]])  # the pace and the scatter of these
 PACE, SCATTER = np.concatenate([PACE, FOLLOWING[:, 0]]), np.concatenate([SCATTER, FOLLOWING[:, 1]])
 VOICES = len(PACE)
+FARTHEST = 8.0  # times the usual sum: further up nothing is known of shares, as when an empty stream wakes
 FOLLOWING_FIRST = 0.02  # times as likely as the others that one of these is right, beforehand
 CHANGING = 0.02  # chance that another filter is right at the next look, if that look is sharp
 DRIFT = 0.01  # of the level, a step, while the rhythm is learned
@@ -164,7 +165,7 @@ def read_season(
         centre, logarithm, replica = 0.0, 0.0, row // bins
         for voice in range(voices):
             if voice == ALONE:
-                factor = max(together.now[replica] / together.before[replica], LEAST)
+                factor = min(max(together.now[replica] / together.before[replica], LEAST), FARTHEST)
                 doubt = factor**2 * together.unsure[replica]
             if since[row] == 0:
                 place[voice], grown = rows.here[row, voice], rows.here_variance[row, voice]
@@ -275,7 +276,8 @@ def update(
     for voice in range(voices):
         if voice >= ALONE:
             surprise = look - mean[voice] * together.foreseen[replica] / before
-            factor = max((together.now[replica] - together.gain[replica] * surprise) / before, LEAST)
+            others = together.now[replica] - together.gain[replica] * surprise
+            factor = min(max(others / before, LEAST), FARTHEST)
             doubt = factor**2 * together.unsure[replica]
         single = scatter(voice, mean[voice], factor, doubt)
         part = factor**2 * (variance[voice] + pace(voice, mean[voice], least_scale) * steps)
