@@ -41,8 +41,8 @@ class Tide(Mechanism):
     epsilon / 5 with seasons and a window of half of the shortest or more. With seasons the second look gets as much
     again where the first showed nothing, or did not show a single bin clearly. If epsilon / w is more, the first look
     gets that. A look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has
-    left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on
-    looks that only notice a burst, and a fortieth where counts are clearly above the noise.
+    left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a
+    burst, and a fortieth where counts are clearly above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
     With seasons two to four times as much.
@@ -55,7 +55,7 @@ class Tide(Mechanism):
     Reference: eventide, docs/tide.md. The challenge it answers, that no mechanism beats both Uniform and Sample:
     Schaeler, Huetter, Schaeler: Benchmarking the utility of w-event differential privacy mechanisms. 2022.
 
-    `low` and `high` of a release are a posterior interval of 90 %, calibrated on looks: 78 to 100 % of the true counts
+    `low` and `high` of a release are a posterior interval of 90 %, calibrated on looks: 75 to 100 % of the true counts
     lay inside, by stream and setting (docs/tide.md). Another `filter` takes the releases over;
     the waits are chosen as before.
 
