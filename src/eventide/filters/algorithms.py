@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from eventide.errors import InputError
+
 
 class Algorithm(NamedTuple):
     """How the looks at several bins begin, who is believed, and how intervals are calibrated.
@@ -31,9 +33,11 @@ class Algorithm(NamedTuple):
     short_window: float = 0.0  # in a window of less than so many of the shortest period bins hardly move: no calendar
     alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
     alone_second: int | None = None  # the same with a calendar, for a second look where the first showed little
+    again_below: float | None = None  # so many noise scales of looks at every step, and also without one
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
     watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
-    zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
+    zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins,
+    filled: float = 0.0  # or less, but at least a half: so many bins are thought not to be empty
     change: float = 1e-4  # of a harmonic's variance beforehand, added a step
     clear: float = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
     doubted: float = 1.0  # log odds that the seasonal voice must be better by
@@ -44,28 +48,37 @@ class Algorithm(NamedTuple):
 
 
 _FOURTH = Algorithm(3, 4, True, 1, 2.0, True, 1.0, 4.0, 0.1)
+_FIFTH = _FOURTH._replace(
+    first_share=5,
+    second_share=5,
+    early=16,
+    short_window=0.5,
+    alone_share=4,
+    alone_second=4,
+    alone_growth=2,
+    watch_clear=40,
+    zeros=0.97,
+    change=1e-5,
+    clear=2.0,
+    doubted=0.25,
+    too_wide=2.5,
+    counts_rates=True,
+    known_part=0.5,
+    follows_sum=True,
+)
 ALGORITHMS = {
     1: Algorithm(2, 2, False, 2, math.inf, False, 1.0, 1.0, 0.2),
     2: Algorithm(3, 4, False, 1, 2.0, False, 1.0, 1.0, 0.2),
     3: Algorithm(3, 4, True, 1, 2.0, True, 0.5, 1.0, 0.2),
     4: _FOURTH,
-    5: _FOURTH._replace(
-        first_share=5,
-        second_share=5,
-        early=16,
-        short_window=0.5,
-        alone_share=4,
-        alone_second=4,
-        alone_growth=2,
-        watch_clear=40,
-        zeros=0.97,
-        change=1e-5,
-        clear=2.0,
-        doubted=0.25,
-        too_wide=2.5,
-        counts_rates=True,
-        known_part=0.5,
-        follows_sum=True,
-    ),
+    5: _FIFTH,
+    6: _FIFTH._replace(first_share=4, alone_share=16, again_below=30.0, filled=6.0),
 }
 NEWEST = max(ALGORITHMS)
+
+
+def checked_algorithm(algorithm: int | None) -> int:
+    """The number of an algorithm that there is; the newest, where none is given."""
+    if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
+        raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 to {NEWEST - 1} for those of before")
+    return algorithm or NEWEST

@@ -18,7 +18,7 @@ from eventide.errors import InputError
 from eventide.filters.algorithms import ALGORITHMS, Algorithm
 from eventide.filters.base import Filter, PublicFacts
 from eventide.filters.calibration import Calibration
-from eventide.filters.posterior_grid import LOG_PRIOR, MODELS, RATES, REACH, grid_up_to
+from eventide.filters.posterior_grid import EXTRA_ZEROS, LOG_PRIOR, MODELS, RATES, REACH, grid_up_to
 from eventide.filters.posterior_kernels import (
     Looks,
     PosteriorRows,
@@ -154,7 +154,9 @@ class PosteriorMedian(Filter):
         return SumOfBins(whole, bins)
 
     def _set_grid(self, algorithm: Algorithm) -> None:
-        self.grid = grid_up_to(REACH * self.most_scale, self.shape[1], algorithm.zeros)
+        bins = self.shape[1]
+        zeros = min(algorithm.zeros, max(EXTRA_ZEROS, 1 - algorithm.filled / bins))
+        self.grid = grid_up_to(REACH * self.most_scale, bins, zeros)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over a state."""

@@ -42,13 +42,18 @@ class RateRows(NamedTuple):
 @kernel(error_model="numpy")
 def chances_of_counts(factor: float, chance: Floats) -> None:
     """The chance of each count at so many times each rate, `(counts, scatters, rates)`."""
+    now, more = np.empty(chance.shape[1:]), np.empty(chance.shape[1:])
     for scatter in range(len(SCATTERS)):
         for rate in range(len(RATES)):
             mean, wider = RATES[rate] * factor, SCATTERS[scatter]
-            now = math.exp(-mean) if wider == 0 else (1 + wider * mean) ** (-1 / wider)
-            for count in range(COUNTS):
-                chance[count, scatter, rate] = now
-                now *= mean * (1 + wider * count) / ((1 + wider * mean) * (count + 1))
+            now[scatter, rate] = math.exp(-mean) if wider == 0 else (1 + wider * mean) ** (-1 / wider)
+            more[scatter, rate] = mean / (1 + wider * mean)
+    for count in range(COUNTS):
+        for scatter in range(len(SCATTERS)):
+            next_one = (1 + SCATTERS[scatter] * count) / (count + 1)
+            for rate in range(len(RATES)):
+                chance[count, scatter, rate] = now[scatter, rate]
+                now[scatter, rate] *= more[scatter, rate] * next_one
 
 
 @kernel(error_model="numpy")
@@ -65,16 +70,18 @@ def see_through_noise(chance: Floats, scale: float, seen: Floats) -> None:
     """From the chance of each count to that of each look from 0 on, through discrete Laplace noise."""
     passing = math.exp(-1 / scale)
     whole = math.tanh(0.5 / scale)
-    for scatter in range(len(SCATTERS)):
-        for rate in range(len(RATES)):
-            carried = 0.0
-            for look in range(COUNTS):
-                carried = passing * carried + chance[look, scatter, rate]
-                seen[look, scatter, rate] = whole * carried
-            carried = 0.0
-            for look in range(COUNTS - 1, -1, -1):
-                seen[look, scatter, rate] += whole * carried
-                carried = passing * (carried + chance[look, scatter, rate])
+    carried = np.zeros(chance.shape[1:])
+    for look in range(COUNTS):
+        for scatter in range(len(SCATTERS)):
+            for rate in range(len(RATES)):
+                carried[scatter, rate] = passing * carried[scatter, rate] + chance[look, scatter, rate]
+                seen[look, scatter, rate] = whole * carried[scatter, rate]
+    carried[:] = 0
+    for look in range(COUNTS - 1, -1, -1):
+        for scatter in range(len(SCATTERS)):
+            for rate in range(len(RATES)):
+                seen[look, scatter, rate] += whole * carried[scatter, rate]
+                carried[scatter, rate] = passing * (carried[scatter, rate] + chance[look, scatter, rate])
 
 
 @kernel(nogil=True, error_model="numpy")

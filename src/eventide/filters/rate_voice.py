@@ -66,12 +66,12 @@ class RateVoice(Stateful):
 
         Replicas of which some bins were not looked at, or less sharply, are left out: a sum needs all of them.
         """
-        even = fresh.all(axis=1) & (scale.max(axis=1) == scale.min(axis=1))
+        even, waves = fresh.all(axis=1) & (scale.max(axis=1) == scale.min(axis=1)), self._waves()
         for replica in np.flatnonzero(even).tolist():
-            self._take(replica, look[replica].astype(np.float64), float(scale[replica, 0]), rest[replica])
+            self._take(replica, look[replica].astype(np.float64), float(scale[replica, 0]), rest[replica], waves)
             self._waited[replica] = 0
 
-    def _take(self, replica: int, look: Floats, scale: float, rest: Floats) -> None:
+    def _take(self, replica: int, look: Floats, scale: float, rest: Floats, waves: Floats) -> None:
         bins = self.shape[1]
         first, season, unsure = replica * bins, self._season[replica], self._unsure[replica]
         whole, noise, waited = float(look.sum()), scale * math.sqrt(bins), int(self._waited[replica])
@@ -79,9 +79,9 @@ class RateVoice(Stateful):
             season[0], unsure[0, 0] = max(whole, 0.0), 2 * (self.algorithm.first_blur * noise) ** 2
         else:
             rules = self.algorithm.scatter, self.algorithm.change
-            learn_season(whole, noise, waited, *rules, self._waves(), season, unsure, self._prior)
+            learn_season(whole, noise, waited, *rules, waves, season, unsure, self._prior)
         chance, seen = np.empty((2, COUNTS, *BEFOREHAND.shape))
-        chances_of_counts(self._factor(replica), chance)
+        chances_of_counts(self._factor(replica, waves), chance)
         see_through_noise(chance, scale, seen)
         least = -self.algorithm.debt - max(self._odds(replica), 0.0)
         rows = self.rows
@@ -94,12 +94,12 @@ class RateVoice(Stateful):
 
     def join(self, tail: float, quantiles: Floats, begin: int, end: int) -> None:
         """Have a say in the quantiles `(3, rows)` of some rows at this step."""
-        bins = self.shape[1]
+        bins, waves = self.shape[1], self._waves()
         for replica in range(begin // bins, -(-end // bins)):
             first, last = max(begin, replica * bins), min(end, (replica + 1) * bins)
             if self._rows["looks"][first] > 1 and quantiles[1, first:last].min() < TOO_LARGE:
                 most = np.empty((COUNTS, *BEFOREHAND.shape))
-                chances_of_counts(self._factor(replica), most)
+                chances_of_counts(self._factor(replica, waves), most)
                 add_up(most)
                 read_rates(self.rows, most, self._odds(replica), tail, quantiles, first, last)
 
@@ -114,8 +114,8 @@ class RateVoice(Stateful):
         foresight = self._rows["foresight"][replica * bins : (replica + 1) * bins]
         return float(shared_odds(foresight[None])[0]) if bins > 1 else 0.0
 
-    def _factor(self, replica: int) -> float:
-        factor, _ = season_now(self._waves(), self._season[replica], self._unsure[replica])
+    def _factor(self, replica: int, waves: Floats) -> float:
+        factor, _ = season_now(waves, self._season[replica], self._unsure[replica])
         return float(min(factor, LARGEST_FACTOR))
 
     def _waves(self) -> Floats:

@@ -27,6 +27,7 @@ from eventide.events.slots import SlotsBesideSteps
 from eventide.events.statistic_names import statistic_of
 from eventide.events.statistics import Statistic, Told
 from eventide.events.timeline import Timeline
+from eventide.filters.algorithms import checked_algorithm
 from eventide.filters.registry import by_name
 from eventide.mechanisms.base import CommonParameters, Mechanism
 from eventide.mechanisms.levels import without_truncation
@@ -59,6 +60,8 @@ class Several(Mechanism):
         slots (`people/1d/1h`, with the length of a step), `slots` says how many of them a window meets.
     most
         How many events of a person count in a step.
+    algorithm
+        Of those that Tide measures, as in `Tide`.
 
     >>> import eventide as ev
     >>> people = {"statistic": "people", "mechanism": "uniform"}
@@ -79,8 +82,10 @@ class Several(Mechanism):
         *,
         statistics: Sequence[Mapping[str, Any]],
         most: int = 1,
+        algorithm: int | None = None,
         **common: Unpack[CommonParameters],
     ) -> None:
+        self.algorithm = checked_algorithm(algorithm)
         self.statistics, self.most = [dict(each) for each in statistics], most
         size = bins if isinstance(bins, int) else len(bins)
         parts = [statistic_of(each).for_bins(size) for each in self.statistics]
@@ -102,6 +107,11 @@ class Several(Mechanism):
     def numbers(self) -> int:
         """How many numbers a step has: those of all statistics, one statistic behind another."""
         return self.size * self._whole.columns
+
+    @property
+    def kept_by_stores(self) -> tuple[str, ...]:
+        """The algorithm."""
+        return ("algorithm",)
 
     @property
     def statistics_told(self) -> tuple[str, ...]:
@@ -187,7 +197,10 @@ class StatisticParts(Stateful):
         name = described.get("mechanism", "tide")
         if not mechanism_class(name).takes_levels:
             raise InputError(f"{name} cannot publish {statistic.name}; choose tide, ba, uniform, sample or hybrid")
-        part = build_mechanism(name, as_before(mechanism_class(name)) | dict(described.get("parameters", {})) | own)
+        before = as_before(mechanism_class(name))
+        if "algorithm" in before:
+            before["algorithm"] = whole.algorithm
+        part = build_mechanism(name, before | dict(described.get("parameters", {})) | own)
         meter = SlotMeter if isinstance(statistic, SlotsBesideSteps) else PartMeter
         part.meter = meter(whole.meter, part.ledger, places, sensitivity)
         return part

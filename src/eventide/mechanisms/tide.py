@@ -11,8 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from eventide.arrays import Array, Bools, Ints
-from eventide.errors import InputError
-from eventide.filters.algorithms import ALGORITHMS, NEWEST
+from eventide.filters.algorithms import ALGORITHMS, checked_algorithm
 from eventide.filters.base import Filter
 from eventide.filters.posterior_median import PosteriorMedian
 from eventide.filters.seasons import checked_periods
@@ -37,12 +36,13 @@ class Tide(Mechanism):
 
     Guarantee: w-event privacy with epsilon, for people who move between bins.
 
-    Epsilon: all of it to counts. The first look at a single bin gets epsilon / 4, that at several bins epsilon / 2, or
-    epsilon / 5 with seasons and a window of half of the shortest or more. With seasons the second look gets as much
-    again where the first showed nothing, or did not show a single bin clearly. If epsilon / w is more, the first look
-    gets that. A look before a wait of x steps gets x epsilon / w, less in the first window, or whatever the ledger has
-    left. In streams of up to 64 bins a tenth of what a wait saves is spent on the way, on looks that only notice a
-    burst, and a fortieth where counts are clearly above the noise.
+    Epsilon: all of it to counts. The first look at a single bin gets epsilon / 16, and the second epsilon / 4 unless
+    the level is far above the noise of a look at every step. The first look at several bins gets epsilon / 2. With
+    seasons and a window of half of the shortest or more it gets epsilon / 4, and the second epsilon / 5 where the first
+    showed nothing. If epsilon / w is more, the first look gets that. A look before a wait of x steps gets
+    x epsilon / w, less in the first window, or whatever the ledger has left. In streams of up to 64 bins a tenth of
+    what a wait saves is spent on the way, on looks that only notice a burst, and a fortieth where counts are clearly
+    above the noise.
 
     Cost: four microseconds for each look at a bin and one for each other step; 2 to 7 kB a bin, O(w) besides.
     With seasons two to four times as much.
@@ -67,7 +67,7 @@ class Tide(Mechanism):
         Periods in steps, such as `(24, 168)` for the day and the week of hours: each bin's rhythm is learned from
         its measurements, and used where it predicts them better. None or "none" for no calendar.
     algorithm
-        5, or 1 to 4 as it was before. A store goes on with the one that it was begun with.
+        6, or 1 to 5 as it was before. A store goes on with the one that it was begun with.
 
     >>> import eventide as ev
     >>> tide = ev.Tide(epsilon=1.0, window=20, bins=2, seed=1)
@@ -91,10 +91,8 @@ class Tide(Mechanism):
         algorithm: int | None = None,
         **common: Unpack[CommonParameters],
     ) -> None:
-        if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
-            raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 to {NEWEST - 1} for those of before")
         self.seasons = checked_periods(seasons) or None
-        self.algorithm = algorithm or NEWEST
+        self.algorithm = checked_algorithm(algorithm)
         super().__init__(epsilon, window, bins, **common)
 
     @property
@@ -110,7 +108,8 @@ class Tide(Mechanism):
         """The first look is due at once."""
         self._watches = self.size <= MOST_WATCHED
         algorithm, several = ALGORITHMS[self.algorithm], self.size > 1
-        self._first, self._second = algorithm.alone_share, algorithm.alone_second if self.seasons else None
+        looks_again = bool(self.seasons) or algorithm.again_below is not None
+        self._first, self._second = algorithm.alone_share, algorithm.alone_second if looks_again else None
         if several:
             will_move = moves_within(self.shared_steps, self.seasons or (), algorithm)
             self._first = algorithm.first_share if will_move else SEVERAL_SHARE

@@ -63,6 +63,9 @@ class Waits(Stateful):
         """With a calendar the seasonal voice has its say, and `several` bins wait less while they show their day."""
         self._believed, self._growth = algorithm.believed, GROWTH if several else algorithm.alone_growth
         self._seen_level = CLEAR_LEVEL * (1 if several else algorithm.alone_share)
+        self._begins_again = False
+        if algorithm.again_below is not None and not several:
+            self._seen_level, self._begins_again = algorithm.again_below * self.window, True
         careful = several and moves_within(self.window, self.periods, algorithm)
         self._careful = algorithm.foresight if careful else FORESIGHT
         self._at_least = max(self.window // algorithm.early, 1) if careful and algorithm.early else 1
@@ -86,12 +89,14 @@ class Waits(Stateful):
         `looks` and `due` are columns `(R, 1)`; `values` is what was released.
         """
         errors = self._predicted(self._choices, self.least_scale, looks[:, 0], values, posterior)
-        kept = np.exp(-(step - self._last) / MEMORY)
+        begins = looks & (self._last == NEVER)
+        again = looks & self.began_unseen & (step == 1) & self._begins_again  # the first look was only there to choose
+        kept = np.where(again, 0.0, np.exp(-(step - self._last) / MEMORY))
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
-        level, begins = values.mean(axis=1, keepdims=True), looks & (self._last == NEVER)
+        level = values.mean(axis=1, keepdims=True)
         clear = level > CLEAR_LEVEL * self.least_scale
         self.clear = np.where(looks, clear, self.clear)
-        self._clear = np.where(begins, clear, self._clear)
+        self._clear = np.where(begins | again, clear, self._clear)
         self.began_unseen = np.where(begins, level <= self._seen_level * self.least_scale, self.began_unseen)
         self._last = np.where(looks, step, self._last)
         longest = np.where(due, self._growth, 1) * self.length

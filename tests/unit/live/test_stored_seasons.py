@@ -6,6 +6,7 @@ import pytest
 
 import eventide as ev
 from eventide.errors import InputError
+from eventide.filters.algorithms import NEWEST
 from eventide.live.feeds.count_feed import MemoryFeed
 from eventide.live.stores.open_store import open_store
 
@@ -68,7 +69,7 @@ def test_a_store_keeps_the_algorithm_that_it_was_begun_with(tmp_path, seasons, a
     _, epochs = opened(tmp_path, first)
     assert epochs[-1].setting.mechanism["parameters"].get("algorithm") == written  # as older versions wrote it
     newest = ev.StreamSpec(**CITY, seasons=seasons)
-    assert newest.build_mechanism().algorithm == 5
+    assert newest.build_mechanism().algorithm == NEWEST
     with ev.Publisher(MemoryFeed([[1, 2]]), newest.build_mechanism(), tmp_path / "city.db") as publisher:
         assert publisher.mechanism.algorithm == algorithm
         assert publisher.store.epochs() == epochs
@@ -83,4 +84,4 @@ def test_a_store_without_seasons_has_the_algorithm_and_nothing_else_that_older_v
 def test_a_new_epoch_for_another_reason_gets_the_newest_algorithm(tmp_path):
     opened(tmp_path, ev.StreamSpec(**CITY, seasons=(24,), parameters={"algorithm": 1}))
     _, epochs = opened(tmp_path, ev.StreamSpec(**CITY | {"window": 30}, seasons=(24,)), new_epoch=True)
-    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, 5]
+    assert [epoch.setting.mechanism["parameters"].get("algorithm") for epoch in epochs] == [None, NEWEST]

@@ -12,7 +12,9 @@ from eventide.errors import BudgetExceeded, InputError, StateError
 from eventide.events.caps import Cap
 from eventide.events.statistic_names import parse_statistic
 from eventide.events.timeline import Timeline
+from eventide.filters.algorithms import NEWEST
 from eventide.mechanisms.several import Several
+from eventide.privacy.archive import unpack
 
 KEY, ANNA = bytes(16), np.uint64(7)
 NAMES, BETWEEN, EDGES = ["people", "mean:fare", "sum:fare", "quantiles:fare"], "fare=-1,2,1", "fare=-1,0,1,2"
@@ -172,6 +174,21 @@ def test_each_may_have_a_filter_of_its_own():
     told = [BESIDE[0] | {"filter": "repeat"}, {"statistic": "people", "mechanism": "uniform", "filter": "none"}]
     parts = Several(1, 3, 2, statistics=told, filter="truncate")._parts._parts
     assert [type(part.filter).__name__ for part in parts.values()] == ["Repeat", "NoneType"]
+
+
+@pytest.mark.parametrize(("given", "chosen", "expected"), [(None, {}, NEWEST), (2, {}, 2), (2, {"algorithm": 3}, 3)])
+def test_tide_has_the_algorithm_of_all_statistics_unless_one_has_its_own(given, chosen, expected):
+    told = [each | {"mechanism": "tide", "parameters": chosen} for each in TOLD[:2]]
+    mechanism = made(told=told, algorithm=given)
+    for several in (mechanism, ev.load(mechanism.save(), Several)):
+        assert [part.algorithm for _, part in several.each_statistic()] == [expected] * 2
+
+
+def test_what_was_saved_before_there_was_an_algorithm_has_the_first():
+    mechanism = made(told=[TOLD[0] | {"mechanism": "tide"}], algorithm=1)
+    document = unpack(mechanism.save())
+    assert "algorithm" not in document["parameters"]  # as it was written then
+    assert ev.load(mechanism.save(), Several).algorithm == 1
 
 
 def test_what_is_not_there_is_refused():

@@ -36,7 +36,8 @@ def test_the_first_look_gets_half_and_later_ones_what_their_wait_saves():
     assert looks
     waits = [round(release.spent / 0.005, 6) for release in looks]  # half of a hundredth for each step
     assert all(wait == round(wait) for wait in waits)
-    assert tide(bins=1).release([3]).spent == 0.25
+    assert tide(bins=1, window=100).release([3]).spent == 0.0625
+    assert tide(bins=1, algorithm=5).release([3]).spent == 0.25
     assert tide(bins=1, algorithm=4).release([3]).spent == pytest.approx(1 / 3, abs=1e-9)
 
 
@@ -249,12 +250,12 @@ def test_looks_with_a_calendar_cost_what_their_wait_saves():
 
 def test_with_a_calendar_several_bins_start_more_evenly_and_wait_at_most_a_quarter_of_the_steps_so_far():
     stream = wide(np.full((150, 1), 1000))
-    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (4, 1 / 3, 4), (5, 1 / 5, 4)):
+    for algorithm, share, part in ((1, 1 / 2, 2), (2, 1 / 3, 4), (4, 1 / 3, 4), (5, 1 / 5, 4), (6, 1 / 4, 4)):
         mechanism = tide(window=150, bins=stream.shape[1], seasons=(144,), algorithm=algorithm)
         looks = np.flatnonzero(spent := ev.run(mechanism, stream).spent)
         waits = np.diff(looks)
         assert spent[0] == pytest.approx(share, abs=1e-9)
-        at_least = 150 // 16 if algorithm == 5 else 1  # from the first look on
+        at_least = 150 // 16 if algorithm >= 5 else 1  # from the first look on
         assert (waits <= np.maximum(looks[:-1] // part, at_least)).all()
         assert waits.max() > 150 // 8
     assert tide(window=150).release([3, 3, 3]).spent == 0.5  # without one
@@ -284,16 +285,37 @@ def test_a_sharp_first_look_at_night_does_not_pin_the_level_of_the_day():
 def test_with_a_calendar_bins_of_which_the_first_look_shows_nothing_get_a_second_one(level):
     stream = wide(np.full((4, 1), level))
     spent = ev.run(tide(window=1000, bins=stream.shape[1], seasons=(24,)), stream).spent
-    assert spent[0] == 0.2
+    assert spent[0] == 0.25
     assert (spent[1] == 0.2) == (level == 3)
 
 
 @pytest.mark.parametrize(("level", "seasons", "second"), [(3, (24,), True), (3000, (24,), False), (3, None, False)])
-def test_with_a_calendar_a_bin_that_the_first_look_does_not_show_clearly_gets_a_second_one(level, seasons, second):
-    spent = ev.run(tide(window=1000, bins=1, seasons=seasons), np.full((4, 1), level)).spent
+def test_with_the_fifth_a_bin_that_the_first_look_does_not_show_clearly_gets_a_second_one(level, seasons, second):
+    spent = ev.run(tide(window=1000, bins=1, seasons=seasons, algorithm=5), np.full((4, 1), level)).spent
     assert spent[0] == 0.25
     assert (spent[1] == 0.25) == second
     assert spent[2] < 0.01
+
+
+@pytest.mark.parametrize("seasons", [None, (24,)])
+@pytest.mark.parametrize(("level", "second"), [(3, True), (3000, True), (300_000, False)])
+def test_the_first_look_at_a_bin_says_whether_a_sharp_one_is_worth_it(level, second, seasons):
+    """In a window of 1,000 a look at every step is off by 1,000: a 300th of the highest level, a third of the next."""
+    mechanism = tide(window=1000, bins=1, seasons=seasons)
+    spent = ev.run(mechanism, np.full((1000, 1), level)).spent
+    assert spent[0] == 0.0625
+    assert (spent[1] == 0.25) == second
+    assert spent[2] < 0.01
+    assert mechanism.ledger.worst_window() <= 1
+
+
+def test_waits_are_chosen_anew_after_the_second_look_at_a_bin():
+    """What the first and blurred look feared of long waits would shorten them for a third of the window."""
+    stream = np.full((80, 1), 2000)
+    mechanism = tide(epsilon=0.1, window=120, bins=1, replicas=50)
+    spent = ev.run(mechanism, np.tile(stream, (50, 1, 1))).spent
+    looks = (spent[:, 2:] > 0.1 / 120 / 2).sum(axis=1)  # without those that only watch
+    assert np.median(looks) < 16
 
 
 def test_in_a_window_much_shorter_than_the_day_bins_begin_as_without_a_calendar():
@@ -308,9 +330,9 @@ def test_in_a_window_much_shorter_than_the_day_bins_begin_as_without_a_calendar(
 
 @pytest.mark.parametrize("seasons", [None, (24,)])
 def test_the_algorithm_stays_the_one_that_it_was_begun_with(seasons):
-    assert tide(seasons=seasons).algorithm == tide(seasons=seasons).clone().algorithm == 5
+    assert tide(seasons=seasons).algorithm == tide(seasons=seasons).clone().algorithm == 6
     assert ev.load(tide(seasons=seasons, algorithm=1).save()).algorithm == 1
-    assert ev.load(tide(seasons=seasons).save()).algorithm == 5
+    assert ev.load(tide(seasons=seasons).save()).algorithm == 6
 
 
 def test_without_seasons_the_first_four_algorithms_are_one():
@@ -319,9 +341,18 @@ def test_without_seasons_the_first_four_algorithms_are_one():
     assert not np.array_equal(runs[4].values, runs[0].values)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "bins", "zeros"), [(4, 2, 0.5), (5, 2, 0.97), (6, 2, 0.5), (6, 24, 0.75), (6, 300, 0.97)]
+)
+def test_the_more_bins_there_are_the_likelier_each_is_empty(algorithm, bins, zeros):
+    grid = tide(bins=bins, algorithm=algorithm)._posterior.grid
+    spread = 1 / (grid.centre + 3) ** 2 * grid.width
+    assert grid.prior[0] == pytest.approx(zeros + (1 - zeros) * spread[0] / spread.sum())
+
+
 def test_an_algorithm_that_is_none_is_refused():
-    for wrong in (0, 6, 2.0, "2"):
-        with pytest.raises(InputError, match="give 5, or 1 to 4 for those of before"):
+    for wrong in (0, 7, 2.0, "2"):
+        with pytest.raises(InputError, match="give 6, or 1 to 5 for those of before"):
             tide(algorithm=wrong)
 
 
