@@ -32,12 +32,14 @@ class Algorithm(NamedTuple):
     early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
     short_window: float = 0.0  # in a window of less than so many of the shortest period bins hardly move: no calendar
     alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
-    alone_second: int | None = None  # the same with a calendar, for a second look where the first showed little
-    again_below: float | None = None  # so many noise scales of looks at every step, and also without one
+    alone_second: int | None = None  # the same for a second look, with a calendar, and where the first showed little
+    again_below: float | None = (
+        None  # with or without one, where it showed less than so many scales of each step's noise
+    )
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
     watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
-    zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins,
-    filled: float = 0.0  # or less, but at least a half: so many bins are thought not to be empty
+    zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
+    filled: float = 0.0  # bins that are thought not to be empty beforehand; with few bins that makes `zeros` less
     change: float = 1e-4  # of a harmonic's variance beforehand, added a step
     clear: float = 3.0  # deviations that a level has to be above 0, for the seasonal voice to speak
     doubted: float = 1.0  # log odds that the seasonal voice must be better by
@@ -79,6 +81,6 @@ NEWEST = max(ALGORITHMS)
 
 def checked_algorithm(algorithm: int | None) -> int:
     """The number of an algorithm that there is; the newest, where none is given."""
-    if algorithm is not None and (not isinstance(algorithm, int) or algorithm not in ALGORITHMS):
+    if algorithm is not None and (type(algorithm) is not int or algorithm not in ALGORITHMS):
         raise InputError(f"algorithm is {algorithm!r}; give {NEWEST}, or 1 to {NEWEST - 1} for those of before")
     return algorithm or NEWEST

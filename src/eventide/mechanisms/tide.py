@@ -135,20 +135,20 @@ class Tide(Mechanism):
 
     def budget_allocation(self) -> Ints:
         """The budget of the steps until the next look but for watching, as far as the ledger has it; 0 is no look."""
-        a_step = share(self.shared_nano_epsilon, 1, self.shared_steps)
-        if self.step == 0:
-            return np.maximum(share(self.shared_nano_epsilon, 1, self._first), a_step).reshape(1, 1)
-        second: Ints | int = 0
+        a_step = whole = share(self.shared_nano_epsilon, 1, self.shared_steps)
+        first, second = np.maximum(share(self.shared_nano_epsilon, 1, self._first), whole), np.zeros((1, 1), np.int64)
+        looks = self._interval.looks
         if self.step < self.shared_steps:
-            whole, a_step = a_step, a_step - share(a_step, 1, self._first)
+            a_step = whole - share(whole, 1, self._first)
             if self._second:
                 unseen = self._interval.began_unseen
                 a_step = a_step - unseen * share(whole, 1, self._second)
-                second = unseen * share(self.shared_nano_epsilon, 1, self._second) * (self.step == 1)
+                second = unseen * share(self.shared_nano_epsilon, 1, self._second) * (looks == 1)
         watching = np.where(self._interval.clear, a_step // self._watch_clear, a_step // WATCH_SHARE) * self._watches
         wait = self._interval.wait()
         planned = np.where(self._next <= self.step, wait * a_step - (wait - 1) * watching, watching)
-        return np.asarray(np.minimum(np.maximum(planned, second), self.ledger.left_nano()))
+        wanted = np.where(looks == 0, first, np.maximum(planned, second))
+        return np.asarray(np.minimum(wanted, self.ledger.left_nano()))
 
     def noise_range(self) -> tuple[float, float]:
         """From all of epsilon to watching in the first window; a look that the ledger cuts is blurrier still."""

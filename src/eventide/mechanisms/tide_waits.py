@@ -35,11 +35,12 @@ class Waits(Stateful):
     """The steps from each look to the next, `length`, a column `(R, 1)`: 1, 2, 4 and so on, up to the window.
 
     In the first window of a stream that begins clearly above the noise they are short; shorter still in that of any
-    other stream if `watchful`, and else as long as may be. `clear` says where the last look was clearly above noise,
-    `began_unseen` where the first one showed nothing, or for a single bin nothing clearly above its own noise.
+    other stream if `watchful`, and else as long as may be. `looks` counts the looks so far, up to two. `clear` says
+    where the last one was clearly above noise, `began_unseen` where the first one showed so little that there is a
+    second one besides.
     """
 
-    state = ("length", "clear", "_last", "_errors", "_clear", "began_unseen")
+    state = ("length", "clear", "looks", "_last", "_errors", "_clear", "began_unseen")
 
     def __init__(
         self, replicas: int, window: int, least_scale: float, watchful: bool = True, periods: tuple[float, ...] = ()
@@ -52,6 +53,7 @@ class Waits(Stateful):
         self._choices = Intervals(waited, 2 * (least_scale * window / waited) ** 2, missed)
         self.length: Ints = np.ones((replicas, 1), dtype=np.int64)
         self._errors: Floats = np.zeros((replicas, len(self.steps)))
+        self.looks: Ints = np.zeros((replicas, 1), dtype=np.int64)
         self._last: Ints = np.full((replicas, 1), NEVER)
         self._clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
         self.clear: Bools = np.zeros((replicas, 1), dtype=np.bool_)
@@ -73,8 +75,10 @@ class Waits(Stateful):
             self._careful_until = min(self.window, *self.periods)
 
     def restore(self, snapshot: dict[str, Any]) -> None:
-        """Take over a state; older versions had no `clear` and no `began_unseen`, and no use for them."""
-        super().restore({"clear": snapshot["_clear"], "began_unseen": ~snapshot["_clear"]} | snapshot)
+        """Take over a state; older versions had no `looks`, and still older ones no `clear` and no `began_unseen`."""
+        looks = np.where(snapshot["_last"] == NEVER, 0, np.where(snapshot["_last"] == 0, 1, 2))
+        later = {"clear": snapshot["_clear"], "began_unseen": ~snapshot["_clear"], "looks": looks}
+        super().restore(later | snapshot)
 
     def wait(self) -> Ints:
         """The steps from a look to the next: `length`, or a little less where that would meet few phases of a day."""
@@ -89,8 +93,7 @@ class Waits(Stateful):
         `looks` and `due` are columns `(R, 1)`; `values` is what was released.
         """
         errors = self._predicted(self._choices, self.least_scale, looks[:, 0], values, posterior)
-        begins = looks & (self._last == NEVER)
-        again = looks & self.began_unseen & (step == 1) & self._begins_again  # the first look was only there to choose
+        begins, again = looks & (self.looks == 0), looks & (self.looks == 1) & self.began_unseen & self._begins_again
         kept = np.where(again, 0.0, np.exp(-(step - self._last) / MEMORY))
         self._errors = np.where(looks, kept * self._errors + (1 - kept) * errors, self._errors)
         level = values.mean(axis=1, keepdims=True)
@@ -98,7 +101,7 @@ class Waits(Stateful):
         self.clear = np.where(looks, clear, self.clear)
         self._clear = np.where(begins | again, clear, self._clear)
         self.began_unseen = np.where(begins, level <= self._seen_level * self.least_scale, self.began_unseen)
-        self._last = np.where(looks, step, self._last)
+        self.looks, self._last = np.minimum(self.looks + looks, 2), np.where(looks, step, self._last)
         longest = np.where(due, self._growth, 1) * self.length
         if step < self.window:
             part = np.where(self._clear, self._careful if step < self._careful_until else FORESIGHT, PATIENCE)

@@ -98,6 +98,7 @@ def check_goes_on(folder, store):
         assert [{name: answer[name] for name in case["answers"][0]} for answer in told] == case["answers"]
     found = json.loads(eventide(folder, ["ledger", "STORE", "--json"], store=store))
     assert (found["verification"]["holds"], found["steps"]) == (True, steps)
+    assert [epoch["mechanism"] for epoch in found["epochs"]] == [epoch["mechanism"] for epoch in ledger["epochs"]]
     assert found["charged"][:begun] == ledger["charged"]
     for path, before in outs.items():
         check_grown(before, table_of(path), steps - 1)

@@ -309,6 +309,18 @@ def test_the_first_look_at_a_bin_says_whether_a_sharp_one_is_worth_it(level, sec
     assert mechanism.ledger.worst_window() <= 1
 
 
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_bin_gets_its_second_look_also_after_a_step_that_failed(lost):
+    mechanism, spent = tide(window=100, bins=1), []
+    for step in range(100):
+        if step == lost:
+            mechanism.end_step()
+        else:
+            spent.append(mechanism.release([50]).spent)
+    assert spent[:2] == [0.0625, 0.25]
+    assert 0.9 < mechanism.ledger.worst_window() <= 1
+
+
 def test_waits_are_chosen_anew_after_the_second_look_at_a_bin():
     """What the first and blurred look feared of long waits would shorten them for a third of the window."""
     stream = np.full((80, 1), 2000)
@@ -351,7 +363,7 @@ def test_the_more_bins_there_are_the_likelier_each_is_empty(algorithm, bins, zer
 
 
 def test_an_algorithm_that_is_none_is_refused():
-    for wrong in (0, 7, 2.0, "2"):
+    for wrong in (0, 7, True, 2.0, "2"):
         with pytest.raises(InputError, match="give 6, or 1 to 5 for those of before"):
             tide(algorithm=wrong)
 
