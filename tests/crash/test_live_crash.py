@@ -197,10 +197,10 @@ def test_killed_in_the_middle_of_a_folder(lives, tmp_path, dealt):
 @pytest.mark.parametrize("noise", ["zero", "secure"])
 def test_answers_outlive_deaths_at_random_moments(lives, tmp_path, noise):
     setting = {"mechanism": "uniform", "noise": noise, "queries_of": "total"}
-    die_at_random(lives, tmp_path, random.Random(8), 5, **setting)
+    check_deaths_at_random(lives, tmp_path, random.Random(8), 5, **setting)
 
 
-def die_at_random(lives, folder, chance, deaths, moments=1, **setting):
+def check_deaths_at_random(lives, folder, chance, deaths, moments=1, **setting):
     """Die at least so often at random moments of a life, until that was before so many different steps.
 
     On a busy machine most of a life is its start, so that more deaths are needed to meet the rest of it.
@@ -231,14 +231,14 @@ def die_at_random(lives, folder, chance, deaths, moments=1, **setting):
 
 @pytest.mark.slow
 def test_killed_at_random_moments(lives, tmp_path):
-    die_at_random(lives, tmp_path, random.Random(5), 3, mechanism="ba", noise="zero")
+    check_deaths_at_random(lives, tmp_path, random.Random(5), 3, mechanism="ba", noise="zero")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["zero", "secure"])
 @pytest.mark.parametrize("mechanism", ["uniform", "ba", "rg", "dsat"])
 def test_killed_at_many_random_moments(lives, tmp_path, mechanism, noise):
-    die_at_random(lives, tmp_path, random.Random(7), 25, moments=6, mechanism=mechanism, noise=noise)
+    check_deaths_at_random(lives, tmp_path, random.Random(7), 25, moments=6, mechanism=mechanism, noise=noise)
 
 
 def test_killed_while_the_setting_changes(lives, tmp_path):

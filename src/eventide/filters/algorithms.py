@@ -32,10 +32,8 @@ class Algorithm(NamedTuple):
     early: int | None = None  # several bins may wait for one part in so many of the window from the first look on
     short_window: float = 0.0  # in a window of less than so many of the shortest period bins hardly move: no calendar
     alone_share: int = 3  # the first look at a single bin gets one part in so many of epsilon
-    alone_second: int | None = None  # the same for a second look, with a calendar, and where the first showed little
-    again_below: float | None = (
-        None  # with or without one, where it showed less than so many scales of each step's noise
-    )
+    alone_second: int | None = None  # the same for a second look, where there is a calendar and the first showed little
+    again_below: float | None = None  # or, if given, where it showed less than so many times a step's own noise scale
     alone_growth: int = 4  # the most that the wait of a single bin grows from one look to the next
     watch_clear: int = 10  # one part in so many of a step's budget watches a stream that is clearly above the noise
     zeros: float = 0.5  # chance of a 0 beforehand, where there are several bins
